@@ -54,17 +54,15 @@ class UnknownRevision(CodegenError):
 
 
 class PinMismatch(CodegenError):
-    """The fetched bytes have another sha256 than the pin."""
+    """The bytes of a schema, upstream's or ours, have another sha256 than the pin."""
 
-    def __init__(self, revision: str, source: str, expected: str, found: str) -> None:
+    def __init__(self, revision: str, source: str, expected: str, found: str, remedy: str) -> None:
         self.revision = revision
         self.source = source
         self.expected = expected
         self.found = found
         super().__init__(
-            f"{source} is not the pinned schema of {revision}: expected sha256 {expected}, found {found}. "
-            "schema/ is unchanged. If upstream changed on purpose, look at the difference and run "
-            f"`nox -s pull -- {revision} --accept-new-hash`; otherwise find out who altered the file."
+            f"{source} is not the pinned schema of {revision}: expected sha256 {expected}, found {found}. {remedy}"
         )
 
 
