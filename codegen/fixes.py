@@ -1,0 +1,71 @@
+"""Known defects of upstream schemas, patched before anything reads them.
+
+A fix is a `[[fix]]` table in `codegen/overlays/<revision>.toml`: a JSON pointer into the canonical schema, the value
+expected there, its replacement, and the reason. The old value is asserted, so a fix that upstream made obsolete stops
+regen instead of lingering. Must not live here: any other kind of decision. Called by `load`, `bindings` and the tests.
+"""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codegen.errors import UnusedDecision
+
+KEYS = frozenset({"pointer", "expect", "replace", "reason"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One patch: what stands at `pointer` (RFC 6901, into the canonical schema) and what must stand there instead."""
+
+    pointer: str
+    expect: Any
+    replace: Any
+    reason: str
+
+
+def read_fixes(overlay: Path) -> tuple[Fix, ...]:
+    """Read the `[[fix]]` tables of an overlay file, in order; a missing file has none.
+
+    Raises:
+        UnusedDecision: A table has other keys than the four, or gives no reason.
+    """
+    if not overlay.is_file():
+        return ()
+    tables = tomllib.loads(overlay.read_text(encoding="utf-8")).get("fix", [])
+    for table in tables:
+        if table.keys() != KEYS or not str(table["reason"]).strip():
+            found = ", ".join(sorted(table))
+            raise UnusedDecision(overlay.name, "fix", f"expected the keys {', '.join(sorted(KEYS))}, found {found}")
+    return tuple(Fix(**table) for table in tables)
+
+
+def apply_fixes(schema: dict[str, Any], overlay: Path) -> dict[str, Any]:
+    """Return a patched copy of a canonical schema.
+
+    Raises:
+        UnusedDecision: A fix's pointer leads nowhere, or the value there is not the expected one.
+    """
+    fixed = copy.deepcopy(schema)
+    for fix in read_fixes(overlay):
+        _apply(fixed, fix, overlay.name)
+    return fixed
+
+
+def _apply(schema: dict[str, Any], fix: Fix, overlay: str) -> None:
+    *path, last = (part.replace("~1", "/").replace("~0", "~") for part in fix.pointer.split("/")[1:])
+    try:
+        node: Any = schema
+        for part in path:
+            node = node[int(part) if isinstance(node, list) else part]
+        key: Any = int(last) if isinstance(node, list) else last
+        found = node[key]
+    except (KeyError, IndexError, ValueError, TypeError):
+        raise UnusedDecision(overlay, f"fix {fix.pointer}", "the pointer leads nowhere in this schema") from None
+    if found != fix.expect:
+        raise UnusedDecision(overlay, f"fix {fix.pointer}", f"expected {fix.expect!r}, found {found!r}")
+    node[key] = copy.deepcopy(fix.replace)
