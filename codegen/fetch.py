@@ -60,11 +60,12 @@ def fetch_directory(revision: str, directory: Path) -> tuple[str, bytes]:
     if not directory.is_dir():
         raise PullFailed(str(directory), "no such directory", "Give --from an existing directory or a URL.")
     for path in (directory / place for place in _places(revision)):
-        if path.is_file():
-            try:
-                return str(path), path.read_bytes()
-            except OSError as error:
-                raise PullFailed(str(path), str(error.strerror), "Make the file readable.") from error
+        try:
+            return str(path), path.read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise PullFailed(str(path), str(error.strerror), "Make it a file that can be read.") from error
     present = sorted({path.parent.name for pattern in _places("*") for path in directory.glob(pattern)})
     raise UnknownRevision(
         revision,

@@ -374,6 +374,12 @@ def test_pull_of_a_revision_the_mirror_lacks_lists_what_it_has(schema_dir: Path,
         pull("2030-01-02", origin=str(mirror), schema_dir=schema_dir)
 
 
+def test_pull_of_an_unreadable_file_says_which(schema_dir: Path, mirror: Path) -> None:
+    (mirror / "schema" / "2030-01-02" / "schema.json").mkdir(parents=True)
+    with pytest.raises(PullFailed, match=r"2030-01-02/schema.json: .*Make it a file"):
+        pull("2030-01-02", origin=str(mirror), schema_dir=schema_dir)
+
+
 @pytest.mark.parametrize("origin", ["no/such/directory", "ftp://example.org/schema"])
 def test_pull_from_nowhere_says_what_to_give(origin: str, schema_dir: Path) -> None:
     with pytest.raises(PullFailed, match="--from"):
@@ -411,6 +417,10 @@ def test_run_pulls_and_says_what_comes_next(
     monkeypatch.setattr("codegen.pull.pull", lambda revision, **_: read_pins()[revision])
     code = run(parse("2025-06-18", "--from", "somewhere"))
     assert (code, capsys.readouterr().out.splitlines()[-1]) == (0, "next: nox -s regen")
+
+
+def test_commit_is_taken_whole() -> None:
+    assert parse(REVISION, "--commit", COMMIT).commit == COMMIT
 
 
 def test_commit_must_be_whole(capsys: pytest.CaptureFixture[str]) -> None:
