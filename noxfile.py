@@ -1,0 +1,126 @@
+"""Every way to check, build and maintain Dragoman: `nox --list` names them, `nox` alone runs what must pass.
+
+A session brings its own dependencies, from the groups in ``pyproject.toml``; Python and pip are all it needs.
+"""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.11.12"
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+PYTHONS = sorted({*nox.project.python_versions(PROJECT), THIS_PYTHON}, key=lambda version: int(version.split(".")[1]))
+
+nox.options.sessions = ["lint", "regen-check", f"tests-{THIS_PYTHON}", "build"]
+nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = False
+nox.options.download_python = "never"
+
+
+def install(session: nox.Session, *groups: str, editable: bool = True) -> None:
+    """Install dependency groups and, unless told otherwise, the project itself where it lies."""
+    wanted = nox.project.dependency_groups(PROJECT, *groups)
+    session.install(*(("-e", ".") if editable else ()), *wanted)
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """Run the tests; `nox -s tests` on every Python that is here, `nox -s tests-3.12 -- ARGS` passes ARGS to pytest."""
+    install(session, "test", "codegen")
+    session.run("pytest", "--ignore=tests/peers", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Run the tests with branch coverage of the core and the generator."""
+    install(session, "test", "codegen")
+    session.run("coverage", "run", "-m", "pytest", "-q", "--ignore=tests/peers", *session.posargs)
+    session.run("coverage", "report")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, types and who imports whom."""
+    install(session, "lint", "test", "codegen")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("mypy")
+    session.run("lint-imports")
+
+
+@nox.session
+def regen(session: nox.Session) -> None:
+    """Write the generated tree anew; `-- --check` compares only, `-- --accept-defaults` decides what nobody has."""
+    install(session, "codegen", editable=False)
+    session.run("python", "-m", "codegen", "regen", *session.posargs)
+
+
+@nox.session(name="regen-check")
+def regen_check(session: nox.Session) -> None:
+    """Fail if the generated tree is not what `regen` would write, under two hash seeds."""
+    install(session, "codegen", editable=False)
+    for seed in ("0", "1"):
+        session.run("python", "-m", "codegen", "regen", "--check", env={"PYTHONHASHSEED": seed})
+
+
+@nox.session
+def pull(session: nox.Session) -> None:
+    """Bring an official schema into `schema/`: `nox -s pull -- REVISION [--from DIR-or-URL]`."""
+    install(session, "codegen", editable=False)
+    session.run("python", "-m", "codegen", "pull", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure conversions, imports and the proxy, as ratios within one run; `-- --help` says what can be chosen."""
+    install(session)
+    session.run("python", "-m", "bench", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Check the documentation: its links lead somewhere and its examples do what they say."""
+    install(session, "test")
+    session.run("pytest", "tests/docs", *session.posargs)
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build sdist and wheel, and use the wheel as its users will, outside this directory."""
+    session.install("build>=1.2")
+    dist = Path(session.create_tmp()) / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(dist))
+    (wheel,) = dist.glob("*.whl")
+    with_all = fresh_environment(session, "installed", str(wheel))
+    session.run(str(with_all / "dragoman"), "revisions", external=True)
+    # dragoman_spec promises to work with pydantic and nothing else.
+    (pydantic,) = (requirement for requirement in PROJECT["project"]["dependencies"] if "pydantic" in requirement)
+    spec_only = fresh_environment(session, "spec-only", pydantic)
+    session.run(str(spec_only / "python"), "-m", "pip", "install", "-q", "--no-deps", str(wheel), external=True)
+    code = "import dragoman_spec as spec; print(spec.load(spec.LATEST).__name__, 'with pydantic alone')"
+    session.run(str(spec_only / "python"), "-c", code, external=True)
+
+
+@nox.session
+def minimums(session: nox.Session) -> None:
+    """Run the tests with the oldest versions of the dependencies that we claim to work with."""
+    lowest = [re.sub(">=", "==", requirement) for requirement in PROJECT["project"]["dependencies"]]
+    install(session, "test")
+    session.install(*lowest)
+    session.run("pytest", "--ignore=tests/peers", "--ignore=tests/codegen", *session.posargs)
+
+
+def fresh_environment(session: nox.Session, name: str, *requirements: str) -> Path:
+    """Make a virtual environment below the session's temporary directory; return where its programs are."""
+    directory = Path(session.create_tmp()) / name
+    session.run("python", "-m", "venv", "--clear", str(directory))
+    programs = directory / ("Scripts" if os.name == "nt" else "bin")
+    session.run(str(programs / "python"), "-m", "pip", "install", "-q", *requirements, external=True)
+    return programs
