@@ -1,0 +1,33 @@
+"""JSON-RPC batches, which only revision 2025-03-26 knows.
+
+Lives here: collecting the answers to the requests of one array until the array that answers it is complete. Must not:
+send. Called by `core.session`, which splits arrays and translates their members one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+REVISION_WITH_BATCHES: Final = "2025-03-26"
+"""Added in 2025-03-26 and removed in 2025-06-18 (changelogs of the specification)."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """One array that came in, and what has been answered of it."""
+
+    open_requests: int = 0
+    answers: list[bytes] = field(default_factory=list)
+
+    def answer(self, line: bytes) -> bytes | None:
+        """Add the answer to one request; give the whole array, as a line, when it was the last one."""
+        self.open_requests -= 1
+        self.answers.append(line)
+        return self.complete()
+
+    def complete(self) -> bytes | None:
+        """Give the array of answers, as a line, if none is missing and there is any."""
+        if self.open_requests > 0 or not self.answers:
+            return None
+        return b"[" + b",".join(line.strip() for line in self.answers) + b"]\n"

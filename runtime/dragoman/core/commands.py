@@ -1,0 +1,73 @@
+"""What the core asks its caller to do. Values only; `dragoman.proxy` carries them out, tests compare them.
+
+The core never sleeps, reads or writes: bytes and readings go in as method calls, these come out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Side(Enum):
+    """One of the two peers of a session."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+    @property
+    def other(self) -> Side:
+        """The peer across."""
+        return Side.SERVER if self is Side.CLIENT else Side.CLIENT
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Write these bytes, whole lines, to a peer."""
+
+    side: Side
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Call `Session.expire` after this long, unless told otherwise before; replaces a timer that is running."""
+
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StopTimer:
+    """Forget the timer."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartServer:
+    """Close the connection to the server and open a fresh one; what is sent from here on goes to the fresh one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End the session: close the server, write out what the client is still owed, and stop.
+
+    Attributes:
+        outcome: How it ended; the command line turns it into an exit code.
+        reason: The same for a person.
+    """
+
+    outcome: Outcome
+    reason: str
+
+
+class Outcome(Enum):
+    """How a session ended."""
+
+    CLIENT_CLOSED = "the client closed"
+    SERVER_CLOSED = "the server closed"
+    SERVER_NOT_STARTED = "the server could not be started"
+    INITIALIZATION_FAILED = "initialisation failed"
+    INITIALIZATION_TIMED_OUT = "initialisation timed out"
+    STOPPED = "stopped"
+
+
+Command = Send | SetTimer | StopTimer | RestartServer | Finish

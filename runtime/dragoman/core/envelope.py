@@ -1,0 +1,305 @@
+"""Envelopes: from lines to JSON-RPC frames, and back.
+
+Lives here: cutting a byte stream into lines, telling what kind of frame a line holds, decoding and encoding JSON.
+Must not: know revisions, methods or who is waiting for what. Called by `core.session` for every line of both peers.
+
+A line is first *glimpsed*: its leading and trailing members say kind, id and method in a fraction of a microsecond,
+whatever its size. Only lines that a glimpse cannot read are decoded here, so a line that is passed on is not parsed.
+A glimpse is only trusted where it cannot be fooled: leading members of the top-level object are read one by one from
+its brace on, trailing ones are those just before its closing brace.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NamedTuple, NoReturn
+
+import orjson
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+
+DEFAULT_LIMIT_BYTES: Final = 100 * 1024 * 1024
+"""The longest line accepted from a peer, unless told otherwise."""
+
+_HEAD_BYTES = 256
+_TAIL_BYTES = 160
+
+
+class Frame(NamedTuple):
+    """One JSON-RPC frame, with the bytes it came as.
+
+    Attributes:
+        raw: The line, line ending included.
+        kind: `request`, `notification`, `result`, `error` or `batch`.
+        key: The id as canonical JSON, so that `1` and `"1"` differ; None without id.
+        method: Of a request or notification.
+        body: The decoded JSON, if somebody had to decode it.
+    """
+
+    raw: bytes
+    kind: str
+    key: bytes | None
+    method: str | None
+    body: Any = None
+
+
+class Malformed(NamedTuple):
+    """A line that is no JSON-RPC frame.
+
+    Attributes:
+        code: The JSON-RPC error code that names the defect.
+        reason: What was expected and what came.
+        key: The id, where one could be read.
+        is_response: Whether it meant to answer a request, so that nobody may answer it.
+    """
+
+    code: int
+    reason: str
+    key: bytes | None = None
+    is_response: bool = False
+
+
+class Overlong(NamedTuple):
+    """A line over the limit: its end was never kept.
+
+    Attributes:
+        head: Its first bytes, enough for a glimpse at the id.
+    """
+
+    head: bytes
+
+
+class LineSplitter:
+    """Cuts a byte stream into lines, each with its line feed; remembers a line that has not ended."""
+
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.limit_bytes = limit_bytes
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._overlong_head: bytes | None = None
+
+    def feed(self, data: bytes) -> list[bytes | Overlong]:
+        """Take the next bytes of the stream; give the lines that have ended, in order."""
+        first = data.find(b"\n") + 1
+        if first == len(data) and not self._size and 0 < first <= self.limit_bytes:
+            return [data]  # the common case: one whole line, handed on without a copy
+        lines: list[bytes | Overlong] = []
+        start = 0
+        while first:
+            lines.append(self._end_line(data[start:first]))
+            start = first
+            first = data.find(b"\n", start) + 1
+        if start < len(data):
+            self._keep(data[start:])
+        return lines
+
+    def finish(self) -> list[bytes | Overlong]:
+        """Take the end of the stream; give what stood there without a line feed, if anything."""
+        return [self._end_line(b"\n")] if self._size else []
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._overlong_head is None:
+            self._parts.append(part)
+            if self._size > self.limit_bytes:
+                self._overlong_head = b"".join(self._parts)[:_HEAD_BYTES]
+                self._parts.clear()
+
+    def _end_line(self, part: bytes) -> bytes | Overlong:
+        self._keep(part)
+        head, line = self._overlong_head, b"".join(self._parts)
+        self._parts.clear()
+        self._size, self._overlong_head = 0, None
+        return line if head is None else Overlong(head)
+
+
+# Ids and methods are read only where they are plain printable ASCII: anything else is decoded.
+_ID = rb'(-?[0-9]{1,18}|"[ !#-\[\]-~]*")'
+_HEAD = re.compile(
+    rb'\s*\{\s*(?:(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*' + _ID + rb'|"method"\s*:\s*"([ !#-\[\]-~]*)")\s*(?:,\s*|(?=\})))*'
+    rb'(?:"(params|result|error)"\s*:|(\})\s*\Z)'
+)
+_TAIL = re.compile(rb'(?:,\s*(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*' + _ID + rb")\s*)+\}\s*\Z")
+
+
+def glimpse(line: bytes) -> Frame | None:
+    """Read kind, id and method off the edges of a line, without decoding it.
+
+    Returns:
+        The frame, or None where the edges do not tell: then `read_frame` decodes. That the middle of the line is
+        valid JSON is not looked at: whoever the line is passed on to will.
+    """
+    head = _HEAD.match(line)
+    if head is None:
+        return None
+    version, key, method, member, _ = head.groups()
+    if version is None or key is None:
+        tail = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
+        if tail is not None:
+            version = version or tail[1]
+            key = key or tail[2]
+        if version is None:
+            return None
+    if member == b"result" or member == b"error":
+        return None if key is None or method is not None else Frame(line, member.decode(), key, None)
+    if method is None or not _ends_with_brace(line):
+        return None
+    if key is not None:
+        return Frame(line, "request", key, method.decode())
+    if member is None or method.startswith(b"notifications/"):
+        return Frame(line, "notification", None, method.decode())
+    return None
+
+
+def read_frame(line: bytes) -> Frame | Malformed:
+    """Tell what a line holds, by a glimpse if possible, by decoding if not."""
+    frame = glimpse(line)
+    if frame is not None:
+        return frame
+    try:
+        body = decode(line)
+    except ValueError as error:
+        return Malformed(PARSE_ERROR, str(error))
+    return classify(line, body)
+
+
+def classify(line: bytes, body: Any) -> Frame | Malformed:
+    """Tell what kind of frame a decoded JSON value is: by key presence alone, as JSON-RPC 2.0 section 4 and 5 say.
+
+    Args:
+        line: The bytes it came as.
+        body: The decoded value.
+    """
+    if isinstance(body, list):
+        return Frame(line, "batch", None, None, body)
+    if not isinstance(body, dict):
+        return Malformed(INVALID_REQUEST, f"expected a JSON object, found {_named(body)}")
+    key = None
+    if "id" in body:
+        key = key_of(body["id"])
+    is_response = "method" not in body and ("result" in body or "error" in body)
+    fault = _find_fault(body, key, is_response)
+    if fault is not None:
+        return Malformed(INVALID_REQUEST, fault, key, is_response)
+    if is_response:
+        return Frame(line, "result" if "result" in body else "error", key, None, body)
+    return Frame(line, "request" if "id" in body else "notification", key, body["method"], body)
+
+
+def _find_fault(body: dict[str, Any], key: bytes | None, is_response: bool) -> str | None:
+    if body.get("jsonrpc") != "2.0":
+        return f'expected "jsonrpc": "2.0", found {_named(body.get("jsonrpc"))}'
+    if is_response:
+        if "result" in body and "error" in body:
+            return "expected either result or error, found both"
+        if key is None and ("result" in body or body.get("id") is not None):
+            return "expected a response to carry the id of a request"
+        member = "result" if "result" in body else "error"
+        return None if isinstance(body[member], dict) else f"expected {member} to be an object"
+    if not isinstance(body.get("method"), str):
+        return f"expected method to be a string, found {_named(body.get('method'))}"
+    if "id" in body and key is None:
+        return f"expected id to be a string or an integer, found {_named(body['id'])}"
+    if not isinstance(body.get("params", {}), dict | None):
+        return f"expected params to be an object, found {_named(body['params'])}"
+    return None
+
+
+def key_of(request_id: Any) -> bytes | None:
+    """Give an id as canonical JSON: type and value both count; None for what cannot be an id."""
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int | float):
+        return None
+    if isinstance(request_id, float) and request_id.is_integer():
+        request_id = int(request_id)  # a JavaScript peer answers 1.0 as 1
+    return encode(request_id)
+
+
+_DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else 0 for code in range(256))
+_LONG_NUMBER = b"0" * 19
+
+
+def decode(line: bytes) -> Any:
+    """Decode JSON exactly: integers of any length, lone surrogates and `\\u0000` survive.
+
+    orjson does most lines. It reads integers beyond 64 bits as floats without a word, so a line with a run of 19
+    digits is left to the standard library, as is every line that orjson refuses: some of them are legal.
+
+    Raises:
+        ValueError: It is not JSON, or nested or long beyond what can be held; the text says which.
+    """
+    if _LONG_NUMBER not in line.translate(_DIGITS_TO_ZERO):
+        try:
+            return orjson.loads(line)
+        except orjson.JSONDecodeError:
+            pass
+    try:
+        return json.loads(line.decode(), parse_constant=_refuse_number, parse_float=_read_float)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8: byte {line[error.start]:#04x} at offset {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from None
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _refuse_number(name: str) -> NoReturn:
+    raise ValueError(f"not JSON: {name} is no number")
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text[:40]} is beyond what can be held")
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """Encode as compact JSON on one line, without line feed; the inverse of `decode`.
+
+    Raises:
+        ValueError: It is nested deeper than can be written.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # integers beyond 64 bits, lone surrogates, more than 254 levels
+        pass
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def encode_line(value: Any) -> bytes:
+    """Encode one frame as the line that goes on the wire."""
+    return encode(value) + b"\n"
+
+
+def encode_error(key: bytes | None, code: int, message: str, data: Any = None) -> bytes:
+    """Write the error response to the request with this id, as a line; a missing id is null, as JSON-RPC says."""
+    error = {"code": code, "message": message} if data is None else {"code": code, "message": message, "data": data}
+    return b'{"jsonrpc":"2.0","id":' + (key or b"null") + b',"error":' + encode(error) + b"}\n"
+
+
+def encode_result(key: bytes, result: Any) -> bytes:
+    """Write the response to the request with this id, as a line."""
+    return b'{"jsonrpc":"2.0","id":' + key + b',"result":' + encode(result) + b"}\n"
+
+
+def _ends_with_brace(line: bytes) -> bool:
+    return line.endswith(b"}\n") or line.rstrip().endswith(b"}")
+
+
+def _named(value: Any) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool() | int() | float():
+            return f"the {'boolean' if isinstance(value, bool) else 'number'} {encode(value).decode()[:40]}"
+        case str():
+            return f"the string {value[:40]!r}"
+        case list():
+            return "an array"
+        case _:
+            return "an object"

@@ -1,0 +1,152 @@
+"""Which revision each peer speaks.
+
+Lives here: what to answer the client, what to offer the server, and how to read what the server said. Must not: send,
+or guess a revision from the shape of a message. Called by `core.handshake`.
+
+Sources: the lifecycle page of each revision, "Version Negotiation" (2025-11-25/basic/lifecycle): a server that supports
+the requested version MUST respond with the same version, otherwise MUST respond with another one it supports, which
+SHOULD be its latest. A per-request revision has no `initialize`, so it is never offered and never answered in one.
+
+Rule `echoing-server`. Some servers answer `initialize` with whatever they were offered. Whether one does cannot be seen
+from its answer, and a probe with a made-up revision would cost a second process for every session. What can be done
+soundly is to offer nothing but revisions that exist: an echo then names a revision that Dragoman can translate, and a
+client's unknown value never comes back to it as if somebody spoke it. So with the rule (the default) the server is
+offered the newest handshake revision in place of a value that is none; without it, the client's own value goes on as
+it came, and a server that echoes it ends in `UnsupportedRevision`. For a server that is known to echo and to
+speak one revision only, `--server-revision` is the cure: it is then offered that one and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+
+from dragoman.errors import UnsupportedRevision
+
+AUTO = "auto"
+UNSUPPORTED_VERSION_CODES = frozenset({-32022})
+"""Codes that mean "unsupported protocol version" whatever the text: -32022 of 2026-07-28."""
+
+_REVISION = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_ABOUT_REVISIONS = re.compile(
+    r"protocol[\s_-]*(version|revision)|(unsupported|unknown|incompatible)\s+(version|revision)"
+    r"|(version|revision)\b.{0,40}\bnot\s+supported",
+    re.IGNORECASE,
+)
+
+
+class Rejection(NamedTuple):
+    """A server's error that says: not this revision.
+
+    Attributes:
+        supported: The revisions that it named instead, in its order; empty if it named none.
+        requested: The revision that it turned down.
+    """
+
+    supported: tuple[str, ...]
+    requested: str
+
+
+def choose_client_revision(requested: object, setting: str = AUTO) -> str:
+    """Give the revision to speak with a client that asked for this one.
+
+    Args:
+        requested: `params.protocolVersion` of its `initialize`.
+        setting: `auto`, or the revision that the user pinned the client to.
+    """
+    if setting != AUTO:
+        return setting
+    return requested if isinstance(requested, str) and requested in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1]
+
+
+def choose_offer(client_revision: str, requested: object, setting: str, *, expect_echo: bool) -> str:
+    """Give the revision to offer the server first: the client's, or the one that the user named.
+
+    Args:
+        client_revision: What is spoken with the client.
+        requested: What the client asked for, which may be no revision at all.
+        setting: `auto`, or the revision that the user says the server speaks.
+        expect_echo: Whether rule `echoing-server` is on.
+    """
+    if setting != AUTO:
+        return setting
+    if expect_echo or requested in REVISIONS or not isinstance(requested, str):
+        return client_revision
+    return requested
+
+
+def read_server_revision(result: dict[str, Any], offered: str) -> str:
+    """Read the revision that the server speaks off its `initialize` result.
+
+    Raises:
+        UnsupportedRevision: It names one that has no handshake, or that nobody knows.
+    """
+    revision = result.get("protocolVersion")
+    if isinstance(revision, str) and revision in HANDSHAKE_REVISIONS:
+        return revision
+    raise UnsupportedRevision(revision if revision is not None else "(none)", HANDSHAKE_REVISIONS)
+
+
+def read_rejection(error: dict[str, Any], offered: str) -> Rejection | None:
+    """Tell whether a server's error to `initialize` rejects the revision that it was offered.
+
+    Explicit means: a list `supported` in the data, a code made for it, or a text that speaks of the protocol version.
+    The revisions it supports are taken from the list, or else from the text, which is where most servers put them.
+    """
+    data = error.get("data")
+    text = f"{error.get('message', '')} {data if data is not None else ''}"
+    named = _read_supported(data)
+    if named is None and error.get("code") not in UNSUPPORTED_VERSION_CODES and not _ABOUT_REVISIONS.search(text):
+        return None
+    if named is None:
+        named = tuple(dict.fromkeys(revision for revision in _REVISION.findall(text) if revision != offered))
+        named = tuple(revision for revision in named if revision in REVISIONS)
+    return Rejection(named, offered)
+
+
+def _read_supported(data: Any) -> tuple[str, ...] | None:
+    if not isinstance(data, dict):
+        return None
+    for name in ("supported", "supportedVersions", "supportedProtocolVersions"):
+        value = data.get(name)
+        if isinstance(value, str):
+            return (value,)
+        if isinstance(value, list):
+            return tuple(revision for revision in value if isinstance(revision, str))
+    return None
+
+
+def choose_retry(rejection: Rejection) -> str | None:
+    """Give the one revision to offer after a rejection, or None if there is none to offer.
+
+    From the server's list: the nearest to what was offered, because every step between revisions can cost something,
+    and the newer of two that are equally near. Without a list: the next older, or the newest if there is no older.
+    """
+    if rejection.supported:
+        known = [revision for revision in HANDSHAKE_REVISIONS if revision in rejection.supported]
+        return max(known, key=lambda revision: (-_distance(revision, rejection.requested), revision), default=None)
+    older = [revision for revision in HANDSHAKE_REVISIONS if revision < rejection.requested]
+    retry = older[-1] if older else HANDSHAKE_REVISIONS[-1]
+    return retry if retry != rejection.requested else None
+
+
+def _distance(one: str, other: str) -> int:
+    order = [*HANDSHAKE_REVISIONS, other] if other not in HANDSHAKE_REVISIONS else list(HANDSHAKE_REVISIONS)
+    return abs(order.index(one) - order.index(other))
+
+
+def explain_unsupported(requested: object, supported: tuple[str, ...]) -> tuple[int, str, dict[str, Any]]:
+    """Give code, message and data of the error that tells a client that no revision could be agreed on.
+
+    The form is that of the lifecycle page's example: -32602 with `supported` and `requested`.
+    """
+    message = "Unsupported protocol version"
+    per_request = [revision for revision in supported if revision in REVISIONS and revision not in HANDSHAKE_REVISIONS]
+    if per_request and not any(revision in HANDSHAKE_REVISIONS for revision in supported):
+        message += (
+            f": the server speaks only {', '.join(per_request)}, a revision of the per-request era without"
+            " `initialize`, which this proxy does not bridge to handshake revisions yet"
+        )
+    return -32602, message, {"supported": list(supported), "requested": requested}

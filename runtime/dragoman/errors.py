@@ -1,0 +1,125 @@
+"""The errors of Dragoman: those of `dragoman_spec`, re-exported, and those only a running session can meet.
+
+Nothing is raised here and nothing is formatted elsewhere: fields come first, the text is built from them.
+
+    Error
+    ├─ ProtocolError            .code .data (the JSON-RPC error to answer with)
+    │  ├─ LocalProtocolError    our caller asked for what revision or state forbids
+    │  └─ RemoteProtocolError   the peer sent it
+    ├─ UnsupportedRevision      .requested .supported
+    ├─ InitializationTimeout    .waiting_for .timeout_s
+    ├─ TranslationError         .method .source .target .pointer
+    │  ├─ MissingRequiredField  .field
+    │  └─ Untranslatable        .reason .code .data
+    ├─ ValidationFailed         .revision .pointer
+    └─ TransportError           .peer .reason
+       ├─ TransportClosed
+       └─ FrameTooLarge         .limit_bytes
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman_spec.errors import (
+    Error,
+    MissingRequiredField,
+    TranslationError,
+    UnsupportedRevision,
+    Untranslatable,
+    ValidationFailed,
+)
+
+__all__ = [
+    "Error",
+    "FrameTooLarge",
+    "InitializationTimeout",
+    "LocalProtocolError",
+    "MissingRequiredField",
+    "ProtocolError",
+    "RemoteProtocolError",
+    "TranslationError",
+    "TransportClosed",
+    "TransportError",
+    "UnsupportedRevision",
+    "Untranslatable",
+    "ValidationFailed",
+]
+
+
+class ProtocolError(Error):
+    """Something the protocol forbids, with the JSON-RPC error that says so.
+
+    Args:
+        code: The JSON-RPC error code to answer with.
+        message: What was expected and what came, for a person.
+        data: The `data` member of the answer, if it has one.
+    """
+
+    def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
+
+
+class LocalProtocolError(ProtocolError):
+    """Our own caller asked for what the revision or the state of the session forbids."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """A peer sent what the protocol forbids."""
+
+
+class InitializationTimeout(Error):
+    """The handshake did not end in time.
+
+    Args:
+        waiting_for: What had not come, in words.
+        timeout_s: How long it was waited for, in seconds.
+    """
+
+    def __init__(self, waiting_for: str, timeout_s: float) -> None:
+        super().__init__(waiting_for, timeout_s)
+        self.waiting_for = waiting_for
+        self.timeout_s = timeout_s
+
+    def __str__(self) -> str:
+        return f"initialisation timed out after {self.timeout_s:g} s waiting for {self.waiting_for}"
+
+
+class TransportError(Error):
+    """Bytes could not be moved to or from a peer.
+
+    Args:
+        peer: Who is at the other end, as a person would name it.
+        reason: What went wrong, in words.
+    """
+
+    def __init__(self, peer: str, reason: str) -> None:
+        super().__init__(peer, reason)
+        self.peer = peer
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.peer}: {self.reason}"
+
+
+class TransportClosed(TransportError):
+    """The peer is gone, or could not be reached at all."""
+
+
+class FrameTooLarge(TransportError):
+    """A peer sent a line longer than the limit; it was read and dropped, never kept.
+
+    Args:
+        peer: Who sent it.
+        limit_bytes: The longest line accepted.
+    """
+
+    def __init__(self, peer: str, limit_bytes: int) -> None:
+        super().__init__(peer, f"a frame is larger than the limit of {limit_bytes} bytes")
+        self.limit_bytes = limit_bytes
