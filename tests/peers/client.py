@@ -1,0 +1,332 @@
+"""A strict MCP client, the same program under four SDK releases: `python client.py [--record FILE] -- SERVER ARG…`.
+
+It starts the server command, accepts only the native revision of the release it runs under, performs every operation
+that the server offers, and prints one JSON report of what it got on stdout. An operation's outcome is `{"result": …}`,
+`{"error": {code, message, data}}`, `{"raised": …}` when the SDK could not take the answer, or `{"timeout": seconds}`.
+Which outcome is right is not decided here but in `expectations.py`. Release differences are in `sdk.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import sdk
+from mcp import ClientSession, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+from sdk import McpError, ask, dump, speaks, tell
+
+LIMIT_S = 15.0
+TEXT_URI = "file:///home/user/document.txt"
+CALLS: dict[str, dict[str, Any]] = {
+    "echo": {"say": "hello", "delay_s": 0},
+    "image": {},
+    "sound": {},
+    "weather": {},
+    "bare_structure": {},
+    "links": {},
+    "embedded": {},
+    "failing": {},
+    "ping_client": {},
+    "gated": {},
+    "nonexistent": {},
+}
+ASKING = ("ask_roots", "ask_sampling", "ask_user")
+READS = {
+    "document": TEXT_URI,
+    "api": "https://example.com/api/resource",
+    "unique": "custom://unique-id-12345",
+    "pixel": "file:///home/user/pixel.png",
+    "nowhere": "file:///nowhere",
+}
+
+
+class Visit:
+    """One session with a server: what came in beside the answers, and the operations."""
+
+    def __init__(self) -> None:
+        self.session: Any = None
+        self.notifications: list[Any] = []
+        self.stray: list[str] = []
+        self.asked: list[Any] = []
+        self.offered: dict[str, Any] = {}
+
+    # What the server starts
+
+    async def on_message(self, message: Any) -> None:
+        """Note each notification; anything the SDK could not place (an unknown id, bad JSON) is stray."""
+        if isinstance(message, Exception):
+            self.stray.append(f"{type(message).__name__}: {message}")
+        elif isinstance(message, types.ServerNotification):
+            self.notifications.append(dump(message.root))
+
+    async def on_sampling(self, context: Any, params: Any) -> Any:
+        """Answer in text, in audio when told to sing, in two blocks when asked and able to."""
+        self.asked.append(dump(params))
+        said = json.dumps(dump(params))
+        content: Any = {"type": "text", "text": "I say hello"}
+        result = types.CreateMessageResult
+        if '"sing"' in said and speaks("2025-03-26"):
+            content = {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}
+        elif '"two blocks"' in said and speaks("2025-11-25"):
+            content = [{"type": "text", "text": "first"}, {"type": "text", "text": "second"}]
+            result = types.CreateMessageResultWithTools
+        answer = {"role": "assistant", "content": content, "model": "peer-model", "stopReason": "endTurn"}
+        return result.model_validate(answer)
+
+    async def on_elicitation(self, context: Any, params: Any) -> Any:
+        """Accept, filling in the form with a fixed answer for each type of field."""
+        asked = dump(params)
+        self.asked.append(asked)
+        fields = asked.get("requestedSchema", {}).get("properties", {})
+        content = {name: ["r"] if schema["type"] == "array" else "r" for name, schema in fields.items()}
+        return types.ElicitResult(action="accept", content=content or None)
+
+    async def on_roots(self, context: Any) -> Any:
+        """Offer one root."""
+        self.asked.append("roots")
+        return types.ListRootsResult(roots=[types.Root(uri="file:///home/user", name="home")])
+
+    # What the client starts
+
+    async def request(self, method: str, params: dict[str, Any] | None, result: str) -> dict[str, Any]:
+        """Return the outcome of one request."""
+        return await outcome(lambda: ask(self.session, method, params, result))
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the outcome of one tool call, by the SDK's own method, which checks structured content."""
+        if name not in self.offered and name != "nonexistent":
+            return {"absent": f"{name} is not in tools/list"}
+        return await outcome(lambda: self.session.call_tool(name, arguments))
+
+    async def list_tools(self) -> dict[str, Any]:
+        """List the tools by name."""
+        listed = await self.request("tools/list", None, "ListToolsResult")
+        if "result" in listed:
+            self.offered = {tool["name"]: tool for tool in listed["result"]["tools"]}
+        return self.offered or listed
+
+    async def call_tools(self) -> dict[str, Any]:
+        """Call each tool once that does not ask back."""
+        return {name: await self.call(name, arguments) for name, arguments in CALLS.items()}
+
+    async def be_asked(self) -> dict[str, Any]:
+        """Call the tools that ask back, once for each kind of question that they list."""
+        found: dict[str, Any] = {}
+        for name in ASKING:
+            properties = self.offered.get(name, {}).get("inputSchema", {}).get("properties", {})
+            kinds = properties.get("kind", {}).get("enum", [])
+            found[name] = {kind: await self.be_asked_once(name, kind) for kind in kinds}
+        return found
+
+    async def be_asked_once(self, name: str, kind: str) -> dict[str, Any]:
+        """Report what the client was asked and what the server says it got for an answer."""
+        start = len(self.asked)
+        found = await self.call(name, {"kind": kind})
+        with contextlib.suppress(KeyError, ValueError):
+            found = {"answer": json.loads(found["result"]["content"][0]["text"])}
+        return {"asked": self.asked[start:], **found}
+
+    async def call_at_once(self) -> list[Any]:
+        """Call one tool five times at once, so that the first asked answers last."""
+        answers: list[Any] = [None] * 5
+
+        async def one(place: int) -> None:
+            answers[place] = await self.call("echo", {"say": f"call {place}", "delay_s": 0.05 * (5 - place)})
+
+        async with anyio.create_task_group() as group:
+            for place in range(5):
+                group.start_soon(one, place)
+        return [answer["result"]["content"][0]["text"] if "result" in answer else answer for answer in answers]
+
+    async def list_resources(self) -> list[Any]:
+        """List resources page by page, at most five."""
+        pages: list[Any] = []
+        cursor = None
+        while len(pages) < 5:
+            params = None if cursor is None else {"cursor": cursor}
+            page = await self.request("resources/list", params, "ListResourcesResult")
+            pages.append(page)
+            cursor = page.get("result", {}).get("nextCursor")
+            if cursor is None:
+                break
+        return pages
+
+    async def read_resources(self) -> dict[str, Any]:
+        """Read each resource, and one that does not exist."""
+        found = {}
+        for name, uri in READS.items():
+            found[name] = await self.request("resources/read", {"uri": uri}, "ReadResourceResult")
+        return found
+
+    async def watch_resource(self) -> dict[str, Any]:
+        """Have a resource touched before, during and after a subscription."""
+        seen: dict[str, Any] = {}
+        for when, verb in (("before", None), ("during", "subscribe"), ("after", "unsubscribe")):
+            if verb is not None:
+                seen[verb] = await self.request(f"resources/{verb}", {"uri": TEXT_URI}, "EmptyResult")
+            seen[when] = await self.notified_by("touch", {"uri": TEXT_URI})
+        return seen
+
+    async def notified_by(self, name: str, arguments: dict[str, Any]) -> list[Any]:
+        """Return the notifications that came while a tool ran; the server sends them before its answer."""
+        start = len(self.notifications)
+        await self.call(name, arguments)
+        return self.notifications[start:]
+
+    async def get_prompts(self) -> dict[str, Any]:
+        """List the prompts and get each, and one that does not exist."""
+        return {
+            "list": await self.request("prompts/list", None, "ListPromptsResult"),
+            "greet": await self.prompt({"name": "greet", "arguments": {"who": "Ada"}}),
+            "gallery": await self.prompt({"name": "gallery"}),
+            "nonexistent": await self.prompt({"name": "nonexistent"}),
+        }
+
+    async def prompt(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the outcome of prompts/get."""
+        return await self.request("prompts/get", params, "GetPromptResult")
+
+    async def complete(self) -> dict[str, Any]:
+        """Complete a prompt's argument, with a context where the revision has it, and a template's."""
+        prompt = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "A"}}
+        template = {"ref": {"type": "ref/resource", "uri": "weather://{city}"}}
+        template["argument"] = {"name": "city", "value": "P"}
+        if speaks("2025-06-18"):
+            prompt["context"] = {"arguments": {"mood": "good"}}
+        return {
+            "prompt": await self.request("completion/complete", prompt, "CompleteResult"),
+            "template": await self.request("completion/complete", template, "CompleteResult"),
+        }
+
+    async def set_levels(self) -> dict[str, Any]:
+        """Return the levels logged after each level set."""
+        seen: dict[str, Any] = {}
+        for level in ("warning", "debug"):
+            seen[f"set_{level}"] = await self.request("logging/setLevel", {"level": level}, "EmptyResult")
+            seen[level] = [note["params"] for note in await self.notified_by("logs", {})]
+        return seen
+
+    async def follow_progress(self) -> dict[str, Any]:
+        """Call the slow tool with a progress token that is a string."""
+        start = len(self.notifications)
+        params = {"name": "slow", "arguments": {"steps": 3}, "_meta": {"progressToken": "token-1"}}
+        found = await self.request("tools/call", params, "CallToolResult")
+        return {**found, "progress": [note["params"] for note in self.notifications[start:]]}
+
+    async def cancel(self) -> dict[str, Any]:
+        """Cancel a running call and look whether the server goes on. Last, because some releases exit over it."""
+        found: dict[str, Any] = {}
+        request_id = self.session._request_id
+
+        async def wait_for_answer() -> None:
+            params = {"name": "slow", "arguments": {"steps": 500}, "_meta": {"progressToken": 77}}
+            found["call"] = await outcome(lambda: ask(self.session, "tools/call", params, "CallToolResult"), limit_s=3)
+
+        async with anyio.create_task_group() as group:
+            start = len(self.notifications)
+            group.start_soon(wait_for_answer)
+            with anyio.move_on_after(5):
+                while len(self.notifications) == start:
+                    await anyio.sleep(0.01)
+            await tell(self.session, "notifications/cancelled", {"requestId": request_id, "reason": "changed my mind"})
+        found["afterwards"] = await self.server_saw(limit_s=3)
+        return found
+
+    async def server_saw(self, limit_s: float = LIMIT_S) -> dict[str, Any]:
+        """Return the server's own account."""
+        found = await outcome(lambda: self.session.call_tool("server_saw", {}), limit_s)
+        with contextlib.suppress(KeyError, ValueError):
+            return json.loads(found["result"]["content"][0]["text"])
+        return found
+
+    async def everything(self, session: Any) -> dict[str, Any]:
+        """Perform all operations in a fixed order."""
+        self.session = session
+        report: dict[str, Any] = {"release": sdk.RELEASE, "revision": sdk.REVISION}
+        report["initialize"] = await outcome(session.initialize)
+        if "result" not in report["initialize"]:
+            return report
+        report["ping"] = await self.request("ping", None, "EmptyResult")
+        await tell(session, "notifications/roots/list_changed")
+        report["tools"] = await self.list_tools()
+        report["server_saw"] = await self.server_saw()
+        report["offered"] = list(self.offered)
+        report["calls"] = await self.call_tools()
+        report["asks"] = await self.be_asked()
+        report["at_once"] = await self.call_at_once()
+        report["pages"] = await self.list_resources()
+        templates = await self.request("resources/templates/list", None, "ListResourceTemplatesResult")
+        report["templates"] = templates
+        report["reads"] = await self.read_resources()
+        report["watch"] = await self.watch_resource()
+        report["lists"] = [note["method"] for note in await self.notified_by("change_lists", {})]
+        report["prompts"] = await self.get_prompts()
+        report["complete"] = await self.complete()
+        report["levels"] = await self.set_levels()
+        report["progress"] = await self.follow_progress()
+        report["stray"] = list(self.stray)
+        report["cancel"] = await self.cancel()
+        return report
+
+
+async def outcome(operation: Callable[[], Awaitable[Any]], limit_s: float = LIMIT_S) -> dict[str, Any]:
+    """Perform an operation and say how it ended; see the module's docstring."""
+    try:
+        with anyio.fail_after(limit_s):
+            return {"result": dump(await operation())}
+    except McpError as error:
+        return {"error": dump(error.error)}
+    except TimeoutError:
+        return {"timeout": limit_s}
+    except Exception as error:
+        return {"raised": f"{type(error).__name__}: {error}"}
+
+
+def options(visit: Visit) -> dict[str, Any]:
+    """Return the callbacks that this release takes."""
+    found: dict[str, Any] = {
+        "sampling_callback": visit.on_sampling,
+        "list_roots_callback": visit.on_roots,
+        "message_handler": visit.on_message,
+    }
+    if speaks("2025-06-18"):
+        found["elicitation_callback"] = visit.on_elicitation
+    if speaks("2025-11-25"):
+        found["sampling_capabilities"] = sdk.make("SamplingCapability", tools=types.SamplingToolsCapability())
+    return found
+
+
+async def main(command: list[str], record: str | None) -> None:
+    """Visit the server and print the report."""
+    visit = Visit()
+    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
+    report: dict[str, Any] = {}
+    try:
+        with open(record, "a", encoding="utf-8") if record else contextlib.nullcontext() as sink:
+            async with (
+                stdio_client(parameters, errlog=sys.stderr) as streams,
+                sdk.recorded(streams, sink) as (read, write),
+                ClientSession(read, write, **options(visit)) as session,
+            ):
+                report = await visit.everything(session)
+    except Exception:
+        # Some releases raise from their own shutdown; the report is complete by then.
+        if not report:
+            raise
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", metavar="FILE")
+    parser.add_argument("server", nargs="+")
+    chosen = parser.parse_args()
+    sdk.make_client_strict()
+    anyio.run(main, chosen.server, chosen.record)

@@ -1,0 +1,159 @@
+"""Real clients against real servers: released SDKs, each strict about its own revision, with the proxy in between.
+
+Needs the four environments of `requirements/`; `nox -s peers` makes them and names their folder in DRAGOMAN_PEERS.
+Without it everything here but the checks of the table itself is skipped. A pair is visited once, then each row of the
+expectation table is one test, so that a failure names revision, revision and topic.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers.expectations_back import EXPECTATIONS
+from tests.peers.matching import PAIRS, REVISIONS, Has, Row, look, matches
+from tests.peers.validity import complaints
+
+HERE = Path(__file__).parent
+ENVIRONMENTS = os.environ.get("DRAGOMAN_PEERS")
+QUICK_PAIRS = (("A", "D"), ("D", "A"), ("B", "C"), ("C", "B"))
+"""The reduced selection: both ends both ways, and the middle both ways."""
+LIMIT_S = 60
+
+needs_peers = pytest.mark.skipif(ENVIRONMENTS is None, reason="no peer environments: run `nox -s peers`")
+
+
+def pairs_of(route: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs (client, server) that are joined this way, as far as they are selected."""
+    if route == "direct":
+        return tuple((letter, letter) for letter in REVISIONS)
+    return QUICK_PAIRS if os.environ.get("DRAGOMAN_PEERS_PAIRS") == "quick" else PAIRS
+
+
+def cases(route: str) -> list[Any]:
+    """Return one parameter set for each pair of the route and each row about it."""
+    return [
+        pytest.param(client, server, row, id=f"{client}-{server}-{row.topic}")
+        for client, server in pairs_of(route)
+        for row in EXPECTATIONS
+        if row.covers(client, server, route)
+    ]
+
+
+def python_of(letter: str) -> str:
+    """Return the interpreter of the environment whose native revision this is."""
+    assert ENVIRONMENTS is not None
+    return str(Path(ENVIRONMENTS) / REVISIONS[letter] / "bin" / "python")
+
+
+def server_command(letter: str, *options: str) -> list[str]:
+    """Return the command of a peer server."""
+    return [python_of(letter), str(HERE / "server.py"), *options]
+
+
+def visit(client: str, server: list[str], *options: str) -> dict[str, Any]:
+    """Run a peer client with this server command and return its report."""
+    command = [python_of(client), str(HERE / "client.py"), *options, "--", *server]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+@functools.cache
+def report_of(client: str, server: str, route: str) -> dict[str, Any]:
+    """Visit a pair once and keep the report, with the frames that each side got and sent."""
+    between = [sys.executable, "-m", "dragoman", "proxy", "--"] if route == "proxy" else []
+    with tempfile.TemporaryDirectory() as folder:
+        client_log, server_log = Path(folder) / "client", Path(folder) / "server"
+        command = [*between, *server_command(server, "--record", str(server_log))]
+        report = visit(client, command, "--record", str(client_log))
+        report["frames"] = {"client": frames_in(client_log), "server": frames_in(server_log)}
+    return report
+
+
+def frames_in(log: Path) -> list[dict[str, Any]]:
+    """Return a peer's record of frames; empty if the peer was never started."""
+    return [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
+
+
+def invalid_frames(client: str, server: str, route: str, side: str) -> list[str]:
+    """Return what is wrong with the frames that one side got, by its own revision's schema."""
+    record = report_of(client, server, route)["frames"][side]
+    assert record, f"the {side} has recorded no frames"
+    return list(complaints(record, REVISIONS[client if side == "client" else server]))
+
+
+def check(report: dict[str, Any], row: Row) -> None:
+    """Assert one row, with everything a reader needs to judge a failure."""
+    found = look(report, row.at)
+    if not matches(found, row.expected):
+        pytest.fail(f"at {row.at}\nexpected {row.expected!r}\nfound    {found!r}\nbecause  {row.why}", pytrace=False)
+
+
+@pytest.mark.parametrize("route", ["proxy", "direct"])
+def test_each_topic_speaks_about_each_pair_once(route: str) -> None:
+    pairs = PAIRS if route == "proxy" else [(letter, letter) for letter in REVISIONS]
+    topics = {row.topic for row in EXPECTATIONS}
+    seen = Counter((row.topic, pair) for row in EXPECTATIONS for pair in pairs if row.covers(*pair, route))
+    assert {key: seen[key] for key in ((topic, pair) for topic in topics for pair in pairs) if seen[key] != 1} == {}
+
+
+@needs_peers
+@pytest.mark.parametrize(("client", "server", "row"), cases("direct"))
+def test_equal_peers_agree_without_a_proxy(client: str, server: str, row: Row) -> None:
+    check(report_of(client, server, "direct"), row)
+
+
+@needs_peers
+@pytest.mark.parametrize(("client", "server", "row"), cases("proxy"))
+def test_peers_agree_through_the_proxy(client: str, server: str, row: Row) -> None:
+    check(report_of(client, server, "proxy"), row)
+
+
+@needs_peers
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize(("client", "server"), pairs_of("direct"))
+def test_frames_are_valid_without_a_proxy(client: str, server: str, side: str) -> None:
+    """Else the releases themselves are at fault, and the same test through the proxy proves nothing."""
+    assert invalid_frames(client, server, "direct", side) == []
+
+
+@needs_peers
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize(("client", "server"), pairs_of("proxy"))
+def test_frames_are_valid_for_their_receiver(client: str, server: str, side: str) -> None:
+    assert invalid_frames(client, server, "proxy", side) == []
+
+
+@needs_peers
+@pytest.mark.parametrize(("client", "server"), [("A", "D"), ("D", "A"), ("B", "C")])
+def test_different_peers_fail_without_a_proxy(client: str, server: str) -> None:
+    report = visit(client, server_command(server))
+    data = {"supported": [REVISIONS[server]], "requested": REVISIONS[client]}
+    assert matches(look(report, "initialize/error"), Has({"code": -32602, "data": data})), report
+    assert "calls" not in report
+
+
+@needs_peers
+def test_a_strict_client_refuses_a_server_that_answers_another_revision() -> None:
+    report = visit("D", server_command("A", "--reject", "never"))
+    assert "Unsupported protocol version" in look(report, "initialize/raised")
+
+
+@needs_peers
+@pytest.mark.parametrize(("client", "server", "rejection"), [("D", "A", "never"), ("D", "C", "bare")])
+def test_proxy_copes_with_other_ways_to_reject(client: str, server: str, rejection: str) -> None:
+    command = [sys.executable, "-m", "dragoman", "proxy", "--", *server_command(server, "--reject", rejection)]
+    report = visit(client, command)
+    assert look(report, "initialize/result/protocolVersion") == REVISIONS[client]
+    assert look(report, "calls/echo/result/content/0/text") == "hello"
