@@ -1,0 +1,133 @@
+"""What `methods.py` of a revision says: its methods, the capability each needs, its error codes.
+
+Derived from the schema where the schema shows it, else taken from `data/protocol.toml`, where each entry has a reason.
+Must not live here: layout (`templates`), or where a method's frames are defined (`load`). Called by `registry`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codegen.errors import UnusedDecision
+from codegen.model import Method as LoadedMethod
+from codegen.model import Spec
+from codegen.normalise import Normalised, Schema, constants
+
+DATA = Path(__file__).parent / "data" / "protocol.toml"
+CAPABILITIES = {"client": "ClientCapabilities", "server": "ServerCapabilities"}
+OTHER = {"client": "server", "server": "client"}
+
+
+@dataclass(frozen=True, slots=True)
+class MethodEntry:
+    """One entry of a revision's `METHODS`."""
+
+    name: str
+    kind: str
+    senders: tuple[str, ...]
+    frame: str
+    params: str | None
+    results: tuple[str, ...]
+    capability: str | None
+
+    @property
+    def result(self) -> str | None:
+        """The usual result."""
+        return self.results[0] if self.results else None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ErrorCode:
+    """A JSON-RPC error code that a revision names."""
+
+    code: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """The entries of `data/protocol.toml`."""
+
+    capabilities: tuple[Mapping[str, Any], ...]
+    error_codes: tuple[Mapping[str, Any], ...]
+
+
+def read_prose(path: Path = DATA) -> Prose:
+    """Read the table of what no schema shows."""
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    return Prose(tuple(table["capability"]), tuple(table["error_code"]))
+
+
+def check_prose(prose: Prose, specs: Sequence[Spec]) -> None:
+    """Make sure that every entry is used.
+
+    Raises:
+        UnusedDecision: An entry's method or revisions do not exist.
+    """
+    for entry in prose.capabilities:
+        if not any(_applies(entry, spec.revision) and entry["method"] in spec.methods for spec in specs):
+            raise UnusedDecision(DATA.name, f"capability {entry['method']}", "no revision it is for has the method")
+    for entry in prose.error_codes:
+        if not any(_applies(entry, spec.revision) for spec in specs):
+            raise UnusedDecision(DATA.name, f"error_code {entry['code']}", "there is no revision it is for")
+
+
+def method_entries(spec: Spec, schema: Normalised, prose: Prose) -> list[MethodEntry]:
+    """The methods of a revision, by name."""
+    ruled = {
+        entry["method"]: str(entry["capability"]) for entry in prose.capabilities if _applies(entry, spec.revision)
+    }
+    return [
+        MethodEntry(
+            name=method.name,
+            kind=method.kind,
+            senders=tuple(sorted(method.senders)),
+            frame=method.request,
+            params=_params(schema.definitions[method.request]),
+            results=method.results,
+            capability=ruled.get(method.name) or _derived_capability(method, schema),
+        )
+        for _, method in sorted(spec.methods.items())
+    ]
+
+
+def error_codes(schema: Normalised, prose: Prose) -> list[ErrorCode]:
+    """The error codes of a revision, smallest first: the constants of its definitions, and those of the prose."""
+    found = {entry["code"]: str(entry["name"]) for entry in prose.error_codes if _applies(entry, schema.revision)}
+    for name, node in schema.definitions.items():
+        error = schema.resolve(node.get("properties", {}).get("error", node))
+        code = dict(constants(error)).get("code") if name not in schema.helpers else None
+        if isinstance(code, int):
+            found.setdefault(code, _constant_name(name.removesuffix("Error")))
+    return sorted(ErrorCode(code, name) for code, name in found.items())
+
+
+def _applies(entry: Mapping[str, Any], revision: str) -> bool:
+    return bool(entry.get("since", revision) <= revision <= entry.get("until", revision))
+
+
+def _params(frame: Schema) -> str | None:
+    params = frame["properties"].get("params")
+    return None if params is None else params["$ref"].rpartition("/")[2]
+
+
+def _derived_capability(method: LoadedMethod, schema: Normalised) -> str | None:
+    """The capability whose name the method repeats: `tools/call` is `tools`, `tasks/list` is `tasks.list`."""
+    feature, _, action = method.name.removeprefix("notifications/").partition("/")
+    action = re.sub(r"_([a-z])", lambda match: match[1].upper(), action)
+    for sender in sorted(method.senders):
+        side = OTHER[sender] if method.kind == "request" else sender
+        capabilities = schema.definitions[CAPABILITIES[side]]["properties"]
+        if feature in capabilities:
+            members = schema.resolve(capabilities[feature]).get("properties", {})
+            return f"{feature}.{action}" if action in members else feature
+    return None
+
+
+def _constant_name(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper()

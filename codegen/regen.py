@@ -1,0 +1,173 @@
+"""`python -m codegen regen`: everything that is generated, from `schema/` and `codegen/overlays/`.
+
+`render` is pure: the same schemas and overlays give the same bytes, with no date and no absolute path in them.
+Formatting is part of rendering, so `--check` compares what it would write with what is there. Only `write_output`
+touches the tree. Must not live here: what any file says. Called by `codegen.__main__`, nox and the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.bindings import render_models
+from codegen.errors import CodegenError, StaleOutput
+from codegen.fixes import apply_fixes
+from codegen.load import load_spec
+from codegen.normalise import Normalised, normalise
+from codegen.pins import check_pins
+from codegen.registry import render_registry
+
+GENERATED = "generated"
+# Directories that hold generated files and nothing else: what is there and not rendered is an orphan.
+OWNED = (GENERATED, "docs/steps")
+IGNORED_PARTS = {"__pycache__"}
+RUFF = (sys.executable, "-m", "ruff")
+RUFF_CONFIG = ("--isolated", "--quiet", "--no-cache", "--line-length=120", "--target-version=py311")
+LINT = ("--fix-only", "--select=F401,I,UP", "--config=lint.isort.known-first-party=['dragoman_spec']")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What the tree lacks of the output, as paths below the root, in order."""
+
+    stale: tuple[str, ...]
+    missing: tuple[str, ...]
+    orphans: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.stale or self.missing or self.orphans)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `regen`."""
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if the tree is not what would be written"
+    )
+    parser.add_argument(
+        "--accept-defaults",
+        action="store_true",
+        help="take the safe default for every undecided change and mark it unreviewed",
+    )
+    parser.add_argument("--root", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Regenerate or check as the command line says, and print what happened.
+
+    Raises:
+        CodegenError: The schemas or overlays do not allow it, or with `--check` the tree is not up to date.
+    """
+    output = render(args.root, accept_defaults=args.accept_defaults)
+    difference = compare_output(args.root, output)
+    if args.check:
+        if difference:
+            raise StaleOutput(difference.stale, difference.missing, difference.orphans)
+        print(f"regen: {len(output)} generated files are up to date")
+        return 0
+    write_output(args.root, output, difference)
+    for verb, paths in (("wrote", (*difference.missing, *difference.stale)), ("removed", difference.orphans)):
+        for path in paths:
+            print(f"regen: {verb} {path}")
+    print(f"regen: {len(output)} generated files")
+    return 0
+
+
+def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
+    """Render every generated file.
+
+    Args:
+        root: A directory with `schema/` and `codegen/overlays/`.
+        accept_defaults: Take the safe default for changes that no overlay decides.
+
+    Returns:
+        The text of each file by its path below the root, with `/` between the parts.
+
+    Raises:
+        CodegenError: A schema or an overlay does not allow it.
+    """
+    pins = check_pins(root / "schema")
+    if not pins:
+        raise CodegenError(f"{root / 'schema'} pins no revision. Run `nox -s pull -- REVISION` first.")
+    digests = {revision: pin.sha256 for revision, pin in pins.items()}
+    schemas = [read_normalised(root, revision) for revision in pins]
+    specs = [load_spec(root, revision) for revision in pins]
+    eras = {revision: pin.era for revision, pin in pins.items()}
+    package = render_models(schemas, digests) | render_registry(specs, schemas, eras, digests)
+    output = {f"{GENERATED}/{path}": text for path, text in package.items()}
+    return format_python(output)
+
+
+def read_normalised(root: Path, revision: str) -> Normalised:
+    """Read a revision's canonical schema, fixed and in normal form."""
+    path = root / "schema" / revision / "schema.json"
+    overlay = root / "codegen" / "overlays" / f"{revision}.toml"
+    return normalise(revision, apply_fixes(json.loads(path.read_text(encoding="utf-8")), overlay))
+
+
+def format_python(output: Mapping[str, str]) -> dict[str, str]:
+    """Run the Python files through ruff, all at once; the others stay as they are."""
+    python = [path for path in sorted(output) if path.endswith(".py")]
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
+        for path in python:
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (place / path).write_text(output[path], encoding="utf-8", newline="\n")
+        for command in (("check", *LINT), ("format",)):
+            done = subprocess.run(
+                [*RUFF, *command, *RUFF_CONFIG, "."],
+                cwd=place,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                check=False,
+            )
+            if done.returncode:
+                raise CodegenError(f"ruff {command[0]} failed on the generated code:\n{done.stdout}{done.stderr}")
+        formatted = {path: (place / path).read_text(encoding="utf-8") for path in python}
+    return {path: formatted.get(path, output[path]) for path in sorted(output)}
+
+
+def compare_output(root: Path, output: Mapping[str, str]) -> Difference:
+    """Compare the tree with what `render` gave."""
+    present = {path for owned in OWNED for path in _files(root, owned)}
+    return Difference(
+        stale=tuple(sorted(path for path in output.keys() & present if _read(root / path) != output[path])),
+        missing=tuple(sorted(output.keys() - present)),
+        orphans=tuple(sorted(present - output.keys())),
+    )
+
+
+def write_output(root: Path, output: Mapping[str, str], difference: Difference) -> None:
+    """Make the tree what `render` gave: each file replaced in one go, orphans removed, the rest not touched."""
+    for path in (*difference.missing, *difference.stale):
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staged = target.with_name(f".{target.name}.new")
+        staged.write_text(output[path], encoding="utf-8", newline="\n")
+        os.replace(staged, target)
+    for path in difference.orphans:
+        (root / path).unlink()
+        for parent in (root / path).relative_to(root).parents:
+            with contextlib.suppress(OSError):
+                (root / parent).rmdir()
+
+
+def _files(root: Path, owned: str) -> list[str]:
+    found = (path.relative_to(root) for path in (root / owned).rglob("*") if path.is_file())
+    return [path.as_posix() for path in found if not IGNORED_PARTS & set(path.parts)]
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return None
