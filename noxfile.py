@@ -37,6 +37,20 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def peers(session: nox.Session) -> None:
+    """Visit real servers with real clients, all 16 pairs through the proxy; `-- quick` for four, other ARGS to pytest.
+
+    The four environments with released SDKs are made once and kept until their requirements change.
+    """
+    install(session, "test")
+    arguments = [argument for argument in session.posargs if argument != "quick"]
+    environment = {"DRAGOMAN_PEERS": str(peer_environments(session))}
+    if "quick" in session.posargs:
+        environment["DRAGOMAN_PEERS_PAIRS"] = "quick"
+    session.run("pytest", "tests/peers", *arguments, env=environment)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Run the tests with branch coverage of the core and the generator."""
     install(session, "test", "codegen")
@@ -124,3 +138,16 @@ def fresh_environment(session: nox.Session, name: str, *requirements: str) -> Pa
     programs = directory / ("Scripts" if os.name == "nt" else "bin")
     session.run(str(programs / "python"), "-m", "pip", "install", "-q", *requirements, external=True)
     return programs
+
+
+def peer_environments(session: nox.Session) -> Path:
+    """Make a virtual environment for each file of peer requirements, named after its revision; return their folder."""
+    folder = Path(session.create_tmp()).resolve()
+    for requirements in sorted(Path("tests/peers/requirements").glob("*.txt")):
+        # The stamp is written last: an environment without it, or with another one, was not finished or is outdated.
+        wanted = f"Python {sys.version}\n{requirements.read_text('utf-8')}"
+        stamp = folder / requirements.stem / "requirements-installed.txt"
+        if not stamp.exists() or stamp.read_text("utf-8") != wanted:
+            fresh_environment(session, requirements.stem, "-r", str(requirements))
+            stamp.write_text(wanted, "utf-8")
+    return folder
