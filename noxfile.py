@@ -1,6 +1,6 @@
 """Every way to check, build and maintain Dragoman: `nox --list` names them, `nox` alone runs what must pass.
 
-A session brings its own dependencies, from the groups in ``pyproject.toml``; Python and pip are all it needs.
+A session brings its own dependencies, from the groups in `pyproject.toml`; Python and pip are all it needs.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""The canonical form of an upstream schema: what is committed under ``schema/``.
+"""The canonical form of an upstream schema: what is committed under `schema/`.
 
-One spelling whatever the revision: ``$defs`` (older revisions say ``definitions``), sorted keys, two-space indent,
-no prose. Everything that types or constrains is kept. Pure functions over JSON values; ``pull`` calls them.
+One spelling whatever the revision: `$defs` (older revisions say `definitions`), sorted keys, two-space indent,
+no prose. Everything that types or constrains is kept. Pure functions over JSON values; `pull` calls them.
 """
 
 import json
@@ -30,7 +30,7 @@ def parse_schema(data: bytes, source: str) -> dict[str, Json]:
     """Parse upstream bytes and check that they are the JSON Schema of an MCP revision.
 
     Args:
-        data: the bytes of an upstream ``schema.json``.
+        data: the bytes of an upstream `schema.json`.
         source: where they came from, for the error text.
 
     Raises:

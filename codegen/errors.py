@@ -1,7 +1,5 @@
 """What can go wrong while pulling schemas and generating code.
 
-::
-
     CodegenError
     ├─ PullFailed           .source .reason            nothing usable came from there
     ├─ NotASchema           .source .reason            it came, and is no MCP schema
@@ -12,7 +10,7 @@
     ├─ UnusedDecision       .overlay .decision .reason an overlay entry that rules on nothing, or twice
     └─ StaleOutput          .stale .missing .orphans   the generated tree is not what regen would write
 
-Each carries its facts as fields and says in ``str()`` what to do next, naming the command. ``python -m codegen``
+Each carries its facts as fields and says in `str()` what to do next, naming the command. `python -m codegen`
 prints that text and exits 1; nothing else catches these. No other module defines an exception of its own.
 """
 

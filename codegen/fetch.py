@@ -1,7 +1,7 @@
 """Getting the bytes of an upstream schema: from a directory, or over HTTP.
 
 The only I/O of the generator that leaves the machine. Knows addresses and transfers; nothing of schemas, hashes or
-pins. ``pull`` calls it. Every failure is a :class:`PullFailed` or :class:`UnknownRevision` that says what to do.
+pins. `pull` calls it. Every failure is a `PullFailed` or `UnknownRevision` that says what to do.
 """
 
 import http.client
@@ -40,8 +40,8 @@ def fetch_from(revision: str, origin: str, progress: TextIO = sys.stderr) -> tup
 
     Args:
         revision: the revision's name.
-        origin: a directory or an ``http(s)://`` URL that has ``schema/<revision>/schema.json`` or, being the
-            ``schema`` folder itself, ``<revision>/schema.json``.
+        origin: a directory or an `http(s)://` URL that has `schema/<revision>/schema.json` or, being the
+            `schema` folder itself, `<revision>/schema.json`.
         progress: where the progress line goes.
 
     Raises:
@@ -90,7 +90,7 @@ def head_commit() -> str:
     """Ask for the newest commit of the official repository.
 
     Raises:
-        PullFailed: no answer, or an answer that is no commit; naming one with ``--commit`` avoids the question.
+        PullFailed: no answer, or an answer that is no commit; naming one with `--commit` avoids the question.
     """
     remedy = "Name the commit yourself with --commit SHA, or give a local mirror with --from DIR."
     request = urllib.request.Request(HEAD_URL, headers={"Accept": "application/vnd.github.sha"})

@@ -1,7 +1,7 @@
-"""``schema/pins.toml``: which upstream bytes each committed schema came from.
+"""`schema/pins.toml`: which upstream bytes each committed schema came from.
 
-Lives here: reading, checking and writing the pins. Not here: fetching (``pull``) and what a schema means (``load``).
-``pull`` writes pins; ``pull``, ``load`` and ``regen`` read them.
+Lives here: reading, checking and writing the pins. Not here: fetching (`pull`) and what a schema means (`load`).
+`pull` writes pins; `pull`, `load` and `regen` read them.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class Pin:
 
 
 def sha256_hex(data: bytes) -> str:
-    """Return the lower-case hex sha256 of ``data``."""
+    """Return the lower-case hex sha256 of `data`."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -46,7 +46,7 @@ def read_pins(path: Path = SCHEMA_DIR / PINS_NAME) -> dict[str, Pin]:
     """Read the pins, oldest revision first.
 
     Args:
-        path: the ``pins.toml``; an absent file is an empty table, so that a first pull can start from nothing.
+        path: the `pins.toml`; an absent file is an empty table, so that a first pull can start from nothing.
 
     Raises:
         CodegenError: the file is not TOML, or a row lacks a key or has an unknown one.
@@ -61,7 +61,7 @@ def read_pins(path: Path = SCHEMA_DIR / PINS_NAME) -> dict[str, Pin]:
 
 
 def write_pins(pins: Mapping[str, Pin]) -> str:
-    """Return the text of a ``pins.toml`` with these rows, oldest revision first; the same rows give the same text."""
+    """Return the text of a `pins.toml` with these rows, oldest revision first; the same rows give the same text."""
     return "\n".join([HEADER, *(_row(pins[revision]) for revision in sorted(pins))])
 
 

@@ -1,8 +1,8 @@
-"""``nox -s pull -- REVISION``: bring an official schema into ``schema/``, in canonical form, pinned.
+"""`nox -s pull -- REVISION`: bring an official schema into `schema/`, in canonical form, pinned.
 
 The order of work is the safety: name checked, bytes fetched, hash compared, schema parsed, both files staged beside
-their targets, and only then two renames. Whatever fails before leaves ``schema/`` as it was.
-``python -m codegen pull`` calls :func:`add_arguments` and :func:`run`; tests call :func:`pull`.
+their targets, and only then two renames. Whatever fails before leaves `schema/` as it was.
+`python -m codegen pull` calls `add_arguments` and `run`; tests call `pull`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ HANDSHAKE_DEFINITION = "InitializeRequest"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command line of ``pull``."""
+    """Describe the command line of `pull`."""
     parser.add_argument("revision", metavar="REVISION", help="the revision's name, a date such as 2025-11-25")
     parser.add_argument(
         "--from",
@@ -80,7 +80,7 @@ def pull(
         commit: commit of the official repository; None for the pinned one, or its newest for a new revision.
         era: overrules the era that the pin or the schema says.
         accept_new_hash: pin other bytes than those pinned so far.
-        schema_dir: the ``schema`` folder.
+        schema_dir: the `schema` folder.
         progress: where the progress line of a download goes.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Pull: what it writes, and that whatever goes wrong leaves ``schema/`` as it was."""
+"""Pull: what it writes, and that whatever goes wrong leaves `schema/` as it was."""
 
 import argparse
 import http.server
@@ -98,7 +98,7 @@ def tree(directory: Path) -> dict[str, bytes]:
 
 @contextmanager
 def serving(respond: Respond) -> Iterator[str]:
-    """A server on loopback that answers every GET with ``respond``; yields its URL."""
+    """A server on loopback that answers every GET with `respond`; yields its URL."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
