@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,27 @@ def test_proxy_copes_with_other_ways_to_reject(client: str, server: str, rejecti
     report = visit(client, command)
     assert look(report, "initialize/result/protocolVersion") == REVISIONS[client]
     assert look(report, "calls/echo/result/content/0/text") == "hello"
+
+
+@needs_peers
+@pytest.mark.parametrize("server", list(REVISIONS))
+def test_proxy_brings_ids_back_as_they_went(server: str) -> None:
+    """No SDK client sends such ids, other clients do; a 1.9.4 server answers the question "3" as 3."""
+    ids: list[Any] = ["init", 3, "3", "4", "a b", -5]
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    frames: list[dict[str, Any]] = [{"id": ids[0], "method": "initialize", "params": hello}]
+    frames += [{"method": "notifications/initialized"}, *({"id": one, "method": "ping"} for one in ids[1:])]
+    command = [sys.executable, "-m", "dragoman", "proxy", "--", *server_command(server)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxy:
+        assert proxy.stdin is not None
+        assert proxy.stdout is not None
+        watchdog = threading.Timer(LIMIT_S / 4, proxy.kill)
+        watchdog.start()
+        for frame in frames:
+            proxy.stdin.write(json.dumps({"jsonrpc": "2.0", **frame}) + "\n")
+        proxy.stdin.flush()
+        answers = [json.loads(proxy.stdout.readline() or "{}") for _ in ids]
+        proxy.stdin.close()
+        proxy.wait()
+        watchdog.cancel()
+    assert [repr(answer.get("id")) for answer in answers] == [repr(one) for one in ids]

@@ -1,0 +1,67 @@
+"""The comparisons must be able to say no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.peers.matching import ABSENT, Has, OneOf, Row, Says, look, matches
+
+REPORT = {"calls": {"echo": {"content": [{"text": "hello"}]}}, "nothing": None}
+
+
+@pytest.mark.parametrize(
+    ("at", "found"),
+    [
+        ("calls/echo/content/0/text", "hello"),
+        ("calls/echo/content/1", ABSENT),
+        ("calls/other/content", ABSENT),
+        ("nothing", None),
+        ("nothing/more", ABSENT),
+    ],
+)
+def test_look_returns_the_value_or_absent(at: str, found: Any) -> None:
+    assert look(REPORT, at) == found
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"a": 1}, {"a": 1}),
+        ({"a": 1, "b": 2}, Has({"a": 1, "c": ABSENT})),
+        ([{"a": 1}], [Has({})]),
+        ("visit https://example.com", Says("https://")),
+        (2, OneOf((1, 2))),
+        (1.0, 1),
+    ],
+)
+def test_matching_values_match(found: Any, expected: Any) -> None:
+    assert matches(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}),
+        ({}, {"a": ABSENT}),
+        ({"a": 1}, Has({"a": ABSENT})),
+        ([], [1]),
+        ("visit", Says("https://")),
+        (None, Says("")),
+        (3, OneOf((1, 2))),
+        (True, 1),
+        (None, ABSENT),
+        ("1", 1),
+    ],
+)
+def test_other_values_do_not(found: Any, expected: Any) -> None:
+    assert not matches(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "route", "covered"),
+    [("A", "C", "proxy", True), ("C", "A", "proxy", False), ("A", "C", "direct", False)],
+)
+def test_row_covers_its_pairs_and_route(client: str, server: str, route: str, covered: bool) -> None:
+    assert Row("topic", "AB", "CD", "place", 1, "reason", "proxy").covers(client, server, route) is covered
