@@ -50,7 +50,7 @@ def render_registry(
         module = module_name(spec.revision)
         facts = {"notice": NOTICE, "revision": spec.revision, "module": module, "digest": digests[spec.revision]}
         output[f"dragoman_spec/{module}/__init__.py"] = environment.get_template("revision_init.py.jinja").render(
-            **facts, names=list(schema.definitions)
+            **facts, names=list(schema.definitions), definitions=sorted(spec.definitions)
         )
         output[f"dragoman_spec/{module}/methods.py"] = environment.get_template("methods.py.jinja").render(
             **facts, methods=method_entries(spec, schema, prose), codes=error_codes(schema, prose)
