@@ -104,6 +104,8 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str) -> s
     )
     if not isinstance(text, str):
         raise UnknownSchemaForm(schema.revision, "/$defs", "definitions that do not fit into one module")
+    # Building is deferred to first use, when every name of the module is there: rebuilding in the end would undo that.
+    text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
     return _with_exact_names(text, schema)
 
 

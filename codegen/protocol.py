@@ -13,13 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.errors import UnusedDecision
+from codegen.errors import UnknownSchemaForm, UnusedDecision
 from codegen.model import Method as LoadedMethod
 from codegen.model import Spec
 from codegen.normalise import Normalised, Schema, constants
 
 DATA = Path(__file__).parent / "data" / "protocol.toml"
 CAPABILITIES = {"client": "ClientCapabilities", "server": "ServerCapabilities"}
+ENVELOPES = {
+    "request": ("JSONRPCRequest",),
+    "notification": ("JSONRPCNotification",),
+    "result": ("JSONRPCResultResponse", "JSONRPCResponse"),
+    "error": ("JSONRPCErrorResponse", "JSONRPCError"),
+}
 OTHER = {"client": "server", "server": "client"}
 
 
@@ -105,6 +111,20 @@ def error_codes(schema: Normalised, prose: Prose) -> list[ErrorCode]:
         if isinstance(code, int):
             found.setdefault(code, _constant_name(name.removesuffix("Error")))
     return sorted(ErrorCode(code, name) for code, name in found.items())
+
+
+def envelopes(schema: Normalised) -> dict[str, str]:
+    """The definition of each kind of bare JSON-RPC object; two were renamed in 2025-11-25.
+
+    Raises:
+        UnknownSchemaForm: The schema has none of the names known for a kind.
+    """
+    found = {}
+    for kind, names in ENVELOPES.items():
+        found[kind] = next((name for name in names if name in schema.definitions), "")
+        if not found[kind]:
+            raise UnknownSchemaForm(schema.revision, "/$defs", f"no {' or '.join(names)}")
+    return found
 
 
 def _applies(entry: Mapping[str, Any], revision: str) -> bool:

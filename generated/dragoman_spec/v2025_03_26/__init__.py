@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dragoman_spec.v2025_03_26.methods import ERROR_CODES, METHODS
+from dragoman_spec.v2025_03_26.methods import ENVELOPES, ERROR_CODES, METHODS
 
 if TYPE_CHECKING:
     from dragoman_spec.v2025_03_26 import models
@@ -213,6 +213,7 @@ DEFINITIONS: tuple[str, ...] = (
 
 __all__ = [
     "DEFINITIONS",
+    "ENVELOPES",
     "ERROR_CODES",
     "METHODS",
     "REVISION",

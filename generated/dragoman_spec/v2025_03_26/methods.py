@@ -255,6 +255,16 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 """Every method of the revision, by wire name."""
 
+ENVELOPES: Mapping[str, str] = MappingProxyType(
+    {
+        "request": "JSONRPCRequest",
+        "notification": "JSONRPCNotification",
+        "result": "JSONRPCResponse",
+        "error": "JSONRPCError",
+    }
+)
+"""The definition of the bare JSON-RPC object, by kind of frame."""
+
 PARSE_ERROR = -32700
 INTERNAL_ERROR = -32603
 INVALID_PARAMS = -32602

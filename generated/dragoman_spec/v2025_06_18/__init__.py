@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dragoman_spec.v2025_06_18.methods import ERROR_CODES, METHODS
+from dragoman_spec.v2025_06_18.methods import ENVELOPES, ERROR_CODES, METHODS
 
 if TYPE_CHECKING:
     from dragoman_spec.v2025_06_18 import models
@@ -232,6 +232,7 @@ DEFINITIONS: tuple[str, ...] = (
 
 __all__ = [
     "DEFINITIONS",
+    "ENVELOPES",
     "ERROR_CODES",
     "METHODS",
     "REVISION",
