@@ -1,0 +1,1 @@
+"""Measurements, run by `nox -s bench`; neither installed nor tested for time."""

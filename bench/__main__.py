@@ -1,0 +1,28 @@
+"""`python -m bench`: measure conversions, imports and the proxy; nothing here passes or fails."""
+
+from __future__ import annotations
+
+import argparse
+
+from bench.conversions import measure_conversions
+from bench.imports import measure_imports
+from bench.proxy import measure_proxy
+
+PARTS = {"conversions": measure_conversions, "imports": measure_imports, "proxy": measure_proxy}
+
+
+def main() -> None:
+    """Measure what the command line names, or everything."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--rounds", type=int, default=15, help="interleaved rounds (default: %(default)s)")
+    args = parser.parse_args()
+    unknown = [part for part in args.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    for part in args.parts or PARTS:
+        PARTS[part](args.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""`dragoman convert`: JSON-RPC frames of one revision in, the same frames of another out.
+
+One line in, one line out, in order and at once, so that it works inside a pipe. What is lost goes to a file, what
+people want to know to stderr, and only frames to stdout. Lives here: lines, validation, error frames, the report.
+Translation itself is `dragoman_spec`'s; kinds of frames and exact JSON are the envelope's. Called by `dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any, Final
+
+import dragoman_spec
+from dragoman.cli.options import add_translation_arguments, revision, rules_left_on
+from dragoman.core.envelope import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Malformed,
+    classify,
+    decode,
+    encode,
+    encode_error,
+    key_of,
+)
+from dragoman.errors import ProtocolError, TranslationError, ValidationFailed
+
+INVALID_PARAMS: Final = -32602
+
+BATCH_REVISION: Final = "2025-03-26"
+"""The only revision with JSON-RPC batches; see schema/2025-03-26/schema.json, JSONRPCBatchRequest."""
+
+EXIT_REFUSED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_PIPE: Final = 141
+"""What a shell reports for a program that died of a closed pipe."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `convert`."""
+    parser.add_argument("--from", dest="source", required=True, type=revision, metavar="REV", help="revision on stdin")
+    parser.add_argument("--to", dest="target", required=True, type=revision, metavar="REV", help="revision on stdout")
+    parser.add_argument("--method", metavar="M", help="the request that response frames answer, e.g. tools/list")
+    add_translation_arguments(parser)
+    parser.add_argument("--losses", metavar="FILE", help="write what was lost there, one JSON object a line")
+    parser.add_argument("--no-validate", action="store_true", help="do not check frames against the source revision")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert stdin to stdout; 0 if every frame went through, 1 if some line was refused or invalid."""
+    job = Job(
+        translator=dragoman_spec.translator(
+            args.source, args.target, profile=args.profile, rules=rules_left_on(args.no_rules)
+        ),
+        method=args.method,
+        validate=not args.no_validate,
+    )
+    report = Report()
+    with contextlib.ExitStack() as stack:
+        try:
+            losses = stack.enter_context(open(args.losses, "wb", buffering=0)) if args.losses else None
+        except OSError as error:
+            print(f"dragoman convert: cannot write {args.losses}: {error.strerror}", file=sys.stderr)
+            return EXIT_USAGE
+        try:
+            _pump(job, report, losses)
+        except BrokenPipeError:
+            # The interpreter flushes stdout once more when it ends; that must not fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return EXIT_PIPE
+    print(report.summary(job), file=sys.stderr)
+    return EXIT_REFUSED if report.refused else 0
+
+
+def _pump(job: Job, report: Report, losses: IO[bytes] | None) -> None:
+    out = sys.stdout.buffer
+    for outcome in convert_lines(job, sys.stdin.buffer):
+        report.count(outcome)
+        for problem in outcome.problems:
+            print(f"line {outcome.line}: {problem}", file=sys.stderr)
+        if losses is not None and outcome.losses:
+            losses.write(b"".join(encode({"line": outcome.line, **loss}) + b"\n" for loss in outcome.losses))
+        if outcome.frames:
+            out.write(b"".join(frame + b"\n" for frame in outcome.frames))
+            out.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to convert, and how.
+
+    Attributes:
+        translator: The translation from the source to the target revision.
+        method: The request that result frames answer, if the caller knows one.
+        validate: Whether frames are held against the source revision first.
+    """
+
+    translator: dragoman_spec.Translator
+    method: str | None = None
+    validate: bool = True
+
+    @property
+    def changes_revision(self) -> bool:
+        """Whether source and target differ."""
+        return self.translator.source != self.translator.target
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one line.
+
+    Attributes:
+        line: Its number, from 1.
+        frames: What goes to stdout, without line endings.
+        losses: `{"pointer", "kind", "bytes"}` each, pointers into the line's own frame.
+        problems: Why frames of it were refused, for a person.
+        converted: Frames that went out changed.
+        unchanged: Frames that went out as the bytes that came in.
+        swallowed: Frames that the other side never sees.
+    """
+
+    line: int
+    frames: list[bytes] = field(default_factory=list)
+    losses: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    converted: int = 0
+    unchanged: int = 0
+    swallowed: int = 0
+
+
+@dataclass(slots=True)
+class Report:
+    """Counts of frames and losses, for the summary at the end."""
+
+    converted: int = 0
+    unchanged: int = 0
+    swallowed: int = 0
+    refused: int = 0
+    losses: Counter[str] = field(default_factory=Counter)
+    lost_bytes: Counter[str] = field(default_factory=Counter)
+
+    def count(self, outcome: Outcome) -> None:
+        """Add one line's outcome."""
+        self.converted += outcome.converted
+        self.unchanged += outcome.unchanged
+        self.swallowed += outcome.swallowed
+        self.refused += len(outcome.problems)
+        for loss in outcome.losses:
+            self.losses[loss["kind"]] += 1
+            self.lost_bytes[loss["kind"]] += loss["bytes"]
+
+    def summary(self, job: Job) -> str:
+        """Say in two lines what was done and what was lost."""
+        translator = job.translator
+        lost = ", ".join(
+            f"{count} {kind} ({self.lost_bytes[kind]:,} bytes)" for kind, count in sorted(self.losses.items())
+        )
+        return (
+            f"{translator.source} to {translator.target} ({translator.profile}): {self.converted} converted, "
+            f"{self.unchanged} unchanged, {self.swallowed} swallowed, {self.refused} refused\nlosses: {lost or 'none'}"
+        )
+
+
+def convert_lines(job: Job, lines: Iterable[bytes]) -> Iterator[Outcome]:
+    """Convert lines one by one, each as soon as it is there; blank ones give nothing."""
+    for number, line in enumerate(lines, 1):
+        if not line.isspace():
+            yield convert_line(job, number, line.rstrip(b"\r\n"))
+
+
+def convert_line(job: Job, number: int, line: bytes) -> Outcome:
+    """Convert one line: a frame, or in 2025-03-26 a batch of them."""
+    outcome = Outcome(number)
+    try:
+        value = decode(line)
+    except ValueError as error:
+        _refuse(job, outcome, None, ProtocolError(PARSE_ERROR, str(error)), outcome.frames.append)
+        return outcome
+    if isinstance(value, list):
+        _convert_batch(job, outcome, value, line)
+    else:
+        _convert_frame(job, outcome, value, line, "", outcome.frames.append)
+    return outcome
+
+
+def _convert_batch(job: Job, outcome: Outcome, members: list[Any], line: bytes) -> None:
+    """Pass a batch on as it is where batches are known, split it elsewhere."""
+    refusal = _batch_fault(job, members)
+    if refusal is not None:
+        _refuse(job, outcome, None, refusal, outcome.frames.append)
+        return
+    out: list[bytes] = []
+    for index, member in enumerate(members):
+        _convert_frame(job, outcome, member, encode(member), f"/{index}", out.append)
+    if job.changes_revision:
+        outcome.frames += out
+    elif outcome.problems:
+        outcome.frames.append(b"[" + b",".join(out) + b"]")
+    else:
+        outcome.frames.append(line)
+
+
+def _batch_fault(job: Job, members: list[Any]) -> ProtocolError | None:
+    if job.translator.source != BATCH_REVISION:
+        found = f"expected one frame, found an array: only {BATCH_REVISION} has batches"
+        return ProtocolError(INVALID_REQUEST, found, {"pointer": ""})
+    if not members:
+        return ProtocolError(INVALID_REQUEST, "expected a batch of at least one frame, found none", {"pointer": ""})
+    for index, member in enumerate(members):
+        # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, basic/lifecycle).
+        if isinstance(member, dict) and member.get("method") == "initialize":
+            return ProtocolError(INVALID_REQUEST, "initialize must not be part of a batch", {"pointer": f"/{index}"})
+    return None
+
+
+def _convert_frame(
+    job: Job, outcome: Outcome, frame: Any, raw: bytes, prefix: str, emit: Callable[[bytes], None]
+) -> None:
+    """Convert one frame; `prefix` is its JSON pointer in the line."""
+    try:
+        _check(job, frame, raw)
+        translation = job.translator.translate(frame, job.method)
+        out = raw if translation.frame is frame else _encode(translation.frame)
+    except TranslationError as error:
+        _refuse(job, outcome, frame, ProtocolError(error.code, str(error), error.data), emit)
+        return
+    except ProtocolError as refusal:
+        _refuse(job, outcome, frame, refusal, emit)
+        return
+    outcome.losses += (
+        {"pointer": prefix + loss.pointer, "kind": loss.kind, "bytes": loss.bytes} for loss in translation.losses
+    )
+    if out is None:
+        outcome.swallowed += 1
+        if all(loss.kind != "swallowed" for loss in translation.losses):
+            outcome.losses.append({"pointer": prefix, "kind": "swallowed", "bytes": len(raw)})
+        return
+    outcome.unchanged += out is raw
+    outcome.converted += out is not raw
+    emit(out)
+
+
+def _encode(frame: dict[str, Any] | None) -> bytes | None:
+    try:
+        return None if frame is None else encode(frame)
+    except ValueError as error:
+        raise ProtocolError(INVALID_REQUEST, str(error)) from error
+
+
+def _check(job: Job, frame: Any, raw: bytes) -> None:
+    """Refuse what is no frame, no valid one, or a result that nobody says the request of."""
+    kind = classify(raw, frame)
+    if isinstance(kind, Malformed):
+        raise ProtocolError(kind.code, kind.reason, {"pointer": ""})
+    if kind.kind == "result" and job.method is None and job.changes_revision:
+        raise ProtocolError(
+            INVALID_REQUEST,
+            "a result does not say what it answers: give --method, e.g. --method tools/list",
+            {"pointer": "/result"},
+        )
+    if not job.validate:
+        return
+    source = job.translator.source
+    try:
+        dragoman_spec.validate(frame, source, job.method, allow_null=True)
+    except ValidationFailed as error:
+        inside = error.pointer.startswith(("/params", "/result"))
+        raise ProtocolError(
+            INVALID_PARAMS if inside else INVALID_REQUEST,
+            str(error),
+            {"pointer": error.pointer, "expected": error.expected, "found": error.found},
+        ) from error
+
+
+def _refuse(job: Job, outcome: Outcome, frame: Any, refusal: ProtocolError, emit: Callable[[bytes], None]) -> None:
+    key = key_of(frame.get("id")) if isinstance(frame, dict) else None
+    data = {"source": job.translator.source, "target": job.translator.target, **(refusal.data or {})}
+    emit(encode_error(key, refusal.code, refusal.message, data).rstrip(b"\n"))
+    outcome.problems.append(refusal.message)

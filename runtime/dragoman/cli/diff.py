@@ -1,0 +1,117 @@
+"""`dragoman diff`: what changed between two revisions, as derived from their schemas.
+
+Shows what the generator found, `CHANGES` of every step on the way, and the method tables. Knows no revision and no
+definition by name; imports no pydantic. Called by `dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from itertools import groupby
+from typing import Any, Final
+
+import dragoman_spec
+from dragoman.cli.options import revision
+
+INVERSES: Final = {"added": "removed", "removed": "added", "widened": "narrowed", "narrowed": "widened"}
+"""What a change is called by someone who goes from the newer revision to the older; other words hold both ways."""
+
+SIGNS: Final = {"added": "+", "removed": "-"}
+OTHER_SIGN: Final = "~"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `diff`."""
+    parser.add_argument("source", type=revision, metavar="REV", help="the revision to come from")
+    parser.add_argument("target", type=revision, metavar="REV", help="the revision to go to, newer or older")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what changes from the first revision to the second."""
+    difference = diff(args.source, args.target)
+    sys.stdout.write(json.dumps(difference, indent=2, ensure_ascii=False) + "\n" if args.json else text(difference))
+    return 0
+
+
+def diff(source: str, target: str) -> dict[str, Any]:
+    """Tell what changes between two revisions, as a JSON object.
+
+    Returns:
+        `from`, `to`, `methods` with sorted `added`, `removed` and `changed`, and `changes`: one object each with
+        `step`, `definition`, `pointer`, `change` and `detail`, step by step in the order they are walked.
+    """
+    return {
+        "from": source,
+        "to": target,
+        "methods": diff_methods(dragoman_spec.load(source).METHODS, dragoman_spec.load(target).METHODS),
+        "changes": [change for pair in walk(source, target) for change in step_changes(*pair)],
+    }
+
+
+def diff_methods(source: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Compare two method tables by name, kind and sender."""
+    return {
+        "added": sorted(target.keys() - source.keys()),
+        "removed": sorted(source.keys() - target.keys()),
+        "changed": sorted(name for name in source.keys() & target.keys() if _role(source[name]) != _role(target[name])),
+    }
+
+
+def walk(source: str, target: str) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of neighbours that lead from one revision to another; none if they are the same."""
+    revisions = dragoman_spec.REVISIONS
+    first, last = revisions.index(source), revisions.index(target)
+    step = 1 if first < last else -1
+    for index in range(first, last, step):
+        yield revisions[index], revisions[index + step]
+
+
+def step_changes(source: str, target: str) -> list[dict[str, str]]:
+    """Give the changes between two neighbours; towards the older one with inverted verbs."""
+    newer = max(source, target)
+    module = import_module(f"{dragoman_spec.load(newer).__name__}.changes")
+    changes = [{"step": f"{source} to {target}", **change} for change in module.CHANGES]
+    if newer == source:
+        changes = [{**change, "change": INVERSES.get(change["change"], change["change"])} for change in changes]
+    return changes
+
+
+def text(difference: dict[str, Any]) -> str:
+    """Lay a difference out for a person."""
+    source, target = difference["from"], difference["to"]
+    lines = [f"{source} to {target}"]
+    if source > target:
+        lines.append(f"(backwards: added means that {target} has it and {source} does not)")
+    methods = [(verb, name) for verb, names in difference["methods"].items() for name in names]
+    if methods:
+        lines += ["", "Methods", *(f"  {_sign(verb)} {name}" for verb, name in methods)]
+    for step, changes in groupby(difference["changes"], lambda change: change["step"]):
+        lines += ["", f"Definitions, {step}", *_definition_lines(list(changes))]
+    if len(lines) == 1:
+        lines.append("nothing changes")
+    return "\n".join(lines) + "\n"
+
+
+def _definition_lines(changes: list[dict[str, str]]) -> Iterator[str]:
+    for definition, group in groupby(changes, lambda change: change["definition"]):
+        members = list(group)
+        whole = [change for change in members if not change["pointer"]]
+        yield f"  {_sign(whole[0]['change']) if whole else OTHER_SIGN} {definition}"
+        yield from (f"      {change['detail']}" for change in whole if change["detail"])
+        for change in members:
+            if change["pointer"]:
+                detail = f": {change['detail']}" if change["detail"] else ""
+                yield f"      {_sign(change['change'])} {change['pointer']} {change['change']}{detail}"
+
+
+def _sign(verb: str) -> str:
+    return SIGNS.get(verb, OTHER_SIGN)
+
+
+def _role(method: Any) -> tuple[str, frozenset[str]]:
+    return method.kind, method.sender

@@ -1,0 +1,58 @@
+"""Command-line options that several commands share, and how their values are checked.
+
+Only what argparse needs: no command's logic. Called by the modules beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import dragoman_spec
+from dragoman.errors import UnsupportedRevision
+
+
+def revision(text: str) -> str:
+    """Check the name of a revision, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: none of ours; the text names those there are.
+    """
+    if text not in dragoman_spec.REVISIONS:
+        raise argparse.ArgumentTypeError(str(UnsupportedRevision(text, dragoman_spec.REVISIONS)))
+    return text
+
+
+def rule_name(text: str) -> str:
+    """Check the name of a repair rule, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: none of ours; the text names those there are.
+    """
+    if text not in dragoman_spec.RULES:
+        raise argparse.ArgumentTypeError(f"there is no rule {text!r}; the rules are: {', '.join(dragoman_spec.RULES)}")
+    return text
+
+
+def add_translation_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--profile` and `--no-rule`, which say how to translate."""
+    parser.add_argument(
+        "--profile",
+        choices=("strict", "minimal"),
+        default="strict",
+        help="strict drops every field that the target revision does not name, minimal only what validity needs "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-rule",
+        dest="no_rules",
+        action="append",
+        default=[],
+        type=rule_name,
+        metavar="NAME",
+        help=f"turn off a repair rule; may be repeated (there are: {', '.join(dragoman_spec.RULES)})",
+    )
+
+
+def rules_left_on(no_rules: list[str]) -> frozenset[str]:
+    """Give the repair rules that stay on when these are turned off."""
+    return frozenset(dragoman_spec.DEFAULT_RULES).difference(no_rules)
