@@ -1,0 +1,100 @@
+"""Types as Python expressions that say whether a value is valid: the predicates that generated steps ask before they keep a value.
+
+`Checks` hands out expressions and collects the functions they call, one a definition. Called by `steps`.
+"""
+
+from __future__ import annotations
+
+from codegen.model import Anything, Array, Literal, Object, Ref, Scalar, Spec, Type, Union
+from codegen.names import snake
+
+TESTS = {
+    "string": "type({v}) is str",
+    "boolean": "type({v}) is bool",
+    "null": "{v} is None",
+    "number": "type({v}) in (int, float)",
+    "integer": "(type({v}) is int or (type({v}) is float and {v}.is_integer()))",
+}
+
+
+class Checks:
+    """Predicates over one revision's types."""
+
+    def __init__(self, spec: Spec, prefix: str) -> None:
+        self.spec = spec
+        self.prefix = prefix
+        self.functions: dict[str, str] = {}
+        self._depth = 0
+
+    def function(self, type_: Type, name: str) -> str:
+        """The name of a function that takes a value and says whether the type accepts it."""
+        if isinstance(type_, Ref):
+            return self._definition(type_.name)
+        full = f"{self.prefix}_is_{snake(name)}"
+        self.functions.setdefault(full, self.expression(type_, "v"))
+        return full
+
+    def _definition(self, name: str) -> str:
+        full = f"{self.prefix}_is_{snake(name)}"
+        if full not in self.functions:
+            self.functions[full] = "True"  # while a definition that refers to itself is being spelled
+            self.functions[full] = self.expression(self.spec.definitions[name], "v")
+        return full
+
+    def expression(self, type_: Type, v: str) -> str:
+        """An expression over the variable or subscript *v*."""
+        match type_:
+            case Anything():
+                return "True"
+            case Ref(name):
+                return f"{self._definition(name)}({v})"
+            case Scalar():
+                return _scalar(type_, v)
+            case Literal(values):
+                kind = type(values[0]).__name__
+                return f"type({v}) is {kind} and {v} in {values!r}"
+            case Union(arms):
+                return " or ".join(f"({self.expression(arm, v)})" for arm in arms)
+            case Array():
+                return self._array(type_, v)
+            case Object():
+                return self._object(type_, v)
+
+    def _array(self, type_: Array, v: str) -> str:
+        self._depth += 1
+        item = f"i{self._depth}"
+        parts = [f"type({v}) is list"]
+        inner = self.expression(type_.item, item)
+        if inner != "True":
+            parts.append(f"all({inner} for {item} in {v})")
+        if type_.max_items is not None:
+            parts.append(f"len({v}) <= {type_.max_items}")
+        self._depth -= 1
+        return " and ".join(parts)
+
+    def _object(self, type_: Object, v: str) -> str:
+        parts = [f"type({v}) is dict"]
+        for name, member in type_.fields.items():
+            inner = self.expression(member.type, f"{v}[{name!r}]")
+            if member.required:
+                parts.append(f"{name!r} in {v}")
+                parts += [] if inner == "True" else [f"({inner})"]
+            elif inner != "True":
+                parts.append(f"({name!r} not in {v} or ({inner}))")
+        self._depth += 1
+        key, item = f"k{self._depth}", f"i{self._depth}"
+        inner = self.expression(type_.extra, item)
+        if inner != "True":
+            known = f" if {key} not in {tuple(type_.fields)!r}" if type_.fields else ""
+            parts.append(f"all({inner} for {key}, {item} in {v}.items(){known})")
+        self._depth -= 1
+        return " and ".join(parts)
+
+
+def _scalar(type_: Scalar, v: str) -> str:
+    tests = [TESTS[name].format(v=v) for name in sorted(type_.types)]
+    if "number" in type_.types:
+        tests = [TESTS[name].format(v=v) for name in sorted(type_.types - {"integer"})]
+    text = tests[0] if len(tests) == 1 else "(" + " or ".join(tests) + ")"
+    text += "" if type_.minimum is None else f" and {v} >= {type_.minimum!r}"
+    return text + ("" if type_.maximum is None else f" and {v} <= {type_.maximum!r}")

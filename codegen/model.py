@@ -1,0 +1,127 @@
+"""The schema as types: what `load` reads a canonical schema into, and what `diff` and `derive` compare.
+
+A `Type` is one of the small frozen classes below. Objects are open unless they say otherwise: a key that
+`fields` does not name is of type `extra`. Nothing here reads files or decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Any JSON value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A value of one of the JSON types named (`string`, `integer`, `number`, `boolean`, `null`)."""
+
+    types: frozenset[str]
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """One of the strings or numbers listed; a `const` is a list of one."""
+
+    values: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list whose items are of one type."""
+
+    item: Type
+    max_items: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named member of an object."""
+
+    type: Type
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """A JSON object: named fields, and a type for every other key."""
+
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    extra: Type = Anything()
+
+    def __hash__(self) -> int:
+        return hash((tuple(sorted(self.fields)), self.extra))
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """A value that is valid when one arm accepts it."""
+
+    arms: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A definition, by name."""
+
+    name: str
+
+
+Type: TypeAlias = "Anything | Scalar | Literal | Array | Object | Union | Ref"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A wire method: who may send it and what its frames carry.
+
+    `request` is the definition of the request or notification; `results` the definitions its result can be, the usual one first.
+    """
+
+    name: str
+    kind: str
+    senders: frozenset[str]
+    request: str
+    results: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One revision's schema: its definitions as types, and the methods that its unions of requests name."""
+
+    revision: str
+    definitions: Mapping[str, Type]
+    methods: Mapping[str, Method]
+
+    def resolve(self, type_: Type) -> Type:
+        """Follow references until something that is not one."""
+        while isinstance(type_, Ref):
+            type_ = self.definitions[type_.name]
+        return type_
+
+    def arms(self, type_: Type) -> Iterator[Type]:
+        """The arms of a union, nested unions flattened; any other type is its own single arm. References are kept."""
+        resolved = self.resolve(type_)
+        if not isinstance(resolved, Union):
+            yield type_
+            return
+        for arm in resolved.arms:
+            yield from self.arms(arm)
+
+    def tag(self, type_: Type) -> tuple[str, str] | None:
+        """The first required field with a single constant string: `("type", "audio")`, `("method", "ping")`."""
+        resolved = self.resolve(type_)
+        if isinstance(resolved, Object):
+            for name, member in resolved.fields.items():
+                if member.required and isinstance(member.type, Literal) and len(member.type.values) == 1:
+                    value = member.type.values[0]
+                    if isinstance(value, str) and name != "jsonrpc":
+                        return name, value
+        return None

@@ -1,0 +1,19 @@
+"""Names: how a schema's names become Python's. Every place that needs one asks here, so that they agree."""
+
+from __future__ import annotations
+
+import re
+
+_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
+
+
+def snake(name: str) -> str:
+    """`Tool.inputSchema.properties{}` → `tool_input_schema_properties_value`; `CallToolResult.content[]` → `call_tool_result_content_item`."""
+    spelled = name.replace("[]", ".item").replace("{}", ".value")
+    return _SEPARATOR.sub("_", _BOUNDARY.sub("_", spelled)).strip("_").lower()
+
+
+def module_name(revision: str) -> str:
+    """`2025-06-18` → `v2025_06_18`."""
+    return "v" + revision.replace("-", "_")

@@ -1,0 +1,234 @@
+"""A person's rulings on the step INTO a revision, read from `codegen/overlays/<revision>.toml`.
+
+Here live the reading and the bookkeeping (*unused means broken*: an entry that matches nothing is an error, and so is a change
+that two entries match). What the entries mean is said in CONTRIBUTING.md; `derive` asks for them, `render` lays them out.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codegen.errors import UnusedDecision
+
+BOTH_PROFILES = ("strict", "minimal")
+TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "fix"})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something in the target revision that a value of the source revision may not satisfy.
+
+    `at` is a path from a definition of the source (`Tool.inputSchema.properties{}`, `CallToolResult.content[]`), `kind` one of
+    `arm-removed`, `field-removed`, `narrowed`, `required`; the pointers lead into both canonical schemas.
+    """
+
+    direction: str
+    kind: str
+    at: str
+    detail: str
+    source_pointer: str
+    target_pointer: str
+    arm: str = ""
+
+    def __str__(self) -> str:
+        arm = f" {self.arm}" if self.arm else ""
+        return f"{self.direction} {self.kind} {self.at}{arm}: {self.detail} ({self.source_pointer} -> {self.target_pointer})"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One ruling: for which change (`direction`, `change`, `at`, `arm`), what to do (`do`, `with`), and why."""
+
+    name: str
+    direction: str
+    change: str
+    at: tuple[str, ...]
+    do: str
+    reason: str
+    arm: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    profiles: tuple[str, ...] = BOTH_PROFILES
+    reviewed: bool = True
+
+    def rules_on(self, change: Change, pattern: str) -> bool:
+        """Whether the entry, by one of its `at` patterns, is about this change."""
+        same = (self.direction, self.change, self.arm) == (change.direction, change.kind, change.arm)
+        return same and matches(change.at, pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A call that no schema asks for, on every value of a definition (`at`) or on every frame of a method (`method`, `kind`).
+
+    With a `rule`, the call is a named repair rule that users can switch off.
+    """
+
+    name: str
+    direction: str
+    do: str
+    reason: str
+    at: str = ""
+    method: str = ""
+    kind: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    profiles: tuple[str, ...] = ("strict",)
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named repair rule: a switch over hooks, or over what the other fields name, or one that the proxy implements."""
+
+    name: str
+    summary: str
+    default: bool
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    strict_methods: tuple[str, ...] = ()
+    nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A definition, field (`at`) or method whose name changed: `old` in the older revision, `new` in the newer."""
+
+    what: str
+    old: str
+    new: str
+    reason: str
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The reason shown when a method that the target lacks is refused, and the JSON-RPC code."""
+
+    direction: str
+    methods: tuple[str, ...]
+    reason: str
+    code: int = -32601
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """A call on error responses with one of the codes (inclusive range)."""
+
+    name: str
+    direction: str
+    codes: tuple[int, int]
+    do: str
+    reason: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Overlay:
+    """All rulings for one step, and which of them have been used."""
+
+    revision: str
+    path: str
+    decisions: tuple[Decision, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    renames: tuple[Rename, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    errors: tuple[ErrorCode, ...] = ()
+    used: set[tuple[str, str]] = field(default_factory=set)
+    ruled: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+
+    def rule_on(self, change: Change) -> Decision | None:
+        """The decision on a change, if there is one.
+
+        Raises:
+            UnusedDecision: Two decisions rule on this change.
+        """
+        found = [(d, p) for d in self.decisions for p in d.at if d.rules_on(change, p)]
+        names = {d.name for d, _ in found}
+        if len(names) > 1:
+            raise UnusedDecision(self.path, sorted(names)[1], f"rules on {change} as {sorted(names)[0]!r} does already")
+        for decision, pattern in found:
+            self.used.add((decision.name, pattern))
+        return found[0][0] if found and found[0][0].do else None
+
+    def use(self, name: str, pattern: str = "") -> None:
+        """Say that an entry has been used."""
+        self.used.add((name, pattern))
+
+    def check_used(self) -> None:
+        """Fail on the first entry that matched nothing.
+
+        Raises:
+            UnusedDecision: With the entry's name and the pattern that matches nothing.
+        """
+        for decision in self.decisions:
+            for pattern in decision.at:
+                if (decision.name, pattern) not in self.used:
+                    raise UnusedDecision(self.path, decision.name, f"no {decision.change} change matches at {pattern!r}")
+        entries = [*((h.name, h.at or h.method) for h in self.hooks), *((r.what + r.old, r.at) for r in self.renames)]
+        entries += [(method, r.direction) for r in self.refusals for method in r.methods]
+        for name, pattern in entries:
+            if (name, pattern) not in self.used:
+                raise UnusedDecision(self.path, name, f"it matches nothing at {pattern!r}")
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether a path is the pattern, in which `*` stands for anything and all else for itself."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), path) is not None
+
+
+def read_overlay(root: Path, revision: str) -> Overlay:
+    """Read the overlay of the step into *revision*; a missing file is an overlay with no entries.
+
+    Raises:
+        UnusedDecision: The file has a table or key that means nothing.
+    """
+    path = f"codegen/overlays/{revision}.toml"
+    file = root / path
+    tables = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    unknown = sorted(tables.keys() - TABLES)
+    if unknown:
+        raise UnusedDecision(path, unknown[0], f"no such table; there are {', '.join(sorted(TABLES))}")
+    return Overlay(
+        revision,
+        path,
+        decisions=tuple(_entry(path, Decision, row) for row in tables.get("decision", [])),
+        hooks=tuple(_hooks(path, tables)),
+        rules=tuple(_rule(path, row) for row in tables.get("rule", [])),
+        renames=tuple(_entry(path, Rename, row) for row in tables.get("rename", [])),
+        refusals=tuple(_entry(path, Refusal, row) for row in tables.get("refuse", [])),
+        errors=tuple(_entry(path, ErrorCode, row) for row in tables.get("error", [])),
+    )
+
+
+def _rule(path: str, row: Mapping[str, Any]) -> Rule:
+    rule: Rule = _entry(path, Rule, {key: value for key, value in row.items() if key != "hook"} | {"reason": row.get("summary")})
+    return rule
+
+
+def _hooks(path: str, tables: Mapping[str, Any]) -> list[Hook]:
+    hooks = [_entry(path, Hook, row) for row in tables.get("hook", [])]
+    for rule in tables.get("rule", []):
+        for row in rule.get("hook", []):
+            named = {"name": f"{rule['name']}-{row['direction']}", "reason": rule["summary"], "rule": rule["name"], **row}
+            hooks.append(_entry(path, Hook, named))
+    return hooks
+
+
+def _entry(path: str, kind: type[Any], row: Mapping[str, Any]) -> Any:
+    """Build an entry from its table; lists become tuples, `with` becomes `arguments`, and reasons are not optional."""
+    values = {("arguments" if key == "with" else key): tuple(v) if isinstance(v, list) else v for key, v in row.items()}
+    name = str(row.get("name", kind.__name__.lower()))
+    if kind is Decision and isinstance(values.get("at"), str):
+        values["at"] = (values["at"],)
+    if not row.get("reason") and row.get("do") != "":
+        raise UnusedDecision(path, name, "an entry needs a reason")
+    if kind is Rule:
+        del values["reason"]
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise UnusedDecision(path, name, str(error).replace("__init__() ", "")) from None

@@ -1,0 +1,170 @@
+"""What a step's functions do, as data: the nodes that `derive` builds and the templates lay out.
+
+*Theory of operation.* A step is a set of functions over JSON values, one for each pair of types that differ in more than words.
+`derive` walks source and target type together and makes a node for each such pair; a node says which keys go, which are checked,
+which are filled in, and which other node converts what lies below. Nodes refer to each other by key, since definitions refer to each
+other in circles. `prune` then finds the nodes that in the end do nothing (the greatest fixed point: assume all do nothing, strike those
+that do) and cuts every reference to them, so that what remains is the work and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from codegen.model import Type
+
+Key: TypeAlias = str
+"""A node's name within one direction and profile: `tool`, `tool_input_schema`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A call of a function in `dragoman_spec.actions` with constant arguments."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What to do with a value: an action, then a node, then another action; each may be absent."""
+
+    node: Key | None = None
+    before: Action | None = None
+    again: bool = False
+    """After `before`, hand the value to the node that asked (it is now another arm of the same union)."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.node is None and self.before is None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Work on the value of one key; what to do when it is absent; whether to remove it when the work has emptied it."""
+
+    work: Work
+    ensure: bool = False
+    prune: bool = False
+    optional: bool = False
+    null_passes: bool = True
+    """Whether `null` is let through unseen: it is common where a field is optional, and means absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectNode:
+    """Work on a JSON object, in the order of the fields below."""
+
+    label: str
+    hooks_before: tuple[Action, ...] = ()
+    renames: Mapping[str, str] = field(default_factory=dict)
+    drops: tuple[str, ...] = ()
+    silent: Mapping[str, Any] = field(default_factory=dict)
+    """Dropped values that are no loss, since the way back puts them there again."""
+    presence_matters: bool = False
+    """Whether an empty value that is dropped is a loss too (capabilities say by their presence what is possible)."""
+    guards: Mapping[str, Type] = field(default_factory=dict)
+    members: Mapping[str, Member] = field(default_factory=dict)
+    extra: Work = Work()
+    extra_except: tuple[str, ...] = ()
+    fills: Mapping[str, Any] = field(default_factory=dict)
+    computed: Mapping[str, Action] = field(default_factory=dict)
+    demands: tuple[str, ...] = ()
+    hooks_after: tuple[Action, ...] = ()
+
+    def works(self) -> Iterator[Work]:
+        """The work on what lies below."""
+        yield from (member.work for member in self.members.values())
+        yield self.extra
+
+    @property
+    def own(self) -> bool:
+        """Whether the node does something itself, whatever lies below."""
+        ensures = any(member.ensure for member in self.members.values())
+        parts = (self.hooks_before, self.renames, self.drops, self.guards, self.fills, self.computed, self.demands, self.hooks_after)
+        return ensures or any(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayNode:
+    """Work on each item of a list."""
+
+    label: str
+    item: Work
+
+    def works(self) -> Iterator[Work]:
+        """The work on what lies below."""
+        yield self.item
+
+    own = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One arm of a union: how to know it, and the work on it.
+
+    `json_type` is the Python name of its JSON type; `tag` the constant that tells it from the others; `needs` types of keys that do
+    so where no constant can.
+    """
+
+    json_type: str
+    work: Work
+    tag: str | None = None
+    needs: Mapping[str, Type] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UnionNode:
+    """Work that depends on which arm a value is."""
+
+    label: str
+    tag_key: str | None
+    cases: tuple[Case, ...]
+
+    def works(self) -> Iterator[Work]:
+        """The work on each arm."""
+        yield from (case.work for case in self.cases)
+
+    own = False
+
+
+Node: TypeAlias = ObjectNode | ArrayNode | UnionNode
+
+
+def prune(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
+    """Strike the nodes that do nothing in the end, and every reference to them."""
+    busy = {key for key, node in nodes.items() if node.own or any(work.before for work in node.works())}
+    while True:
+        more = {key for key, node in nodes.items() if key not in busy and any(work.node in busy for work in node.works())}
+        if not more:
+            return {key: _cut(node, busy) for key, node in nodes.items() if key in busy}
+        busy |= more
+
+
+def _cut(node: Node, busy: set[Key]) -> Node:
+    def cut(work: Work) -> Work:
+        return work if work.node is None or work.node in busy else replace(work, node=None)
+
+    match node:
+        case ArrayNode():
+            return replace(node, item=cut(node.item))
+        case UnionNode():
+            cases = tuple(replace(case, work=cut(case.work)) for case in node.cases)
+            return replace(node, cases=_needed(cases))
+        case ObjectNode():
+            members = {name: replace(member, work=cut(member.work)) for name, member in node.members.items()}
+            kept = {name: member for name, member in members.items() if not member.work.idle or member.ensure}
+            return replace(node, members=kept, extra=cut(node.extra))
+
+
+def _needed(cases: tuple[Case, ...]) -> tuple[Case, ...]:
+    """Idle cases matter only where a later case of the same type and tag would catch their values."""
+    return tuple(
+        case
+        for i, case in enumerate(cases)
+        if not case.work.idle
+        or any(not later.work.idle and (later.json_type, later.tag) == (case.json_type, case.tag) for later in cases[i + 1 :])
+    )

@@ -1,0 +1,203 @@
+"""The plan of a step: both directions in both profiles, every decision used, nothing undecided.
+
+`derive` says what happens to two types; here it is asked for every method, result and definition that both revisions have, and what
+spans whole frames is added: refused and swallowed methods, hooks, repair rules, error codes. Called by `steps`, `docs` and the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from codegen.derive import Derivation
+from codegen.errors import UndecidedChange
+from codegen.model import Json, Method, Object, Spec
+from codegen.names import snake
+from codegen.overlay import Change, ErrorCode, Hook, Overlay, Refusal, matches
+from codegen.plan import Action, Key, Member, Node, ObjectNode, Work, prune
+
+PROFILES = ("strict", "minimal")
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A switchable hook on the frames of a method."""
+
+    rule: str
+    method: str
+    kind: str
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionPlan:
+    """One way over the step in one profile: nodes, and which of them serve which frames."""
+
+    source: Spec
+    target: Spec
+    direction: str
+    profile: str
+    nodes: Mapping[Key, Node]
+    requests: Mapping[str, Key]
+    notifications: Mapping[str, Key]
+    results: Mapping[str, Key]
+    definitions: Mapping[str, Key]
+    refused: Mapping[str, Refusal]
+    swallowed: tuple[str, ...]
+    renamed: Mapping[str, str]
+    methods: Mapping[str, str]
+    errors: tuple[ErrorCode, ...]
+    every_error: tuple[Action, ...]
+    repairs: tuple[Repair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """A whole step."""
+
+    older: Spec
+    newer: Spec
+    overlay: Overlay
+    ways: Mapping[tuple[str, str], DirectionPlan]
+    undecided: tuple[Change, ...] = ()
+
+
+@dataclass(slots=True)
+class _Frames:
+    """Which node serves which frames, while it is collected."""
+
+    requests: dict[str, Key] = field(default_factory=dict)
+    notifications: dict[str, Key] = field(default_factory=dict)
+    results: dict[str, Key] = field(default_factory=dict)
+    definitions: dict[str, Key] = field(default_factory=dict)
+    refused: dict[str, Refusal] = field(default_factory=dict)
+    swallowed: list[str] = field(default_factory=list)
+
+
+def plan_step(older: Spec, newer: Spec, overlay: Overlay, *, allow_undecided: bool = False) -> StepPlan:
+    """Plan the step between two neighbours.
+
+    Args:
+        older: The older revision.
+        newer: The newer one, whose overlay holds the decisions.
+        overlay: Those decisions; marked as used on the way.
+        allow_undecided: Return the undecided changes instead of raising; their safe defaults are in the plan.
+
+    Raises:
+        UndecidedChange: Changes that no entry rules on, each with its pointers in both schemas.
+        UnusedDecision: An entry that matches nothing, or a change that two entries match.
+    """
+    ways: dict[tuple[str, str], DirectionPlan] = {}
+    undecided: dict[tuple[str, str, str, str], Change] = {}
+    for profile in PROFILES:
+        filled: dict[str, Json] = {}
+        for direction, source, target in (("up", older, newer), ("down", newer, older)):
+            derivation = Derivation(source, target, overlay, direction, profile, filled if direction == "down" else {})
+            ways[direction, profile] = _plan_direction(derivation)
+            filled = derivation.filled
+            if profile == "strict":
+                undecided |= {(direction, *key): change for key, change in derivation.undecided.items()}
+    if undecided and not allow_undecided:
+        raise undecided_error(newer.revision, overlay, tuple(undecided.values()))
+    overlay.check_used()
+    return StepPlan(older, newer, overlay, ways, tuple(undecided.values()))
+
+
+def undecided_error(revision: str, overlay: Overlay, changes: tuple[Change, ...]) -> UndecidedChange:
+    """The error that lists what a person has to decide."""
+    remedy = (
+        f"Rule on each in {overlay.path} (a skeleton is there), or run `nox -s regen -- --accept-defaults` to take the safe default for "
+        "all of them, marked as not reviewed."
+    )
+    return UndecidedChange(revision, [str(change) for change in changes], remedy)
+
+
+def _plan_direction(way: Derivation) -> DirectionPlan:
+    frames = _Frames()
+    methods = _renamed_methods(way)
+    for name, method in way.source.methods.items():
+        counterpart = way.target.methods.get(methods.get(name, name))
+        if counterpart is None:
+            _refuse(way, method, frames)
+        else:
+            _convert(way, method, counterpart, frames)
+    renamed = {name: new for name in way.source.definitions if (new := way._new_name(name)) != name}
+    for name, type_ in way.source.definitions.items():
+        other = renamed.get(name, name)
+        if other in way.target.definitions and isinstance(way.source.resolve(type_), Object):
+            frames.definitions[name] = way.pair(name, other)
+    nodes = prune(way.nodes)
+    return DirectionPlan(
+        way.source,
+        way.target,
+        way.direction,
+        way.profile,
+        nodes,
+        *(_busy(table, nodes) for table in (frames.requests, frames.notifications, frames.results, frames.definitions)),
+        refused=frames.refused,
+        swallowed=tuple(frames.swallowed),
+        renamed=renamed,
+        methods=methods,
+        errors=tuple(entry for entry in way.overlay.errors if entry.direction == way.direction),
+        every_error=tuple(_action(hook) for hook in _frame_hooks(way, "error", None)),
+        repairs=tuple(_repairs(way)),
+    )
+
+
+def _busy(table: Mapping[str, Key], nodes: Mapping[Key, Node]) -> dict[str, Key]:
+    return {name: key for name, key in table.items() if key in nodes}
+
+
+def _convert(way: Derivation, method: Method, counterpart: Method, frames: _Frames) -> None:
+    table = frames.requests if method.kind == "request" else frames.notifications
+    table[method.name] = way.pair(method.request, counterpart.request)
+    if method.kind == "request":
+        key = snake(f"{method.name}_result_frame")
+        work = Work(way.pair(method.results[0], counterpart.results[0]))
+        hooks = tuple(_action(hook) for hook in _frame_hooks(way, "result", method.name))
+        way.nodes[key] = ObjectNode(f"result of {method.name}", hooks_before=hooks, members={"result": Member(work)})
+        frames.results[method.name] = key
+
+
+def _refuse(way: Derivation, method: Method, frames: _Frames) -> None:
+    if method.kind == "notification":
+        frames.swallowed.append(method.name)
+        return
+    reason = f"{method.name} does not exist in {way.target.revision}"
+    frames.refused[method.name] = Refusal(way.direction, (method.name,), reason)
+    for refusal in way.overlay.refusals:
+        if refusal.direction == way.direction and method.name in refusal.methods:
+            way.overlay.use(method.name, refusal.direction)
+            frames.refused[method.name] = refusal
+
+
+def _renamed_methods(way: Derivation) -> dict[str, str]:
+    renamed = {}
+    for rename in way.overlay.renames:
+        old, new = (rename.old, rename.new) if way.direction == "up" else (rename.new, rename.old)
+        if rename.what == "method" and old in way.source.methods and new in way.target.methods:
+            way.overlay.use(rename.what + rename.old, rename.at)
+            renamed[old] = new
+    return renamed
+
+
+def _frame_hooks(way: Derivation, kind: str, method: str | None) -> Iterator[Hook]:
+    for hook in way.overlay.hooks:
+        if hook.rule or not hook.method or (hook.direction, hook.kind) != (way.direction, kind):
+            continue
+        if way.profile in hook.profiles and (method is None or matches(method, hook.method)):
+            way.overlay.use(hook.name, hook.method)
+            yield hook
+
+
+def _repairs(way: Derivation) -> Iterator[Repair]:
+    known = way.source.methods.keys() & way.target.methods.keys()
+    for hook in way.overlay.hooks:
+        if hook.rule and hook.direction == way.direction and way.profile in hook.profiles:
+            if hook.method == "*" or hook.method in known:
+                way.overlay.use(hook.name, hook.method)
+            yield Repair(hook.rule, hook.method, hook.kind, _action(hook))
+
+
+def _action(hook: Hook) -> Action:
+    return Action(hook.do, dict(hook.arguments))

@@ -1,0 +1,194 @@
+"""Plans in, `steps.py` of each revision out, with the modules that every step calls.
+
+Here lives how a plan is spelled in Python: names, expressions, tables. Layout is in `templates/dragoman_spec/steps.py.jinja`, and what is
+to be done in `step_plan`. Called by `regen`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from codegen.checks import Checks
+from codegen.errors import UnusedDecision
+from codegen.names import module_name, snake
+from codegen.overlay import ErrorCode, Rule
+from codegen.plan import Action, ArrayNode, Key, Node, UnionNode, Work
+from codegen.registry import NOTICE, TEMPLATES
+from codegen.step_plan import DirectionPlan, StepPlan
+
+WHOLE = ("__init__.py", "errors.py", "losses.py", "actions.py", "frames.py", "schemas.py", "step.py", "translation.py", "convert.py")
+ACTION_MODULES = {"do": "actions.py.jinja", "frames": "frames.py.jinja", "schemas": "schemas.py.jinja"}
+CAN_BE_GONE = frozenset({"drop_item", "drop_invalid", "map_value", "wrap_schema", "hide_when"})
+
+
+def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str, str]) -> dict[str, str]:
+    """Render the steps and the modules they stand on.
+
+    Args:
+        plans: One a step, oldest first.
+        rules: The named repair rules of all overlays.
+        digests: sha256 of each canonical schema, by revision.
+
+    Returns:
+        Unformatted Python by path below `generated/`.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["py"] = repr
+    revisions = [plans[0].older.revision, *(plan.newer.revision for plan in plans)] if plans else []
+    steps = [(plan.older.revision, module_name(plan.newer.revision)) for plan in plans]
+    facts = {"notice": NOTICE, "rules": rules, "steps": steps, "revisions": revisions, "modules": [module_name(r) for r in revisions]}
+    output = {f"dragoman_spec/{name}": environment.get_template(f"{name}.jinja").render(**facts) for name in WHOLE}
+    output["dragoman_spec/rules.py"] = environment.get_template("rules.py.jinja").render(**facts)
+    template = environment.get_template("steps.py.jinja")
+    for plan in plans:
+        ways = [_spell(plan, "up"), _spell(plan, "down")]
+        output[f"dragoman_spec/{module_name(plan.newer.revision)}/steps.py"] = template.render(
+            notice=NOTICE, plan=plan, ways=ways, digests=digests, isinstance=isinstance
+        )
+    return output
+
+
+@dataclass(slots=True)
+class Way:
+    """One direction as the template needs it: functions of both profiles, and their tables."""
+
+    direction: str
+    plans: Mapping[str, DirectionPlan]
+    checks: Checks
+    functions: list[Function] = field(default_factory=list)
+    names: dict[tuple[str, Key], str] = field(default_factory=dict)
+
+    def table(self, profile: str, entries: Mapping[str, Key]) -> dict[str, str]:
+        """Function names by method or definition."""
+        return {name: self.names[profile, key] for name, key in entries.items()}
+
+    def call(self, action: Action, v: str, at: str) -> str:
+        """An expression that calls an action on the value of an expression at a place."""
+        return spell_action(action, v, at, self.checks)
+
+    def error(self, entry: ErrorCode) -> str:
+        """An expression that calls an action on an error response; the method stands in the place's stead."""
+        return spell_action(Action(entry.do, dict(entry.arguments)), "x", "method", self.checks)
+
+
+@dataclass(slots=True)
+class Function:
+    """One node as a function; the template asks it for every expression."""
+
+    name: str
+    node: Node
+    way: Way
+    profile: str
+
+    @property
+    def kind(self) -> str:
+        """Which template part lays it out."""
+        return type(self.node).__name__.removesuffix("Node").lower()
+
+    def work(self, work: Work, v: str, at: str) -> str:
+        """An expression for the converted value of *v*."""
+        value = v
+        if work.before is not None:
+            value = self.way.call(work.before, value, at)
+            if work.again:
+                return f"{self.name}({value}, {at}, out)"
+        return value if work.node is None else f"{self.way.names[self.profile, work.node]}({value}, {at}, out)"
+
+    def gone(self, work: Work) -> bool:
+        """Whether the work can end in leaving the value out."""
+        return can_be_gone(work, self.way.plans[self.profile].nodes)
+
+    def reference(self, work: Work) -> str:
+        """A function for the work, to hand to another."""
+        if work.before is None and work.node is not None:
+            return self.way.names[self.profile, work.node]
+        return f"lambda v, at, out: {self.work(work, 'v', 'at')}"
+
+    def guards(self) -> dict[str, str]:
+        """The predicate for each guarded key."""
+        label = self.node.label
+        assert not isinstance(self.node, ArrayNode | UnionNode)
+        return {key: self.way.checks.function(type_, f"{label}.{key}") for key, type_ in self.node.guards.items()}
+
+    def test(self, case: Any) -> str:
+        """The condition under which a value is of a union's case."""
+        assert isinstance(self.node, UnionNode)
+        if case.json_type == "object":
+            return "True"
+        if case.json_type != "dict":
+            return f"type(x).__name__ in {tuple(case.json_type.split('|'))!r}" if "|" in case.json_type else f"type(x) is {case.json_type}"
+        parts = ["type(x) is dict"]
+        if case.tag is not None:
+            parts.append(f"x.get({self.node.tag_key!r}) == {case.tag!r}")
+        for key, type_ in case.needs.items():
+            parts += [f"{key!r} in x", f"({self.way.checks.expression(type_, f'x[{key!r}]')})"]
+        return " and ".join(part for part in parts if part != "(True)")
+
+
+def _spell(plan: StepPlan, direction: str) -> Way:
+    plans = {profile: plan.ways[direction, profile] for profile in ("strict", "minimal")}
+    way = Way(direction, plans, Checks(plans["strict"].target, direction))
+    same = equal_nodes(plans["strict"].nodes, plans["minimal"].nodes)
+    for profile, one in plans.items():
+        for key, node in sorted(one.nodes.items()):
+            shared = key in same
+            name = f"{direction}_{key}" if profile == "strict" or shared else f"{direction}_{key}_minimal"
+            way.names[profile, key] = name
+            if profile == "strict" or not shared:
+                way.functions.append(Function(name, node, way, profile))
+    return way
+
+
+def equal_nodes(one: Mapping[Key, Node], two: Mapping[Key, Node]) -> set[Key]:
+    """The nodes that do the same in both, all the way down."""
+    same = {key for key in one.keys() & two.keys() if one[key] == two[key]}
+    while True:
+        left = {key for key in same if all(work.node is None or work.node in same for work in one[key].works())}
+        if left == same:
+            return same
+        same = left
+
+
+def can_be_gone(work: Work, nodes: Mapping[Key, Node]) -> bool:
+    """Whether the work can end in leaving the value out."""
+    if work.before is not None and snake(work.before.name) in CAN_BE_GONE:
+        return True
+    node = nodes.get(work.node) if work.node is not None else None
+    if node is None or isinstance(node, ArrayNode):
+        return False
+    if isinstance(node, UnionNode):
+        return any(can_be_gone(case.work, nodes) for case in node.cases if case.work.node != work.node)
+    return any(snake(action.name) in CAN_BE_GONE for action in (*node.hooks_before, *node.hooks_after))
+
+
+def spell_action(action: Action, v: str, at: str, checks: Checks) -> str:
+    """A call of an action with its constant arguments."""
+    name = snake(action.name)
+    module = next((module for module, names in _action_names().items() if name in names), None)
+    if module is None:
+        known = ", ".join(sorted(n.replace("_", "-") for names in _action_names().values() for n in names))
+        raise UnusedDecision("codegen/overlays", action.name, f"there is no action of that name; there are {known}")
+    arguments = "".join(f", {key.replace('-', '_')}={_argument(value, checks)}" for key, value in action.arguments.items())
+    return f"{module}.{name}({v}, {at}, out{arguments})"
+
+
+def _argument(value: Any, checks: Checks) -> str:
+    if type(value) in (str, int, float, bool, dict, list, tuple):
+        return repr(list(value) if isinstance(value, tuple) else value)
+    return checks.function(value, f"wanted {len(checks.functions)}")
+
+
+@cache
+def _action_names() -> dict[str, frozenset[str]]:
+    pattern = re.compile(r"^def ([a-z]\w*)\(\s*(?:value|frame): ", re.MULTILINE)
+    return {module: frozenset(pattern.findall((Path(TEMPLATES) / file).read_text("utf-8"))) for module, file in ACTION_MODULES.items()}
