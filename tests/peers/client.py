@@ -52,6 +52,7 @@ class Visit:
 
     def __init__(self) -> None:
         self.session: Any = None
+        self.report: dict[str, Any] = {"release": sdk.RELEASE, "revision": sdk.REVISION}
         self.notifications: list[Any] = []
         self.stray: list[str] = []
         self.asked: list[Any] = []
@@ -246,13 +247,13 @@ class Visit:
             return json.loads(found["result"]["content"][0]["text"])
         return found
 
-    async def everything(self, session: Any) -> dict[str, Any]:
-        """Perform all operations in a fixed order."""
+    async def everything(self, session: Any) -> None:
+        """Perform all operations in a fixed order, each reported as soon as it is over."""
         self.session = session
-        report: dict[str, Any] = {"release": sdk.RELEASE, "revision": sdk.REVISION}
+        report = self.report
         report["initialize"] = await outcome(session.initialize)
         if "result" not in report["initialize"]:
-            return report
+            return
         report["ping"] = await self.request("ping", None, "EmptyResult")
         await tell(session, "notifications/roots/list_changed")
         report["tools"] = await self.list_tools()
@@ -273,7 +274,6 @@ class Visit:
         report["progress"] = await self.follow_progress()
         report["stray"] = list(self.stray)
         report["cancel"] = await self.cancel()
-        return report
 
 
 async def outcome(operation: Callable[[], Awaitable[Any]], limit_s: float = LIMIT_S) -> dict[str, Any]:
@@ -307,7 +307,7 @@ async def main(command: list[str], record: str | None) -> None:
     """Visit the server and print the report."""
     visit = Visit()
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
-    report: dict[str, Any] = {}
+    complete = False
     try:
         with open(record, "a", encoding="utf-8") if record else contextlib.nullcontext() as sink:
             async with (
@@ -315,12 +315,21 @@ async def main(command: list[str], record: str | None) -> None:
                 sdk.recorded(streams, sink) as (read, write),
                 ClientSession(read, write, **options(visit)) as session,
             ):
-                report = await visit.everything(session)
-    except Exception:
+                await visit.everything(session)
+                complete = True
+    except Exception as error:
         # Some releases raise from their own shutdown; the report is complete by then.
-        if not report:
-            raise
-    print(json.dumps(report))
+        if not complete:
+            visit.report["crashed"] = "; ".join(causes(error))
+    print(json.dumps(visit.report))
+
+
+def causes(error: BaseException) -> list[str]:
+    """Return what a group of exceptions is made of, each in one line."""
+    nested = getattr(error, "exceptions", None)
+    if nested is None:
+        return [" ".join(f"{type(error).__name__}: {error}".split())[:500]]
+    return [cause for one in nested for cause in causes(one)]
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def make_server_strict(rejection: str) -> None:
         rejection: `listed` names the supported revision in the error's data, `bare` only says no; the field has both.
     """
 
-    class StrictServerSession(lowlevel.ServerSession):  # type: ignore[misc]
+    class StrictServerSession(lowlevel.ServerSession):
         """A session whose server matches the revision exactly."""
 
         async def _received_request(self, responder: Any) -> None:

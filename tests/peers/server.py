@@ -53,13 +53,13 @@ def handles(request: str) -> Any:
     return register
 
 
-@server.list_tools()  # type: ignore[misc]
+@server.list_tools()
 async def list_tools() -> Any:
     """List the tools that a server of this revision can have."""
     return [make("Tool", name=tool.name, **tool.listing) for tool in TOOLS.values()]
 
 
-@server.call_tool()  # type: ignore[misc]
+@server.call_tool()
 async def call_tool(name: str, arguments: dict[str, Any]) -> Any:
     """Run a tool; the SDK makes an error result of an exception."""
     context = server.request_context
@@ -103,25 +103,25 @@ async def read_resource(params: Any) -> Any:
     return types.ReadResourceResult(contents=[contents])
 
 
-@server.list_resource_templates()  # type: ignore[misc]
+@server.list_resource_templates()
 async def list_resource_templates() -> Any:
     """List one template."""
     return [make("ResourceTemplate", name="by-city", title="By city", uriTemplate="weather://{city}")]
 
 
-@server.subscribe_resource()  # type: ignore[misc]
+@server.subscribe_resource()
 async def subscribe(uri: Any) -> None:
     """Remember the subscription."""
     memory.subscribed.add(str(uri))
 
 
-@server.unsubscribe_resource()  # type: ignore[misc]
+@server.unsubscribe_resource()
 async def unsubscribe(uri: Any) -> None:
     """Forget the subscription."""
     memory.subscribed.discard(str(uri))
 
 
-@server.list_prompts()  # type: ignore[misc]
+@server.list_prompts()
 async def list_prompts() -> Any:
     """List both prompts."""
     who = make("PromptArgument", name="who", title="Whom", description="Whom to greet", required=True)
@@ -131,7 +131,7 @@ async def list_prompts() -> Any:
     ]
 
 
-@server.get_prompt()  # type: ignore[misc]
+@server.get_prompt()
 async def get_prompt(name: str, arguments: dict[str, str] | None) -> Any:
     """Return a greeting, or one message for each content type of the revision."""
     if name == "greet":
@@ -160,7 +160,7 @@ async def complete(params: Any) -> Any:
     return types.CompleteResult(completion=types.Completion(values=values, total=len(values), hasMore=False))
 
 
-@server.set_logging_level()  # type: ignore[misc]
+@server.set_logging_level()
 async def set_level(level: str) -> None:
     """Remember the level that the client wants."""
     memory.level = level
