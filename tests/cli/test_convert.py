@@ -114,6 +114,12 @@ def test_no_rule_turns_a_rule_off(convert: Any) -> None:
     assert (named["name"], plain.frames) == ("b.txt", lines)
 
 
+def test_rule_turns_a_rule_on(convert: Any) -> None:
+    line = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": None}}
+    done = convert("2025-06-18", "2024-11-05", [line], "--rule", "sanitize-nulls")
+    assert done.frames == [{**line, "params": {"name": "a"}}]
+
+
 # Exact values
 
 
@@ -172,6 +178,7 @@ def refusal(frame: dict[str, Any]) -> tuple[Any, int]:
         (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', (None, -32600)),
         (b'{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":5}}', ("a", -32602)),
         (b'{"jsonrpc":"2.0","id":4,"method":"tools/call"}', (4, -32602)),
+        (b'{"jsonrpc":"2.0","id":4,"method":"no/such"}', (4, -32601)),
         (b'{"jsonrpc":"2.0","id":5,"result":{"tools":"none"}}', (5, -32602)),
         (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', (None, -32600)),
     ],
@@ -307,8 +314,7 @@ def test_losses_that_cannot_be_written_stop_the_command(capsys: pytest.CaptureFi
 
 
 def start(*options: str) -> subprocess.Popen[bytes]:
-    code = "import sys; from dragoman.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, "convert", "--from", "2025-06-18", "--to", "2024-11-05", *options]
+    command = [sys.executable, "-m", "dragoman", "convert", "--from", "2025-06-18", "--to", "2024-11-05", *options]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 

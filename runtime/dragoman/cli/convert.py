@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
 import dragoman_spec
-from dragoman.cli.options import add_translation_arguments, revision, rules_left_on
+from dragoman.cli.options import add_translation_arguments, chosen_rules, revision
 from dragoman.core.envelope import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -30,6 +30,7 @@ from dragoman.core.envelope import (
 )
 from dragoman.errors import ProtocolError, TranslationError, ValidationFailed
 
+METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 
 BATCH_REVISION: Final = "2025-03-26"
@@ -54,9 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Convert stdin to stdout; 0 if every frame went through, 1 if some line was refused or invalid."""
     job = Job(
-        translator=dragoman_spec.translator(
-            args.source, args.target, profile=args.profile, rules=rules_left_on(args.no_rules)
-        ),
+        translator=dragoman_spec.translator(args.source, args.target, profile=args.profile, rules=chosen_rules(args)),
         method=args.method,
         validate=not args.no_validate,
     )
@@ -269,12 +268,18 @@ def _check(job: Job, frame: Any, raw: bytes) -> None:
     try:
         dragoman_spec.validate(frame, source, job.method, allow_null=True)
     except ValidationFailed as error:
-        inside = error.pointer.startswith(("/params", "/result"))
         raise ProtocolError(
-            INVALID_PARAMS if inside else INVALID_REQUEST,
+            _code(error.pointer),
             str(error),
             {"pointer": error.pointer, "expected": error.expected, "found": error.found},
         ) from error
+
+
+def _code(pointer: str) -> int:
+    """Give the JSON-RPC error code for something wrong at a pointer into a frame."""
+    if pointer == "/method":
+        return METHOD_NOT_FOUND
+    return INVALID_PARAMS if pointer.startswith(("/params", "/result")) else INVALID_REQUEST
 
 
 def _refuse(job: Job, outcome: Outcome, frame: Any, refusal: ProtocolError, emit: Callable[[bytes], None]) -> None:

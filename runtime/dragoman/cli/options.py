@@ -34,7 +34,7 @@ def rule_name(text: str) -> str:
 
 
 def add_translation_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add `--profile` and `--no-rule`, which say how to translate."""
+    """Add `--profile`, `--no-rule` and `--rule`, which say how to translate."""
     parser.add_argument(
         "--profile",
         choices=("strict", "minimal"),
@@ -42,17 +42,22 @@ def add_translation_arguments(parser: argparse.ArgumentParser) -> None:
         help="strict drops every field that the target revision does not name, minimal only what validity needs "
         "(default: %(default)s)",
     )
-    parser.add_argument(
-        "--no-rule",
-        dest="no_rules",
-        action="append",
-        default=[],
-        type=rule_name,
-        metavar="NAME",
-        help=f"turn off a repair rule; may be repeated (there are: {', '.join(dragoman_spec.RULES)})",
-    )
+    defaults = dragoman_spec.DEFAULT_RULES
+    for option, dest, verb, names in (
+        ("--no-rule", "no_rules", "off", [name for name in dragoman_spec.RULES if name in defaults]),
+        ("--rule", "more_rules", "on", [name for name in dragoman_spec.RULES if name not in defaults]),
+    ):
+        parser.add_argument(
+            option,
+            dest=dest,
+            action="append",
+            default=[],
+            type=rule_name,
+            metavar="NAME",
+            help=f"turn {verb} a repair rule; may be repeated ({', '.join(names)})",
+        )
 
 
-def rules_left_on(no_rules: list[str]) -> frozenset[str]:
-    """Give the repair rules that stay on when these are turned off."""
-    return frozenset(dragoman_spec.DEFAULT_RULES).difference(no_rules)
+def chosen_rules(args: argparse.Namespace) -> frozenset[str]:
+    """Give the repair rules that are on: those on by default, without `--no-rule`, with `--rule`."""
+    return frozenset(dragoman_spec.DEFAULT_RULES).difference(args.no_rules).union(args.more_rules)
