@@ -1,0 +1,67 @@
+"""The command line. Lives here: finding the command and handing over to its module, which is imported only then.
+
+Each module beside this one has `add_arguments(parser)` and `run(args) -> int`, the exit code. Called by the script
+`dragoman` and by `python -m dragoman`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Final
+
+COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "proxy": "join a client and a server of different revisions, over stdio",
+        "convert": "convert JSON-RPC frames from one revision to another",
+        "diff": "show what changed between two revisions",
+        "revisions": "list the revisions",
+        "demo": "show a client and a server of different revisions talking through the proxy",
+    }
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name.
+
+    Args:
+        argv: The arguments; None for those of this process.
+
+    Returns:
+        The exit code.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] not in COMMANDS:
+        return _explain(arguments)
+    name, *rest = arguments
+    module = import_module(f"dragoman.cli.{name}")
+    parser = argparse.ArgumentParser(prog=f"dragoman {name}", description=COMMANDS[name].capitalize() + ".")
+    module.add_arguments(parser)
+    code: int = module.run(parser.parse_args(rest))
+    return code
+
+
+def _explain(arguments: list[str]) -> int:
+    listed = "\n".join(f"  {name:<10} {what}" for name, what in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="dragoman",
+        usage="dragoman COMMAND ...",
+        description="The interpreter between revisions of the Model Context Protocol.",
+        epilog=f"commands:\n{listed}\n\n`dragoman COMMAND --help` says more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    options, _ = parser.parse_known_args(arguments)
+    if options.version:
+        from importlib.metadata import version
+
+        print(f"dragoman {version('dragoman')}")
+        return 0
+    if options.command is not None:
+        parser.error(f"no command {options.command!r}; there are: {', '.join(COMMANDS)}")
+    parser.print_help(sys.stderr)
+    return 2

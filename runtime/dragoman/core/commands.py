@@ -68,6 +68,7 @@ class Outcome(Enum):
     INITIALIZATION_FAILED = "initialisation failed"
     INITIALIZATION_TIMED_OUT = "initialisation timed out"
     STOPPED = "stopped"
+    INTERNAL_ERROR = "an internal error"
 
 
 Command = Send | SetTimer | StopTimer | RestartServer | Finish

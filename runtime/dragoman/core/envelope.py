@@ -118,7 +118,9 @@ class LineSplitter:
 # Ids and methods are read only where they are plain printable ASCII: anything else is decoded.
 _ID = rb'(-?[0-9]{1,18}|"[ !#-\[\]-~]*")'
 _HEAD = re.compile(
-    rb'\s*\{\s*(?:(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*' + _ID + rb'|"method"\s*:\s*"([ !#-\[\]-~]*)")\s*(?:,\s*|(?=\})))*'
+    rb'\s*\{\s*(?:(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*'
+    + _ID
+    + rb'|"method"\s*:\s*"([ !#-\[\]-~]*)")\s*(?:,\s*|(?=\})))*'
     rb'(?:"(params|result|error)"\s*:|(\})\s*\Z)'
 )
 _TAIL = re.compile(rb'(?:,\s*(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*' + _ID + rb")\s*)+\}\s*\Z")
@@ -153,11 +155,14 @@ def glimpse(line: bytes) -> Frame | None:
     return None
 
 
+def glimpse_start(start: bytes) -> tuple[bytes | None, bool]:
+    """Read off the first bytes of a line that was not kept: its id, if it is there, and whether it is a response."""
+    head = _HEAD.match(start)
+    return (None, False) if head is None else (head[2], head[4] in (b"result", b"error"))
+
+
 def read_frame(line: bytes) -> Frame | Malformed:
-    """Tell what a line holds, by a glimpse if possible, by decoding if not."""
-    frame = glimpse(line)
-    if frame is not None:
-        return frame
+    """Tell what a line holds by decoding it, where a glimpse does not tell."""
     try:
         body = decode(line)
     except ValueError as error:

@@ -109,12 +109,8 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], Transition]] = MappingProxyType(
             _S.READY, (_A.STOP_TIMER, _A.SEND_INITIALIZED, _A.REPLAY_QUEUE)
         ),
         (_S.SENDING_INITIALIZED, _E.TIMED_OUT): Transition(_S.SENDING_INITIALIZED, (_A.FAIL_QUEUE, _A.START_TIMER)),
-        (_S.SENDING_INITIALIZED, _E.CLIENT_CLOSED): Transition(
-            _S.CLOSED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)
-        ),
-        (_S.SENDING_INITIALIZED, _E.SERVER_CLOSED): Transition(
-            _S.FAILED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)
-        ),
+        (_S.SENDING_INITIALIZED, _E.CLIENT_CLOSED): Transition(_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)),
+        (_S.SENDING_INITIALIZED, _E.SERVER_CLOSED): Transition(_S.FAILED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)),
         (_S.SENDING_INITIALIZED, _E.STOPPED): Transition(_S.CLOSED, _STOP),
         # Everything crosses.
         (_S.READY, _E.CLIENT_CLOSED): Transition(_S.CLOSING, (_A.FAIL_SERVER_REQUESTS, _A.START_TIMER)),
@@ -123,9 +119,7 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], Transition]] = MappingProxyType(
         # The client says no more; what it asked for is still answered.
         (_S.CLOSING, _E.DRAINED): Transition(_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
         (_S.CLOSING, _E.TIMED_OUT): Transition(_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
-        (_S.CLOSING, _E.SERVER_CLOSED): Transition(
-            _S.CLOSED, (_A.STOP_TIMER, _A.FAIL_CLIENT_REQUESTS, _A.FINISH)
-        ),
+        (_S.CLOSING, _E.SERVER_CLOSED): Transition(_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
         (_S.CLOSING, _E.STOPPED): Transition(_S.CLOSED, _STOP),
         # Only the last words remain.
         (_S.FAILED, _E.INITIALIZE_REQUESTED): Transition(_S.FAILED, _FAIL),

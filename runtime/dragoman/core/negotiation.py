@@ -21,9 +21,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
-
 from dragoman.errors import UnsupportedRevision
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 AUTO = "auto"
 UNSUPPORTED_VERSION_CODES = frozenset({-32022})
@@ -143,10 +142,15 @@ def explain_unsupported(requested: object, supported: tuple[str, ...]) -> tuple[
     The form is that of the lifecycle page's example: -32602 with `supported` and `requested`.
     """
     message = "Unsupported protocol version"
-    per_request = [revision for revision in supported if revision in REVISIONS and revision not in HANDSHAKE_REVISIONS]
-    if per_request and not any(revision in HANDSHAKE_REVISIONS for revision in supported):
-        message += (
-            f": the server speaks only {', '.join(per_request)}, a revision of the per-request era without"
-            " `initialize`, which this proxy does not bridge to handshake revisions yet"
-        )
+    if supported and not any(revision in HANDSHAKE_REVISIONS for revision in supported):
+        message += f": the server supports only {', '.join(supported)}{explain_era(supported[0])}"
     return -32602, message, {"supported": list(supported), "requested": requested}
+
+
+def explain_era(revision: object) -> str:
+    """Say why a revision of the per-request era cannot be served; nothing for any other value."""
+    if revision not in REVISIONS or revision in HANDSHAKE_REVISIONS:
+        return ""
+    return (
+        f"; {revision} belongs to the per-request era, which has no initialize and which this proxy does not bridge yet"
+    )

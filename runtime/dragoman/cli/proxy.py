@@ -1,0 +1,201 @@
+"""`dragoman proxy -- COMMAND ARG…`: a client on our stdin and stdout, a server as our child.
+
+Lives here: flags, logging, signals and exit codes. Must not: proxy; that is `dragoman.proxy`, which is imported, and
+asyncio with it, only once the server has been started, so that both start together. Called by `dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+import dragoman_spec
+from dragoman.cli.options import add_translation_arguments, chosen_rules
+from dragoman.errors import TransportClosed
+from dragoman.transports.spawn import spawn
+
+if TYPE_CHECKING:
+    from dragoman.proxy import Proxy, ProxyConfig
+
+EXIT_CODES: Final = {
+    "CLIENT_CLOSED": 0,
+    "INTERNAL_ERROR": 1,
+    "SERVER_CLOSED": 3,
+    "INITIALIZATION_FAILED": 4,
+    "INITIALIZATION_TIMED_OUT": 5,
+    "SERVER_NOT_STARTED": 127,
+}
+"""How a session ended, by the name of `core.commands.Outcome`, and what that is to the shell. argparse has 2."""
+
+EXIT_NOT_EXECUTABLE: Final = 126
+EXIT_SIGNAL: Final = 128
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `proxy`."""
+    parser.usage = "%(prog)s [OPTION ...] -- COMMAND [ARG ...]"
+    parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
+    for side, what in (("client", "speak with the client"), ("server", "offer the server first")):
+        parser.add_argument(
+            f"--{side}-revision",
+            type=_revision_or_auto,
+            default="auto",
+            metavar="auto|REV",
+            help=f"revision to {what} (default: auto, which is what the client asks for)",
+        )
+    add_translation_arguments(parser)
+    parser.add_argument(
+        "--on-loss",
+        choices=("warn", "refuse", "silent"),
+        default="warn",
+        help="what to do about a frame that cannot be carried whole: log a warning, answer with an error, or only "
+        "count it (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--init-timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="S",
+        help="how long initialisation may take (default: 60)",
+    )
+    parser.add_argument(
+        "--drain-timeout",
+        type=_seconds,
+        default=10.0,
+        metavar="S",
+        help="seconds for which requests are still answered after the client closed its end (default: 10)",
+    )
+    parser.add_argument(
+        "--no-retry-older",
+        action="store_true",
+        help="do not offer another revision to a server that rejects the first one explicitly",
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error", "critical"),
+        default="warning",
+        help="what goes to stderr (default: %(default)s)",
+    )
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="the server, with its arguments, after `--`")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve one session and give the exit code that says how it ended."""
+    process: subprocess.Popen[bytes] | None = None
+    problem: TransportClosed | None = None
+    try:
+        process = spawn(args.command)
+    except TransportClosed as error:
+        problem = error
+    try:
+        return _serve(args, process, problem)
+    except KeyboardInterrupt:  # before our own handler was there
+        return EXIT_SIGNAL + signal.SIGINT
+    finally:
+        _put_away(process)
+
+
+def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, problem: TransportClosed | None) -> int:
+    import asyncio
+
+    from dragoman.proxy import Proxy
+    from dragoman.transports.base import Transport
+    from dragoman.transports.stdio import ChildTransport, take_standard_streams
+
+    _set_up_logging(args.log_level)
+    first = [process]
+
+    def connect() -> Transport:
+        if problem is not None:
+            raise problem
+        return ChildTransport(first.pop() or spawn(args.command)) if first else ChildTransport(spawn(args.command))
+
+    async def serve() -> int:
+        proxy = Proxy(_configure(args), take_standard_streams(), connect)
+        caught = _watch_signals(proxy)
+        finish = await proxy.run()
+        if caught:
+            return EXIT_SIGNAL + caught[0]
+        if problem is not None and not isinstance(problem.__cause__, FileNotFoundError):
+            return EXIT_NOT_EXECUTABLE
+        return EXIT_CODES.get(finish.outcome.name, 1)
+
+    return asyncio.run(serve())
+
+
+def _configure(args: argparse.Namespace) -> ProxyConfig:
+    from dragoman.core.translate import OnLoss
+    from dragoman.proxy import ProxyConfig
+
+    return ProxyConfig(
+        client_revision=args.client_revision,
+        server_revision=args.server_revision,
+        profile=args.profile,
+        rules=chosen_rules(args),
+        on_loss=OnLoss(args.on_loss),
+        retry_older=not args.no_retry_older,
+        init_timeout_s=args.init_timeout,
+        drain_timeout_s=args.drain_timeout,
+    )
+
+
+def _watch_signals(proxy: Proxy) -> list[int]:
+    """End in order on the signals that ask for it; the list says which came first."""
+    import asyncio
+
+    caught: list[int] = []
+
+    def stop(number: signal.Signals) -> None:
+        caught.append(number)
+        proxy.stop(f"the proxy was stopped by {number.name}")
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
+    return caught
+
+
+def _set_up_logging(level: str) -> None:
+    import logging
+
+    logging.raiseExceptions = False  # a stderr that nobody reads must not become a stack trace
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger("dragoman")
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    root.propagate = False
+
+
+def _put_away(process: subprocess.Popen[bytes] | None) -> None:
+    """Make sure that nothing of ours stays behind, whatever happened."""
+    if process is not None and process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _revision_or_auto(text: str) -> str:
+    if text == "auto" or text in dragoman_spec.HANDSHAKE_REVISIONS:
+        return text
+    allowed = ", ".join(("auto", *dragoman_spec.HANDSHAKE_REVISIONS))
+    if text in dragoman_spec.REVISIONS:
+        raise argparse.ArgumentTypeError(
+            f"{text} belongs to the per-request era, which the proxy does not bridge yet; choose from: {allowed}"
+        )
+    raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {allowed}")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found {text!r}")
+    return seconds

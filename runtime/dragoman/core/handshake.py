@@ -1,0 +1,200 @@
+"""The two handshakes of a session, which are one: the client's `initialize` becomes the offer to the server.
+
+Lives here: what the client asked, what was offered, what the server said to it, and the bytes of each. Must not: decide
+what happens next (the table in `core.lifecycle`), nor which revision to choose (`core.negotiation`). Called by
+`core.session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dragoman.core import negotiation
+from dragoman.core.envelope import Frame, Malformed, decode, encode, encode_error, encode_line
+from dragoman.core.negotiation import AUTO, Rejection
+from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal, Translator
+from dragoman.errors import UnsupportedRevision
+from dragoman_spec import HANDSHAKE_REVISIONS
+
+RETRY_KEY = encode("dragoman-initialize-2")
+"""The id of the second offer: "The request ID MUST NOT have been previously used", so it cannot be the client's."""
+
+
+PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+"""Where a request of the per-request era names its revision: in its `_meta` (2026-07-28/basic/index)."""
+
+
+class Opening(NamedTuple):
+    """What the user decided about the handshake.
+
+    Attributes:
+        client_revision: `auto`, or what to speak with the client.
+        server_revision: `auto`, or what to offer the server.
+        retry_older: Whether to offer another revision, once, after an explicit rejection.
+        expect_echo: Whether rule `echoing-server` is on.
+        on_loss: What to do about losses.
+    """
+
+    client_revision: str = AUTO
+    server_revision: str = AUTO
+    retry_older: bool = True
+    expect_echo: bool = True
+    on_loss: OnLoss = OnLoss.WARN
+
+
+class Answered(NamedTuple):
+    """The server accepted: the line that answers the client."""
+
+    line: bytes
+    server_revision: str
+
+
+class Refused(NamedTuple):
+    """The server refused, not for the revision: the line that tells the client."""
+
+    line: bytes
+
+
+class Failed(NamedTuple):
+    """No revision could be agreed on: the error that tells the client."""
+
+    code: int
+    message: str
+    data: dict[str, Any]
+
+
+class Handshake:
+    """One `initialize` of the client and the offers that it leads to.
+
+    Args:
+        opening: What the user decided.
+        translate: Gives the composed steps from one revision to another.
+        frame: The client's request, decoded.
+        counters: Where losses are counted.
+    """
+
+    def __init__(
+        self, opening: Opening, translate: Callable[[str, str], Translator], frame: Frame, counters: Counters
+    ) -> None:
+        assert frame.key is not None
+        self._opening = opening
+        self._translate = translate
+        self._frame = frame
+        self._counters = counters
+        params = frame.body.get("params")
+        params = params if isinstance(params, dict) else {}
+        self.requested = params.get("protocolVersion")
+        capabilities = params.get("capabilities")
+        self.capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
+        self.key = frame.key
+        self.client_revision = negotiation.choose_client_revision(self.requested, opening.client_revision)
+        self.offered = negotiation.choose_offer(
+            self.client_revision, self.requested, opening.server_revision, expect_echo=opening.expect_echo
+        )
+        self.retried = False
+        self.supported: tuple[str, ...] = ()
+
+    @property
+    def sent_key(self) -> bytes:
+        """The id under which the offer now stands."""
+        return RETRY_KEY if self.retried else self.key
+
+    def write_offer(self) -> bytes | Refusal:
+        """Write the `initialize` request for the server, in the revision that it is offered."""
+        line = self._adapt(self.client_revision, self.translatable(self.offered), self._frame)
+        if isinstance(line, Refusal):
+            return line
+        if self.offered == self.requested and not self.retried:
+            return line
+        body = dict(decode(line))
+        body["params"] = {**body.get("params", {}), "protocolVersion": self.offered}
+        body["id"] = decode(self.sent_key)
+        return encode_line(body)
+
+    def read_answer(self, frame: Frame) -> Answered | Refused | Rejection | Failed:
+        """Read the server's response to the offer."""
+        try:
+            body = decode(frame.raw) if frame.body is None else frame.body
+        except ValueError as error:
+            return self._fail_with(-32603, f"the server's answer to initialize cannot be read: {error}")
+        if frame.kind == "error":
+            return self._read_error(frame, body["error"])
+        if not isinstance(body["result"], dict):
+            return self._fail_with(-32603, "the server's answer to initialize is no object")
+        try:
+            revision = negotiation.read_server_revision(body["result"], self.offered)
+        except UnsupportedRevision as error:
+            code, message, data = negotiation.explain_unsupported(self.requested, error.supported)
+            era = negotiation.explain_era(error.requested)
+            message += f": the server answered with revision {error.requested!r}{era}"
+            return Failed(code, message, {**data, "offered": self.offered, "answered": error.requested})
+        line = self._adapt(revision, self.client_revision, frame._replace(body=body), "initialize")
+        if isinstance(line, Refusal):
+            return Failed(line.code, line.message, line.data)
+        return Answered(self._dress(line, revision), revision)
+
+    def choose_retry(self, rejection: Rejection) -> str | None:
+        """Take the one retry, if it is allowed and left, and give the revision to offer next."""
+        self.supported = rejection.supported
+        retry = negotiation.choose_retry(rejection) if self._opening.retry_older and not self.retried else None
+        if retry is not None:
+            self.retried, self.offered = True, retry
+        return retry
+
+    def explain_rejection(self, rejection: Rejection) -> Failed:
+        """Give the error for a client whose server rejects all that it may be offered."""
+        code, message, data = negotiation.explain_unsupported(self.requested, rejection.supported)
+        return Failed(code, message, {**data, "offered": rejection.requested})
+
+    def _read_error(self, frame: Frame, error: dict[str, Any]) -> Refused | Rejection:
+        rejection = negotiation.read_rejection(error, self.offered)
+        if rejection is not None:
+            return rejection
+        if not self.retried and frame.key is not None:
+            return Refused(frame.raw)
+        return Refused(
+            encode_error(self.key, error.get("code", -32603), str(error.get("message", "")), error.get("data"))
+        )
+
+    def _dress(self, line: bytes, server_revision: str) -> bytes:
+        """Put the client's own revision and id on the answer; the bytes stay as they are if both are there already."""
+        if server_revision == self.client_revision and not self.retried:
+            return line
+        body = dict(decode(line))
+        body["result"] = {**body["result"], "protocolVersion": self.client_revision}
+        body["id"] = decode(self.key)
+        return encode_line(body)
+
+    def _adapt(self, source: str, target: str, frame: Frame, method: str = "initialize") -> bytes | Refusal:
+        adaptor = Adaptor(self._translate(source, target), self._opening.on_loss, self._counters)
+        line = adaptor.adapt(frame, method)
+        return frame.raw if line is None else line
+
+    def translatable(self, revision: str) -> str:
+        """Give the revision to translate with: this one, or the client's where this one is nobody's."""
+        return revision if revision in HANDSHAKE_REVISIONS else self.client_revision
+
+    def _fail_with(self, code: int, message: str) -> Failed:
+        return Failed(code, message, {"offered": self.offered, "requested": self.requested})
+
+
+def read_per_request_revision(frame: Frame) -> str | None:
+    """Give the revision that a request names for itself, as only those of the per-request era do."""
+    try:
+        body = decode(frame.raw) if frame.body is None else frame.body
+    except ValueError:
+        return None
+    meta = (body.get("params") or {}).get("_meta")
+    named = meta.get(PROTOCOL_VERSION_KEY) if isinstance(meta, dict) else None
+    return named if isinstance(named, str) else None
+
+
+def read_initialize(frame: Frame) -> Frame | Malformed:
+    """Decode the client's `initialize`, whose params everything depends on."""
+    if frame.body is not None:
+        return frame
+    try:
+        return frame._replace(body=decode(frame.raw))
+    except ValueError as error:
+        return Malformed(-32700, str(error))

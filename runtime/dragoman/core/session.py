@@ -1,0 +1,522 @@
+"""One session between one client and one server, from the first byte to the last.
+
+Lives here: the entry points of the core (bytes, closings and clock readings in, commands out), what is done with a
+frame in each state, and the actions that the lifecycle table names. Must not: touch sockets, files or a clock, or know
+how a frame is translated. Called by `dragoman.proxy`; tests call it directly.
+
+Theory of operation. Bytes become lines, lines become frames by a glimpse. While the session opens, frames go through
+the lifecycle (`core.lifecycle`): what may pass passes, what may not waits. Once it is open, frames go straight to the
+`Exchange`, which passes on the bytes that came wherever no step touches them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.core import lifecycle
+from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
+from dragoman.core.envelope import (
+    DEFAULT_LIMIT_BYTES,
+    INVALID_REQUEST,
+    Frame,
+    LineSplitter,
+    Malformed,
+    Overlong,
+    classify,
+    encode_error,
+    encode_result,
+    glimpse,
+    glimpse_start,
+    read_frame,
+)
+from dragoman.core.exchange import METHOD_NOT_FOUND, Exchange, Method, cancelled_key
+from dragoman.core.handshake import (
+    Answered,
+    Failed,
+    Handshake,
+    Opening,
+    Refused,
+    read_initialize,
+    read_per_request_revision,
+)
+from dragoman.core.lifecycle import Action, Event, State
+from dragoman.core.negotiation import Rejection, explain_era
+from dragoman.core.translate import OnLoss, Refusal, Translator
+from dragoman.core.waiting import WaitingRoom
+from dragoman.errors import FrameTooLarge, InitializationTimeout
+from dragoman_spec import HANDSHAKE_REVISIONS, LATEST
+
+logger = logging.getLogger("dragoman.session")
+
+CONNECTION_CLOSED: Final = -32000
+"""The implementation-defined code that MCP's SDKs use for a connection that went away."""
+
+_DISCOVER: Final = "server/discover"
+_INITIALIZED: Final = "notifications/initialized"
+_LEGACY_INITIALIZED: Final = "initialized"
+_WATCHED = frozenset({"initialize", _DISCOVER, _INITIALIZED, _LEGACY_INITIALIZED})
+_INITIALIZED_LINE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user decided about a session.
+
+    Attributes:
+        opening: How the revisions are negotiated.
+        on_loss: What to do about frames that cannot be carried whole.
+        accept_legacy_initialized: Whether rule `legacy-initialized-name` is on.
+        init_timeout_s: How long to wait for each half of the handshake.
+        drain_timeout_s: How long a client that said no more is still answered.
+        linger_s: How long a client may take to ask a server that is already gone.
+        limit_bytes: The longest line accepted.
+        queue_frames: How many frames of a side may wait for readiness.
+        queue_bytes: How many bytes of a side may wait for readiness.
+    """
+
+    opening: Opening = field(default_factory=Opening)
+    on_loss: OnLoss = OnLoss.WARN
+    accept_legacy_initialized: bool = True
+    init_timeout_s: float = 60.0
+    drain_timeout_s: float = 10.0
+    linger_s: float = 1.0
+    limit_bytes: int = DEFAULT_LIMIT_BYTES
+    queue_frames: int = 256
+    queue_bytes: int = 16 * 1024 * 1024
+
+
+class Session:
+    """The machine. Every entry point gives the commands that follow from what happened, in order.
+
+    Args:
+        settings: What the user decided.
+        translate: Gives the composed steps from one revision to another.
+        methods_of: Gives the methods of a revision.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        translate: Callable[[str, str], Translator],
+        methods_of: Callable[[str], Mapping[str, Method]],
+    ) -> None:
+        self.state = State.CONNECTING
+        self.exchange = Exchange(self._post, settings.on_loss)
+        self._settings = settings
+        self._translate = translate
+        self._methods_of = methods_of
+        self._splitters = {side: LineSplitter(settings.limit_bytes) for side in Side}
+        self._early = {side: WaitingRoom(settings.queue_frames, settings.queue_bytes) for side in Side}
+        self._commands: list[Command] = []
+        self._lines: dict[Side, list[bytes]] = {side: [] for side in Side}
+        self._handshake: Handshake | None = None
+        self._line = b""  # the line that the next action sends
+        self._initialized: Frame | None = None
+        self._client_owed: bytes | None = None  # the id of an `initialize` that is not answered yet
+        self._client_ended = False
+        self._replaying = False
+        self._restarted = False
+        self._failure = Failed(CONNECTION_CLOSED, "the session is over", {})
+        self._outcome = Outcome.CLIENT_CLOSED
+        self._finished = False
+        self._actions: Mapping[Action, Callable[[], None]] = {
+            Action.START_TIMER: self._start_timer,
+            Action.STOP_TIMER: lambda: self._command(StopTimer()),
+            Action.OFFER: lambda: self._post(Side.SERVER, self._line),
+            Action.OFFER_ANOTHER: lambda: self._post(Side.SERVER, self._line),
+            Action.RESTART_SERVER: self._restart_server,
+            Action.ANSWER_INITIALIZE: self._answer_initialize,
+            Action.PASS_REFUSAL: self._answer_initialize,
+            Action.FAIL_INITIALIZE: self._fail_initialize,
+            Action.SEND_INITIALIZED: self._send_initialized,
+            Action.REPLAY_QUEUE: self._replay_queue,
+            Action.FAIL_QUEUE: self._fail_queue,
+            Action.FAIL_CLIENT_REQUESTS: lambda: self._fail_requests(Side.CLIENT),
+            Action.FAIL_SERVER_REQUESTS: lambda: self._fail_requests(Side.SERVER),
+            Action.FINISH: self._finish,
+        }
+
+    # -- entry points --------------------------------------------------------------------------------------------
+
+    def receive(self, side: Side, data: bytes) -> list[Command]:
+        """Take bytes that a peer sent, in pieces of any size."""
+        for line in self._splitters[side].feed(data):
+            self._take_line(side, line)
+        return self._flush()
+
+    def close(self, side: Side, reason: str, outcome: Outcome | None = None) -> list[Command]:
+        """Take note that a peer says no more.
+
+        Args:
+            side: Which.
+            reason: Why, in words, as the other peer is told.
+            outcome: How the session ends by this, if not in the way that goes with the side.
+        """
+        for line in self._splitters[side].finish():
+            self._take_line(side, line)
+        if side is Side.CLIENT:
+            self._close_client(reason)
+        else:
+            self._close_server(reason, outcome or Outcome.SERVER_CLOSED)
+        return self._flush()
+
+    def expire(self) -> list[Command]:
+        """Take note that the timer ran out."""
+        if self.state is State.CLOSING:
+            message = f"the server did not answer within {self._settings.drain_timeout_s:g} s of the client's closing"
+            self._end(Failed(CONNECTION_CLOSED, message, {}), Outcome.CLIENT_CLOSED)
+        elif self.state is not State.FAILED:
+            waiting_for = _WAITING_FOR.get(self.state, "nothing")
+            error = InitializationTimeout(waiting_for, self._settings.init_timeout_s)
+            data = {"error": "InitializationTimeout", "waitingFor": waiting_for, "timeoutSeconds": error.timeout_s}
+            self._end(Failed(CONNECTION_CLOSED, str(error), self._describe(data)), Outcome.INITIALIZATION_TIMED_OUT)
+        self._advance(Event.TIMED_OUT)
+        return self._flush()
+
+    def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> list[Command]:
+        """End the session now: by a signal, or because nobody can read what would be written."""
+        self._end(Failed(CONNECTION_CLOSED, reason, {}), outcome)
+        self._advance(Event.STOPPED)
+        return self._flush()
+
+    # -- lines ---------------------------------------------------------------------------------------------------
+
+    def _take_line(self, side: Side, line: bytes | Overlong) -> None:
+        if isinstance(line, Overlong):
+            key, is_response = glimpse_start(line.head)
+            reason = FrameTooLarge(side.value, self._settings.limit_bytes).reason
+            self._reject(side, Malformed(INVALID_REQUEST, reason, key, is_response))
+            return
+        frame = glimpse(line) or (None if line.isspace() else read_frame(line))
+        if frame is None:
+            return
+        if isinstance(frame, Malformed):
+            self._reject(side, frame)
+        elif side is Side.CLIENT:
+            if self.state is State.READY and frame.method not in _WATCHED:
+                self.exchange.relay(side, frame)
+            else:
+                self._take_client(frame)
+        elif self.state is State.READY:
+            self.exchange.relay(side, frame)
+        else:
+            self._take_server(frame)
+
+    def _reject(self, side: Side, malformed: Malformed) -> None:
+        self.exchange.reject(side, malformed)
+        owed = self._handshake.sent_key if self._handshake and self.state is State.INITIALIZING else None
+        if side is Side.SERVER and malformed.is_response and owed is not None and malformed.key == owed:
+            message = f"the server's answer to initialize is no response: {malformed.reason}"
+            self._end(Failed(-32603, message, self._describe({})), Outcome.INITIALIZATION_FAILED)
+            self._advance(Event.INITIALIZE_FAILED)
+
+    def _take_client(self, frame: Frame) -> None:
+        """Deal with a frame of the client that the open session does not simply relay."""
+        is_request = frame.kind == "request"
+        if frame.method == "initialize":
+            self._take_initialize(frame)
+        elif frame.method == _DISCOVER and is_request:
+            self._refuse_per_request(frame, LATEST)
+        elif self._is_initialized(frame):
+            self._take_initialized(frame)
+        elif self.state is State.READY:
+            self.exchange.relay(Side.CLIENT, frame)
+        elif frame.method == "ping" and is_request:
+            self._reply(Side.CLIENT, frame, encode_result(frame.key or b"null", {}))
+        elif self.state in (State.CLOSED, State.FAILED):
+            if is_request:
+                self._reply(Side.CLIENT, frame, self._write_failure(frame.key))
+        elif frame.method == "notifications/cancelled":
+            self._early[Side.CLIENT].remove(cancelled_key(frame) or b"")
+        elif self.state is State.CONNECTING and not is_request:
+            logger.warning("%s %s of the client dropped: it came before initialize", frame.method or "a", frame.kind)
+            if frame.kind == "batch":
+                self._reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
+        elif self.state is State.CONNECTING and (revision := read_per_request_revision(frame)):
+            self._refuse_per_request(frame, revision)
+        else:
+            self._wait(Side.CLIENT, frame)
+
+    def _take_server(self, frame: Frame) -> None:
+        """Deal with a frame of the server that the open session does not simply relay."""
+        is_request = frame.kind == "request"
+        if self.state in (State.CLOSING, State.CLOSED):
+            if is_request:
+                self._reply(Side.SERVER, frame, encode_error(frame.key, CONNECTION_CLOSED, "the client has closed"))
+            else:
+                self.exchange.relay(Side.SERVER, frame)
+                self._check_drained()
+        elif self.state is State.FAILED:
+            logger.debug("%s of the server dropped: the session failed", frame.kind)
+        elif is_request and frame.method == "ping":
+            self._reply(Side.SERVER, frame, encode_result(frame.key or b"null", {}))
+        elif is_request:
+            self._wait(Side.SERVER, frame)
+        elif self.state is State.INITIALIZING and frame.kind in ("result", "error") and self._is_answer(frame):
+            self._take_answer(frame)
+        else:
+            self.exchange.relay(Side.SERVER, frame)
+
+    def _wait(self, side: Side, frame: Frame) -> None:
+        first = not self._early[side]
+        if not self._early[side].add(frame):
+            logger.warning("%s %s of the %s dropped: too many frames wait", frame.method, frame.kind, side.value)
+            if frame.kind == "request":
+                message = "too many frames wait for the end of initialisation"
+                self._reply(side, frame, encode_error(frame.key, CONNECTION_CLOSED, message))
+        elif first and side is Side.CLIENT:
+            self._advance(Event.REQUEST_CAME_EARLY)
+
+    def _reply(self, side: Side, frame: Frame, line: bytes) -> None:
+        logger.debug("%s request of the %s answered by the proxy", frame.method, side.value)
+        self._post(side, line)
+
+    # -- the handshake -------------------------------------------------------------------------------------------
+
+    def _take_initialize(self, frame: Frame) -> None:
+        if frame.kind != "request" or self.state not in (State.CONNECTING, State.FAILED):
+            reason = "initialize must be a request, and the first of its session"
+            self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, reason, frame.key))
+            return
+        request = read_initialize(frame)
+        if isinstance(request, Malformed):
+            self.exchange.reject(Side.CLIENT, request)
+            return
+        handshake = Handshake(self._settings.opening, self._translate, request, self.exchange.counters)
+        line = handshake.write_offer()
+        if isinstance(line, Refusal):
+            self._reply(Side.CLIENT, frame, encode_error(frame.key, line.code, line.message, line.data))
+            return
+        self._handshake, self._line, self._client_owed = handshake, line, frame.key
+        logger.info("the client asked for %s; offering %s", handshake.requested, handshake.offered)
+        self._speak(handshake.offered)
+        self._advance(Event.INITIALIZE_REQUESTED)
+
+    def _take_answer(self, frame: Frame) -> None:
+        handshake = self._expect_handshake()
+        answer = handshake.read_answer(frame)
+        match answer:
+            case Answered():
+                self._line = answer.line
+                self._speak(answer.server_revision)
+                logger.info("the server speaks %s, the client %s", answer.server_revision, handshake.client_revision)
+                self._advance(Event.INITIALIZE_ANSWERED)
+            case Refused():
+                self._line = answer.line
+                self._end(Failed(CONNECTION_CLOSED, "initialize was refused", {}), Outcome.INITIALIZATION_FAILED)
+                self._advance(Event.INITIALIZE_REFUSED)
+            case Rejection():
+                self._take_rejection(handshake, answer)
+            case Failed():
+                self._end(answer, Outcome.INITIALIZATION_FAILED)
+                self._advance(Event.INITIALIZE_FAILED)
+
+    def _take_rejection(self, handshake: Handshake, rejection: Rejection) -> None:
+        retry = handshake.choose_retry(rejection)
+        line = handshake.write_offer() if retry else None
+        if isinstance(line, bytes):
+            named = ", ".join(rejection.supported) or "none"
+            logger.warning("the server rejected %s (it named: %s); offering %s", rejection.requested, named, retry)
+            self._line = line
+            self._speak(handshake.offered)
+            self._advance(Event.REVISION_REJECTED)
+        else:
+            self._end(handshake.explain_rejection(rejection), Outcome.INITIALIZATION_FAILED)
+            self._advance(Event.INITIALIZE_FAILED)
+
+    def _is_answer(self, frame: Frame) -> bool:
+        # An error without id can only be about the one request that the server has got.
+        return frame.key in (self._expect_handshake().sent_key, None)
+
+    def _is_initialized(self, frame: Frame) -> bool:
+        if frame.kind != "notification":
+            return False
+        legacy = frame.method == _LEGACY_INITIALIZED and self._settings.accept_legacy_initialized
+        return legacy or frame.method == _INITIALIZED
+
+    def _take_initialized(self, frame: Frame) -> None:
+        if frame.method == _LEGACY_INITIALIZED:
+            logger.info("the client sent %s for %s", _LEGACY_INITIALIZED, _INITIALIZED)
+            frame = Frame(_INITIALIZED_LINE, "notification", None, _INITIALIZED)
+        if self.state is State.INITIALIZING:
+            self._wait(Side.CLIENT, frame)
+        elif self.state is State.READY:
+            self.exchange.relay(Side.CLIENT, frame)
+        else:
+            self._initialized = frame
+            self._advance(Event.INITIALIZED)
+
+    def _refuse_per_request(self, frame: Frame, revision: str) -> None:
+        """Turn away a client of the per-request era, so that one that knows both eras falls back to `initialize`.
+
+        2026-07-28/basic/transports/stdio, Backward Compatibility: any error that is not a modern one means "legacy".
+        """
+        if frame.method == _DISCOVER:
+            code, message = METHOD_NOT_FOUND, f"{_DISCOVER} is not served"
+        else:
+            code, message = -32602, "Unsupported protocol version"
+        message += f"{explain_era(revision)}; open the session with initialize"
+        data = {"supported": list(HANDSHAKE_REVISIONS), "requested": revision}
+        self._reply(Side.CLIENT, frame, encode_error(frame.key, code, message, data))
+
+    def _speak(self, server_revision: str) -> None:
+        handshake = self._expect_handshake()
+        client, server = handshake.client_revision, handshake.translatable(server_revision)
+        self.exchange.speak(self._translate(client, server), self._translate(server, client))
+
+    def _expect_handshake(self) -> Handshake:
+        assert self._handshake is not None, "nothing was offered yet"
+        return self._handshake
+
+    # -- closing -------------------------------------------------------------------------------------------------
+
+    def _close_client(self, reason: str) -> None:
+        if self.state is State.INITIALIZING:
+            self._client_ended = True  # waits behind the frames that wait
+            return
+        if self.state is State.READY:
+            self._end(Failed(CONNECTION_CLOSED, f"the client has closed: {reason}", {}), Outcome.CLIENT_CLOSED)
+        elif self.state is State.SENDING_INITIALIZED:
+            message = f"the client closed without sending {_INITIALIZED}"
+            self._end(Failed(CONNECTION_CLOSED, message, {}), Outcome.CLIENT_CLOSED)
+        elif self.state is State.CONNECTING and not self._handshake:
+            message = "the client closed without sending initialize"
+            self._end(Failed(CONNECTION_CLOSED, message, {}), Outcome.CLIENT_CLOSED)
+        self._advance(Event.CLIENT_CLOSED)
+        self._check_drained()
+
+    def _close_server(self, reason: str, outcome: Outcome) -> None:
+        handshake = self._handshake
+        if self.state is State.INITIALIZING and handshake and handshake.retried and not self._restarted:
+            logger.warning("%s after it rejected the first offer; starting it once more", reason)
+            self._restarted = True
+            self._advance(Event.SERVER_LOST_ON_RETRY)
+            return
+        if self.state not in (State.FAILED, State.CLOSED):
+            self._end(Failed(CONNECTION_CLOSED, reason, {"reason": outcome.value}), outcome)
+        self._advance(Event.SERVER_CLOSED)
+
+    def _check_drained(self) -> None:
+        if self.state is State.CLOSING and not self.exchange.in_flight[Side.CLIENT].waiting:
+            self._advance(Event.DRAINED)
+
+    def _end(self, failure: Failed, outcome: Outcome) -> None:
+        self._failure, self._outcome = failure, outcome
+
+    # -- actions of the table ------------------------------------------------------------------------------------
+
+    def _advance(self, event: Event) -> None:
+        transition = lifecycle.advance(self.state, event)
+        if transition is None:
+            logger.debug("%s means nothing while %s", event.value, self.state.value)
+            return
+        self.state = transition.state
+        for action in transition.actions:
+            self._actions[action]()
+
+    def _start_timer(self) -> None:
+        settings = self._settings
+        durations = {State.CLOSING: settings.drain_timeout_s, State.FAILED: settings.linger_s}
+        self._command(SetTimer(durations.get(self.state, settings.init_timeout_s)))
+
+    def _restart_server(self) -> None:
+        self._splitters[Side.SERVER] = LineSplitter(self._settings.limit_bytes)
+        self._command(RestartServer())
+        self._post(Side.SERVER, self._line)
+
+    def _answer_initialize(self) -> None:
+        handshake = self._expect_handshake()
+        self._client_owed = None
+        self._post(Side.CLIENT, self._line)
+        self.exchange.know_client(handshake.capabilities, self._methods_of(handshake.client_revision))
+
+    def _fail_initialize(self) -> None:
+        if self._client_owed is not None:
+            self._post(Side.CLIENT, self._write_failure(self._client_owed))
+            self._client_owed = None
+
+    def _send_initialized(self) -> None:
+        assert self._initialized is not None
+        self.exchange.relay(Side.CLIENT, self._initialized)
+
+    def _replay_queue(self) -> None:
+        outermost, self._replaying = not self._replaying, True
+        for frame in self._early[Side.CLIENT].take_all():
+            self._take_early(frame)
+        if self.state is State.READY:
+            for frame in self._early[Side.SERVER].take_all():
+                self.exchange.relay(Side.SERVER, frame)
+        if outermost:
+            self._replaying = False
+            self._finish_client()
+
+    def _take_early(self, frame: Frame) -> None:
+        if self.state is State.READY and frame.method not in _WATCHED:
+            self.exchange.relay(Side.CLIENT, frame)
+        else:
+            self._take_client(frame)
+
+    def _fail_queue(self) -> None:
+        for frame in self._early[Side.CLIENT].take_all():
+            for key in _request_keys(frame):
+                self._post(Side.CLIENT, self._write_failure(key))
+        self._finish_client()
+
+    def _finish_client(self) -> None:
+        if self._client_ended:
+            self._client_ended = False
+            self._close_client("end of input")
+
+    def _fail_requests(self, side: Side) -> None:
+        self.exchange.fail_all(side, self._failure.code, self._failure.message, self._failure.data)
+
+    def _finish(self) -> None:
+        if not self._finished:
+            self._finished = True
+            self._command(Finish(self._outcome, self._failure.message))
+
+    # -- commands ------------------------------------------------------------------------------------------------
+
+    def _write_failure(self, key: bytes | None) -> bytes:
+        return encode_error(key, self._failure.code, self._failure.message, self._failure.data or None)
+
+    def _describe(self, data: dict[str, Any]) -> dict[str, Any]:
+        handshake = self._handshake
+        return data if handshake is None else {**data, "requested": handshake.requested, "offered": handshake.offered}
+
+    def _post(self, side: Side, line: bytes) -> None:
+        self._lines[side].append(line)
+
+    def _command(self, command: Command) -> None:
+        self._write_out()
+        self._commands.append(command)
+
+    def _write_out(self) -> None:
+        for side, lines in self._lines.items():
+            if lines:
+                self._commands.append(Send(side, b"".join(lines)))
+                lines.clear()
+
+    def _flush(self) -> list[Command]:
+        self._write_out()
+        commands, self._commands = self._commands, []
+        return commands
+
+
+_WAITING_FOR: Final = {
+    State.CONNECTING: "the client's initialize",
+    State.INITIALIZING: "the server's answer to initialize",
+    State.SENDING_INITIALIZED: f"the client's {_INITIALIZED}",
+}
+
+
+def _request_keys(frame: Frame) -> list[bytes]:
+    """Give the ids of the requests in a frame: its own, or those inside an array."""
+    if frame.kind == "request":
+        return [frame.key] if frame.key is not None else []
+    members = frame.body if frame.kind == "batch" else []
+    frames = [classify(b"", member) for member in members]
+    return [member.key for member in frames if isinstance(member, Frame) and member.kind == "request" and member.key]

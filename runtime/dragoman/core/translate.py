@@ -1,0 +1,198 @@
+"""One direction of a session: frames of one revision in, frames of another out.
+
+Lives here: asking the composed translator whether a frame is touched, decoding only then, reporting losses and turning
+refusals into the error to answer with. Must not: know how anything is translated (that is `dragoman_spec`), nor who
+waits for what. Called by `core.exchange`.
+
+Theory of operation. `dragoman_spec.translator(source, target)` composes the steps once and answers, from (kind, method)
+alone, whether any of them touches such a frame. Most are touched by none and pass as the bytes they came as. The rest
+are decoded, translated, and encoded again only if the translator gave a different object back. What it could not carry
+comes as losses: logged on one line a frame, counted, and refused if the user asked for that.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, cast
+
+from dragoman.core.envelope import PARSE_ERROR, Frame, decode, encode_line
+from dragoman.errors import TranslationError, Untranslatable
+from dragoman_spec import Loss, Translation
+from dragoman_spec.translation import Kind
+
+logger = logging.getLogger("dragoman.translate")
+
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+_LOSSES_SHOWN = 8
+
+
+class OnLoss(Enum):
+    """What to do about a frame that cannot be carried whole."""
+
+    WARN = "warn"
+    REFUSE = "refuse"
+    SILENT = "silent"
+
+
+class Translator(Protocol):
+    """What is needed of `dragoman_spec.Translator`."""
+
+    @property
+    def source(self) -> str:
+        """Revision of the frames given."""
+
+    @property
+    def target(self) -> str:
+        """Revision of the frames returned."""
+
+    @property
+    def identity(self) -> bool:
+        """Whether no frame of any kind or method is touched."""
+
+    def touches(self, kind: Kind, method: str | None) -> bool:
+        """Whether a frame of this kind and method can come out different."""
+
+    def translate(self, frame: Any, method: str | None = None) -> Translation:
+        """Translate one frame; `method` names the request that a response answers."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a session has seen, for the closing line of the log."""
+
+    passed: int = 0
+    translated: int = 0
+    lossy: int = 0
+    losses: int = 0
+    refused: int = 0
+    swallowed: int = 0
+    malformed: int = 0
+    unmatched: int = 0
+
+    def describe(self) -> str:
+        """Give the counters that are not zero, on one line."""
+        return ", ".join(f"{n} {name}" for name in self.__slots__ if (n := getattr(self, name))) or "no frames"
+
+
+class Refusal(NamedTuple):
+    """A frame that does not cross: the JSON-RPC error to answer with, where an answer is possible."""
+
+    code: int
+    message: str
+    data: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Adaptor:
+    """Carries the frames of one direction across.
+
+    Attributes:
+        translator: The composed steps; None while the revisions are not known: everything passes.
+        on_loss: What to do about losses.
+        counters: Shared by both directions of a session.
+    """
+
+    translator: Translator | None
+    on_loss: OnLoss
+    counters: Counters
+    _touched: dict[tuple[str, str | None], bool] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> bool:
+        """Whether nothing is touched, so that bytes may pass unread."""
+        return self.translator is None or self.translator.identity
+
+    def adapt(self, frame: Frame, method: str | None) -> bytes | Refusal | None:
+        """Carry one frame across.
+
+        Args:
+            frame: A request, notification or response of the source revision.
+            method: Its method, or the one that was asked for where it is a response; None if nobody knows.
+
+        Returns:
+            The line to send on, None where the target revision has no such frame and none is missed, or a refusal.
+        """
+        translator = self.translator
+        if translator is None:
+            return self._pass(frame)
+        question = (frame.kind, method)
+        touched = self._touched.get(question)
+        if touched is None:
+            touched = translator.touches(cast("Kind", frame.kind), method)
+            if len(self._touched) < 1024:  # peers choose method names: what they can fill has a bound
+                self._touched[question] = touched
+        return self._translate(translator, frame, method) if touched else self._pass(frame)
+
+    def _pass(self, frame: Frame) -> bytes:
+        self.counters.passed += 1
+        return frame.raw
+
+    def _translate(self, translator: Translator, frame: Frame, method: str | None) -> bytes | Refusal | None:
+        try:
+            body = decode(frame.raw) if frame.body is None else frame.body
+        except ValueError as error:
+            return self._refuse(frame, method, Refusal(PARSE_ERROR, str(error), {}))
+        try:
+            translation = translator.translate(body, method)
+            line = self._encode(frame, body, translation)
+        except Untranslatable as error:
+            return self._refuse(frame, method, Refusal(error.code, str(error), error.data))
+        except TranslationError as error:
+            code = error.code if frame.kind == "request" else INTERNAL_ERROR
+            return self._refuse(frame, method, Refusal(code, str(error), error.data))
+        except Exception as error:  # a defect of ours must not take the session down
+            logger.exception("%s %s: the translation itself failed", method, frame.kind)
+            message = f"translating {method or 'a frame'} failed: {type(error).__name__}"
+            return self._refuse(frame, method, Refusal(INTERNAL_ERROR, message, self._where(method)))
+        if translation.losses:
+            refusal = self._report(frame, method, translation.losses)
+            if refusal is not None:
+                return refusal
+        if line is None:
+            self.counters.swallowed += 1
+            logger.info("%s %s swallowed: revision %s has no such frame", method, frame.kind, translator.target)
+        return line
+
+    def _encode(self, frame: Frame, body: Any, translation: Translation) -> bytes | None:
+        if translation.frame is None:
+            return None
+        if translation.frame is body:
+            return self._pass(frame)
+        self.counters.translated += 1
+        return encode_line(translation.frame)
+
+    def _refuse(self, frame: Frame, method: str | None, refusal: Refusal) -> Refusal:
+        self.counters.refused += 1
+        logger.warning("%s %s refused: %s", method, frame.kind, refusal.message)
+        return refusal
+
+    def _report(self, frame: Frame, method: str | None, losses: tuple[Loss, ...]) -> Refusal | None:
+        self.counters.lossy += 1
+        self.counters.losses += len(losses)
+        way = self._where(method)
+        # `initialize` is where capabilities are *meant* to be left out: it is never refused for its losses.
+        if self.on_loss is OnLoss.REFUSE and method != "initialize":
+            listed = [{"pointer": loss.pointer, "kind": loss.kind, "bytes": loss.bytes} for loss in losses]
+            message = f"refused: translating this {frame.kind} from {way['source']} to {way['target']} would lose "
+            message += f"{len(losses)} value(s): {describe_losses(losses)}"
+            return self._refuse(frame, method, Refusal(INTERNAL_ERROR, message, {**way, "losses": listed}))
+        if self.on_loss is not OnLoss.SILENT:
+            logger.warning(
+                "%s %s, %s to %s: %s", method, frame.kind, way["source"], way["target"], describe_losses(losses)
+            )
+        return None
+
+    def _where(self, method: str | None) -> dict[str, Any]:
+        translator = self.translator
+        assert translator is not None
+        return {"method": method, "source": translator.source, "target": translator.target}
+
+
+def describe_losses(losses: tuple[Loss, ...]) -> str:
+    """Name losses on one line: kind, pointer and size of each, the first few; never a value."""
+    shown = ", ".join(f"{loss.kind} {loss.pointer} ({loss.bytes} B)" for loss in losses[:_LOSSES_SHOWN])
+    return shown if len(losses) <= _LOSSES_SHOWN else f"{shown} and {len(losses) - _LOSSES_SHOWN} more"

@@ -1,0 +1,53 @@
+"""The queue for frames that come before their time.
+
+Lives here: keeping them in order and within bounds. Must not: decide what is early (`core.session`). Called by
+`core.session`, once for each side.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from dragoman.core.envelope import Frame
+
+
+class WaitingRoom:
+    """Frames in the order in which they came, bounded in number and in bytes.
+
+    Args:
+        limit_frames: How many may wait.
+        limit_bytes: How many bytes they may have together.
+    """
+
+    def __init__(self, limit_frames: int, limit_bytes: int) -> None:
+        self._limit_frames = limit_frames
+        self._limit_bytes = limit_bytes
+        self._frames: deque[Frame] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def add(self, frame: Frame) -> bool:
+        """Let a frame wait; False when the room is full."""
+        if len(self._frames) >= self._limit_frames or self._bytes + len(frame.raw) > self._limit_bytes:
+            return False
+        self._frames.append(frame)
+        self._bytes += len(frame.raw)
+        return True
+
+    def remove(self, key: bytes) -> bool:
+        """Forget the request with this id; False when there is none."""
+        for frame in self._frames:
+            if frame.kind == "request" and frame.key == key:
+                self._frames.remove(frame)
+                self._bytes -= len(frame.raw)
+                return True
+        return False
+
+    def take_all(self) -> list[Frame]:
+        """Take every frame out, in order."""
+        frames = list(self._frames)
+        self._frames.clear()
+        self._bytes = 0
+        return frames

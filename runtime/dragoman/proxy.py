@@ -1,0 +1,259 @@
+"""The proxy: one client, one server, any two revisions, any two transports.
+
+Lives here: joining two transports through the core, and carrying out the core's commands. Must not: look into frames
+(`core`), or at descriptors (`transports`). Called by `dragoman.cli.proxy`, and by whoever embeds it:
+
+    proxy = Proxy(ProxyConfig(), front, connect)
+    outcome = await proxy.run()
+
+Theory of operation. Everything runs in one thread by callbacks: bytes that one transport has read go through
+`Session.receive`, and what comes out is written to the other before the callback returns: no task and no queue for a
+frame. When a transport has more to write than it should, reading from the other side is paused, so memory is bounded.
+Middleware, when it comes, goes between `receive` and the commands: `_Edge.data_received` is the one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import dragoman_spec
+from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
+from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
+from dragoman.core.exchange import Method
+from dragoman.core.handshake import Opening
+from dragoman.core.negotiation import AUTO
+from dragoman.core.session import Session, Settings
+from dragoman.core.translate import OnLoss, Translator
+from dragoman.errors import TransportClosed
+from dragoman.transports.base import Transport
+
+logger = logging.getLogger("dragoman.proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyConfig:
+    """What can be decided about a proxy.
+
+    Attributes:
+        client_revision: `auto` (what the client asks for), or a handshake revision to speak with it.
+        server_revision: `auto` (what the client asks for), or a handshake revision to offer the server.
+        profile: `strict` drops every field the target revision does not name; `minimal` what validity needs.
+        rules: Names of the repair rules that are on; None for the default ones.
+        on_loss: What to do about a frame that cannot be carried whole.
+        retry_older: Whether to offer another revision, once, to a server that rejects the first explicitly.
+        init_timeout_s: How long to wait for each half of the handshake, in seconds.
+        drain_timeout_s: How long a client that has closed its end is still answered, in seconds.
+        limit_bytes: The longest line accepted from either peer.
+    """
+
+    client_revision: str = AUTO
+    server_revision: str = AUTO
+    profile: str = "strict"
+    rules: frozenset[str] | None = None
+    on_loss: OnLoss = OnLoss.WARN
+    retry_older: bool = True
+    init_timeout_s: float = 60.0
+    drain_timeout_s: float = 10.0
+    limit_bytes: int = DEFAULT_LIMIT_BYTES
+
+    def to_settings(self) -> Settings:
+        """Give the part that the core needs."""
+        rules = dragoman_spec.DEFAULT_RULES if self.rules is None else self.rules
+        opening = Opening(
+            client_revision=self.client_revision,
+            server_revision=self.server_revision,
+            retry_older=self.retry_older,
+            expect_echo="echoing-server" in rules,
+            on_loss=self.on_loss,
+        )
+        return Settings(
+            opening=opening,
+            on_loss=self.on_loss,
+            accept_legacy_initialized="legacy-initialized-name" in rules,
+            init_timeout_s=self.init_timeout_s,
+            drain_timeout_s=self.drain_timeout_s,
+            limit_bytes=self.limit_bytes,
+        )
+
+
+class _Edge:
+    """What happens at one side's transport, told to the proxy; dead once the proxy has another transport there."""
+
+    def __init__(self, proxy: Proxy, side: Side, transport: Transport) -> None:
+        self.proxy = proxy
+        self.side = side
+        self.transport = transport
+        self.alive = True
+
+    def data_received(self, data: bytes) -> None:
+        if self.alive:
+            self.proxy.perform(lambda session: session.receive(self.side, data))
+
+    def ended(self, reason: str) -> None:
+        if self.alive:
+            logger.info("%s: %s", self.side.value, reason)
+            self.proxy.perform(lambda session: session.close(self.side, reason))
+
+    def broken(self, reason: str) -> None:
+        if self.alive:
+            self.proxy.take_broken(self, reason)
+
+    def pause_writing(self) -> None:
+        if self.alive:
+            self.proxy.hold_back(self.side)
+
+    def resume_writing(self) -> None:
+        if self.alive:
+            self.proxy.let_go(self.side)
+
+
+_HELD_BACK = {Side.CLIENT: (Side.CLIENT, Side.SERVER), Side.SERVER: (Side.CLIENT,)}
+"""Whose reading pauses when this peer does not take what we write. What a client does not take may be our own answers
+to it, so it is held back itself; a server is not: it may be unable to read until we have read."""
+
+_BROKEN_GRACE_S = 1.0
+"""How long a server that closed its input may still answer before it counts as gone."""
+
+
+class Proxy:
+    """Joins a client to a server.
+
+    Args:
+        config: What was decided.
+        front: The transport to the client.
+        connect: Opens a transport to the server; called once, and once more if a server has to be started again.
+        translate: Gives the composed steps from one revision to another; for tests.
+    """
+
+    def __init__(
+        self,
+        config: ProxyConfig,
+        front: Transport,
+        connect: Callable[[], Transport],
+        translate: Callable[[str, str], Translator] | None = None,
+    ) -> None:
+        self.session = Session(config.to_settings(), translate or _translate_with(config), _methods_of)
+        self._connect = connect
+        self._edges = {Side.CLIENT: _Edge(self, Side.CLIENT, front)}
+        self._full: set[Side] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ending: asyncio.Future[Finish] | None = None
+        self._old_servers: list[asyncio.Task[None]] = []
+
+    async def run(self) -> Finish:
+        """Serve one session to its end.
+
+        Returns:
+            How it ended and why; both transports are closed by then.
+        """
+        self._ending = asyncio.get_running_loop().create_future()
+        self._open_server()
+        front = self._edges[Side.CLIENT]
+        front.transport.start(front)
+        try:
+            return await self._ending
+        finally:
+            self._stop_timer()
+            if Side.SERVER in self._edges:
+                await self._edges[Side.SERVER].transport.close()
+            await asyncio.gather(*self._old_servers)
+            await front.transport.close()
+            logger.info("%s", self.session.exchange.counters.describe())
+
+    def stop(self, reason: str) -> None:
+        """End the session now; requests that wait are answered with this reason."""
+        self._hurry()
+        self.perform(lambda session: session.stop(reason))
+
+    def perform(self, step: Callable[[Session], list[Command]]) -> None:
+        """Let the session take a step, and carry out what follows."""
+        try:
+            for command in step(self.session):
+                self._carry_out(command)
+        except Exception as error:  # a defect of ours: say so on one line, end in order
+            logger.error("internal error: %s: %s", type(error).__name__, error)
+            logger.debug("where it happened", exc_info=True)
+            self._finish(Finish(Outcome.INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}"))
+
+    def take_broken(self, edge: _Edge, reason: str) -> None:
+        """Deal with a peer that does not read any more."""
+        logger.info("%s: %s", edge.side.value, reason)
+        if edge.side is Side.CLIENT:
+            self._hurry()
+            self.perform(lambda session: session.stop(f"the client does not read: {reason}", Outcome.CLIENT_CLOSED))
+        else:
+            asyncio.get_running_loop().call_later(_BROKEN_GRACE_S, edge.ended, "the server closed its input")
+
+    def hold_back(self, full: Side) -> None:
+        """Stop reading what would only pile up for a peer that does not take it."""
+        self._full.add(full)
+        for side in _HELD_BACK[full]:
+            if side in self._edges:
+                self._edges[side].transport.pause_reading()
+
+    def let_go(self, full: Side) -> None:
+        """Read again, where nobody else is in the way."""
+        self._full.discard(full)
+        for side in _HELD_BACK[full]:
+            if side in self._edges and not any(side in _HELD_BACK[other] for other in self._full):
+                self._edges[side].transport.resume_reading()
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case Send(side, data):
+                if side in self._edges:
+                    self._edges[side].transport.write(data)
+            case SetTimer(after_s):
+                self._stop_timer()
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(after_s, self.perform, Session.expire)
+            case StopTimer():
+                self._stop_timer()
+            case RestartServer():
+                self._restart_server()
+            case Finish():
+                self._finish(command)
+
+    def _open_server(self) -> None:
+        try:
+            edge = _Edge(self, Side.SERVER, self._connect())
+            self._edges[Side.SERVER] = edge
+            edge.transport.start(edge)
+        except TransportClosed as error:
+            reason = str(error)
+            logger.error("%s", reason)
+            self.perform(lambda session: session.close(Side.SERVER, reason, Outcome.SERVER_NOT_STARTED))
+
+    def _restart_server(self) -> None:
+        old = self._edges.pop(Side.SERVER)
+        old.alive = False
+        self._old_servers.append(asyncio.get_running_loop().create_task(old.transport.close()))
+        self._open_server()
+
+    def _hurry(self) -> None:
+        if Side.SERVER in self._edges:
+            self._edges[Side.SERVER].transport.hurry()
+
+    def _finish(self, finish: Finish) -> None:
+        if self._ending is not None and not self._ending.done():
+            self._ending.set_result(finish)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _translate_with(config: ProxyConfig) -> Callable[[str, str], Translator]:
+    def translate(source: str, target: str) -> Translator:
+        return dragoman_spec.translator(source, target, profile=config.profile, rules=config.rules)
+
+    return translate
+
+
+def _methods_of(revision: str) -> Mapping[str, Method]:
+    methods: Mapping[str, Method] = dragoman_spec.load(revision).METHODS
+    return methods
