@@ -8,6 +8,7 @@ Called by the steps and the translator. Nothing here imports pydantic.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -70,9 +71,13 @@ def pointer(at: At) -> str:
     return "".join(f"/{part}" for part in reversed(parts))
 
 
+# Kept: `json.dumps` with options makes an encoder each time.
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def size(value: Any) -> int:
     """Size of a value's compact JSON, in bytes of UTF-8."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+    return len(_compact(value).encode("utf-8", "surrogatepass"))
 
 
 def spell(steps: list[Losses]) -> tuple[Loss, ...]:
@@ -81,6 +86,7 @@ def spell(steps: list[Losses]) -> tuple[Loss, ...]:
     What one step added and a later one dropped again is no loss, and neither is said.
     """
     found: list[Loss] = []
+    dropped: dict[str, int] = {}
     moves: list[tuple[str, list[int]]] = []
     for losses in steps:
         for at, kind, value in losses.notes:
@@ -90,10 +96,10 @@ def spell(steps: list[Losses]) -> tuple[Loss, ...]:
                 continue
             for where, origins in reversed(moves):
                 here = _lead_back(here, where, origins)
-            if kind == "dropped" and _undo(found, here):
-                continue
+            if kind == "dropped":
+                dropped[here] = len(found)
             found.append(Loss(here, kind, size(value)))
-    return tuple(found)
+    return _undo(found, dropped) if any(loss.kind == "added" for loss in found) else tuple(found)
 
 
 def _lead_back(here: str, where: str, origins: list[int]) -> str:
@@ -106,8 +112,26 @@ def _lead_back(here: str, where: str, origins: list[int]) -> str:
     return f"{where}/{origins[int(index)]}{slash}{rest}"
 
 
-def _undo(found: list[Loss], here: str) -> bool:
-    """Take back what was added at or below a place that is dropped now; whether all of it had been added."""
-    whole = any(loss.kind == "added" and loss.pointer == here for loss in found)
-    found[:] = [loss for loss in found if loss.kind != "added" or not f"{loss.pointer}/".startswith(f"{here}/")]
-    return whole
+def _undo(found: list[Loss], dropped: Mapping[str, int]) -> tuple[Loss, ...]:
+    """Take out what was added and later dropped, alone or with what it is in, and the drops of what had been added.
+
+    *dropped* says for each pointer where in *found* it was dropped last. Every loss is looked at once, and its ancestors: a list of
+    tools has hundreds.
+    """
+    added: dict[str, int] = {}
+    gone: set[int] = set()
+    for index, loss in enumerate(found):
+        if loss.kind == "added":
+            added[loss.pointer] = index
+            if any(dropped.get(place, -1) > index for place in _upwards(loss.pointer)):
+                gone.add(index)
+        elif loss.kind == "dropped" and loss.pointer in added:
+            gone.add(index)
+    return tuple(loss for index, loss in enumerate(found) if index not in gone)
+
+
+def _upwards(place: str) -> Iterator[str]:
+    """A pointer and those of everything it is in, innermost first."""
+    while place:
+        yield place
+        place = place.rpartition("/")[0]
