@@ -23,9 +23,9 @@ import dragoman_spec
 from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
 from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
 from dragoman.core.exchange import Method
-from dragoman.core.handshake import Opening
 from dragoman.core.negotiation import AUTO
-from dragoman.core.session import Session, Settings
+from dragoman.core.session import Session
+from dragoman.core.settings import Settings
 from dragoman.core.translate import OnLoss, Translator
 from dragoman.errors import TransportClosed
 from dragoman.transports.base import Transport
@@ -62,15 +62,11 @@ class ProxyConfig:
     def to_settings(self) -> Settings:
         """Give the part that the core needs."""
         rules = dragoman_spec.DEFAULT_RULES if self.rules is None else self.rules
-        opening = Opening(
+        return Settings(
             client_revision=self.client_revision,
             server_revision=self.server_revision,
             retry_older=self.retry_older,
             expect_echo="echoing-server" in rules,
-            on_loss=self.on_loss,
-        )
-        return Settings(
-            opening=opening,
             on_loss=self.on_loss,
             accept_legacy_initialized="legacy-initialized-name" in rules,
             init_timeout_s=self.init_timeout_s,

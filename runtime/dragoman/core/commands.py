@@ -72,3 +72,32 @@ class Outcome(Enum):
 
 
 Command = Send | SetTimer | StopTimer | RestartServer | Finish
+
+
+class Outbox:
+    """Collects what a step of the session leads to: lines to one peer between two other commands become one `Send`."""
+
+    def __init__(self) -> None:
+        self._commands: list[Command] = []
+        self._lines: dict[Side, list[bytes]] = {side: [] for side in Side}
+
+    def post(self, side: Side, line: bytes) -> None:
+        """Add a line to send."""
+        self._lines[side].append(line)
+
+    def add(self, command: Command) -> None:
+        """Add a command, after the lines so far."""
+        self._join()
+        self._commands.append(command)
+
+    def take_all(self) -> list[Command]:
+        """Take everything out, in order."""
+        self._join()
+        commands, self._commands = self._commands, []
+        return commands
+
+    def _join(self) -> None:
+        for side, lines in self._lines.items():
+            if lines:
+                self._commands.append(Send(side, b"".join(lines)))
+                lines.clear()

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from dragoman.core import negotiation
 from dragoman.core.envelope import Frame, Malformed, decode, encode, encode_error, encode_line
-from dragoman.core.negotiation import AUTO, Rejection
-from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal, Translator
+from dragoman.core.negotiation import Rejection
+from dragoman.core.settings import Settings
+from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
 
@@ -25,22 +26,8 @@ PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 """Where a request of the per-request era names its revision: in its `_meta` (2026-07-28/basic/index)."""
 
 
-class Opening(NamedTuple):
-    """What the user decided about the handshake.
-
-    Attributes:
-        client_revision: `auto`, or what to speak with the client.
-        server_revision: `auto`, or what to offer the server.
-        retry_older: Whether to offer another revision, once, after an explicit rejection.
-        expect_echo: Whether rule `echoing-server` is on.
-        on_loss: What to do about losses.
-    """
-
-    client_revision: str = AUTO
-    server_revision: str = AUTO
-    retry_older: bool = True
-    expect_echo: bool = True
-    on_loss: OnLoss = OnLoss.WARN
+DISCOVER = "server/discover"
+"""How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
 
 
 class Answered(NamedTuple):
@@ -56,6 +43,13 @@ class Refused(NamedTuple):
     line: bytes
 
 
+class Retried(NamedTuple):
+    """The server rejected the revision: the line that offers it another."""
+
+    line: bytes
+    rejection: Rejection
+
+
 class Failed(NamedTuple):
     """No revision could be agreed on: the error that tells the client."""
 
@@ -68,17 +62,17 @@ class Handshake:
     """One `initialize` of the client and the offers that it leads to.
 
     Args:
-        opening: What the user decided.
+        settings: What the user decided.
         translate: Gives the composed steps from one revision to another.
         frame: The client's request, decoded.
         counters: Where losses are counted.
     """
 
     def __init__(
-        self, opening: Opening, translate: Callable[[str, str], Translator], frame: Frame, counters: Counters
+        self, settings: Settings, translate: Callable[[str, str], Translator], frame: Frame, counters: Counters
     ) -> None:
         assert frame.key is not None
-        self._opening = opening
+        self._settings = settings
         self._translate = translate
         self._frame = frame
         self._counters = counters
@@ -88,12 +82,11 @@ class Handshake:
         capabilities = params.get("capabilities")
         self.capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
         self.key = frame.key
-        self.client_revision = negotiation.choose_client_revision(self.requested, opening.client_revision)
+        self.client_revision = negotiation.choose_client_revision(self.requested, settings.client_revision)
         self.offered = negotiation.choose_offer(
-            self.client_revision, self.requested, opening.server_revision, expect_echo=opening.expect_echo
+            self.client_revision, self.requested, settings.server_revision, expect_echo=settings.expect_echo
         )
         self.retried = False
-        self.supported: tuple[str, ...] = ()
 
     @property
     def sent_key(self) -> bytes:
@@ -112,50 +105,57 @@ class Handshake:
         body["id"] = decode(self.sent_key)
         return encode_line(body)
 
-    def read_answer(self, frame: Frame) -> Answered | Refused | Rejection | Failed:
+    def read_answer(self, frame: Frame) -> Answered | Refused | Retried | Failed:
         """Read the server's response to the offer."""
         try:
             body = decode(frame.raw) if frame.body is None else frame.body
         except ValueError as error:
-            return self._fail_with(-32603, f"the server's answer to initialize cannot be read: {error}")
+            return self.fail(-32603, f"the server's answer to initialize cannot be read: {error}")
+        member = body["error" if frame.kind == "error" else "result"]
+        if not isinstance(member, dict):
+            return self.fail(-32603, "the server's answer to initialize is no object")
         if frame.kind == "error":
-            return self._read_error(frame, body["error"])
-        if not isinstance(body["result"], dict):
-            return self._fail_with(-32603, "the server's answer to initialize is no object")
+            rejection = negotiation.read_rejection(member, self.offered)
+            return self._read_refusal(frame, member) if rejection is None else self._take_rejection(rejection)
+        return self._read_result(frame._replace(body=body), member)
+
+    def fail(self, code: int, message: str) -> Failed:
+        """Give the error for a client whose `initialize` cannot succeed."""
+        return Failed(code, message, self.describe())
+
+    def describe(self) -> dict[str, Any]:
+        """Say, for the data of an error, what was asked and offered."""
+        return {"requested": self.requested, "offered": self.offered}
+
+    def _read_result(self, frame: Frame, result: dict[str, Any]) -> Answered | Failed:
         try:
-            revision = negotiation.read_server_revision(body["result"], self.offered)
+            revision = negotiation.read_server_revision(result)
         except UnsupportedRevision as error:
             code, message, data = negotiation.explain_unsupported(self.requested, error.supported)
-            era = negotiation.explain_era(error.requested)
-            message += f": the server answered with revision {error.requested!r}{era}"
+            message += f": the server answered with {error.requested}{negotiation.explain_era(error.requested)}"
             return Failed(code, message, {**data, "offered": self.offered, "answered": error.requested})
-        line = self._adapt(revision, self.client_revision, frame._replace(body=body), "initialize")
+        line = self._adapt(revision, self.client_revision, frame, "initialize")
         if isinstance(line, Refusal):
             return Failed(line.code, line.message, line.data)
         return Answered(self._dress(line, revision), revision)
 
-    def choose_retry(self, rejection: Rejection) -> str | None:
-        """Take the one retry, if it is allowed and left, and give the revision to offer next."""
-        self.supported = rejection.supported
-        retry = negotiation.choose_retry(rejection) if self._opening.retry_older and not self.retried else None
+    def _read_refusal(self, frame: Frame, error: dict[str, Any]) -> Refused:
+        if frame.key == self.key:
+            return Refused(frame.raw)
+        code, message = error.get("code", -32603), str(error.get("message", ""))
+        return Refused(encode_error(self.key, code, message, error.get("data")))
+
+    def _take_rejection(self, rejection: Rejection) -> Retried | Failed:
+        """Take the one retry, if it is allowed and left."""
+        may_retry = self._settings.retry_older and not self.retried
+        retry = negotiation.choose_retry(rejection) if may_retry else None
         if retry is not None:
             self.retried, self.offered = True, retry
-        return retry
-
-    def explain_rejection(self, rejection: Rejection) -> Failed:
-        """Give the error for a client whose server rejects all that it may be offered."""
+            line = self.write_offer()
+            if not isinstance(line, Refusal):
+                return Retried(line, rejection)
         code, message, data = negotiation.explain_unsupported(self.requested, rejection.supported)
         return Failed(code, message, {**data, "offered": rejection.requested})
-
-    def _read_error(self, frame: Frame, error: dict[str, Any]) -> Refused | Rejection:
-        rejection = negotiation.read_rejection(error, self.offered)
-        if rejection is not None:
-            return rejection
-        if not self.retried and frame.key is not None:
-            return Refused(frame.raw)
-        return Refused(
-            encode_error(self.key, error.get("code", -32603), str(error.get("message", "")), error.get("data"))
-        )
 
     def _dress(self, line: bytes, server_revision: str) -> bytes:
         """Put the client's own revision and id on the answer; the bytes stay as they are if both are there already."""
@@ -167,16 +167,13 @@ class Handshake:
         return encode_line(body)
 
     def _adapt(self, source: str, target: str, frame: Frame, method: str = "initialize") -> bytes | Refusal:
-        adaptor = Adaptor(self._translate(source, target), self._opening.on_loss, self._counters)
+        adaptor = Adaptor(self._translate(source, target), self._settings.on_loss, self._counters)
         line = adaptor.adapt(frame, method)
         return frame.raw if line is None else line
 
     def translatable(self, revision: str) -> str:
         """Give the revision to translate with: this one, or the client's where this one is nobody's."""
         return revision if revision in HANDSHAKE_REVISIONS else self.client_revision
-
-    def _fail_with(self, code: int, message: str) -> Failed:
-        return Failed(code, message, {"offered": self.offered, "requested": self.requested})
 
 
 def read_per_request_revision(frame: Frame) -> str | None:
@@ -188,6 +185,20 @@ def read_per_request_revision(frame: Frame) -> str | None:
     meta = (body.get("params") or {}).get("_meta")
     named = meta.get(PROTOCOL_VERSION_KEY) if isinstance(meta, dict) else None
     return named if isinstance(named, str) else None
+
+
+def refuse_per_request(frame: Frame, revision: str) -> bytes:
+    """Turn away a client of the per-request era, so that one that knows both eras falls back to `initialize`.
+
+    2026-07-28/basic/transports/stdio, Backward Compatibility: any error that is not a modern one means "legacy".
+    """
+    if frame.method == DISCOVER:
+        code, message = -32601, f"{DISCOVER} is not served"
+    else:
+        code, message = -32602, "Unsupported protocol version"
+    message += f"{negotiation.explain_era(revision)}; open the session with initialize"
+    data = {"supported": list(HANDSHAKE_REVISIONS), "requested": revision}
+    return encode_error(frame.key, code, message, data)
 
 
 def read_initialize(frame: Frame) -> Frame | Malformed:

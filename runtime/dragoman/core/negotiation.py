@@ -76,7 +76,7 @@ def choose_offer(client_revision: str, requested: object, setting: str, *, expec
     return requested
 
 
-def read_server_revision(result: dict[str, Any], offered: str) -> str:
+def read_server_revision(result: dict[str, Any]) -> str:
     """Read the revision that the server speaks off its `initialize` result.
 
     Raises:

@@ -13,79 +13,50 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from dragoman.core import lifecycle
-from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
+from dragoman.core.commands import Command, Finish, Outbox, Outcome, RestartServer, SetTimer, Side, StopTimer
 from dragoman.core.envelope import (
-    DEFAULT_LIMIT_BYTES,
     INVALID_REQUEST,
     Frame,
     LineSplitter,
     Malformed,
     Overlong,
-    classify,
     encode_error,
     encode_result,
     glimpse,
     glimpse_start,
     read_frame,
 )
-from dragoman.core.exchange import METHOD_NOT_FOUND, Exchange, Method, cancelled_key
+from dragoman.core.exchange import Exchange, Method, cancelled_key
 from dragoman.core.handshake import (
+    DISCOVER,
     Answered,
     Failed,
     Handshake,
-    Opening,
     Refused,
+    Retried,
     read_initialize,
     read_per_request_revision,
+    refuse_per_request,
 )
 from dragoman.core.lifecycle import Action, Event, State
-from dragoman.core.negotiation import Rejection, explain_era
-from dragoman.core.translate import OnLoss, Refusal, Translator
-from dragoman.core.waiting import WaitingRoom
+from dragoman.core.settings import Settings
+from dragoman.core.translate import Refusal, Translator
+from dragoman.core.waiting import WaitingRoom, request_keys
 from dragoman.errors import FrameTooLarge, InitializationTimeout
-from dragoman_spec import HANDSHAKE_REVISIONS, LATEST
+from dragoman_spec import LATEST
 
 logger = logging.getLogger("dragoman.session")
 
 CONNECTION_CLOSED: Final = -32000
 """The implementation-defined code that MCP's SDKs use for a connection that went away."""
 
-_DISCOVER: Final = "server/discover"
 _INITIALIZED: Final = "notifications/initialized"
 _LEGACY_INITIALIZED: Final = "initialized"
-_WATCHED = frozenset({"initialize", _DISCOVER, _INITIALIZED, _LEGACY_INITIALIZED})
+_WATCHED = frozenset({"initialize", DISCOVER, _INITIALIZED, _LEGACY_INITIALIZED})
 _INITIALIZED_LINE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the user decided about a session.
-
-    Attributes:
-        opening: How the revisions are negotiated.
-        on_loss: What to do about frames that cannot be carried whole.
-        accept_legacy_initialized: Whether rule `legacy-initialized-name` is on.
-        init_timeout_s: How long to wait for each half of the handshake.
-        drain_timeout_s: How long a client that said no more is still answered.
-        linger_s: How long a client may take to ask a server that is already gone.
-        limit_bytes: The longest line accepted.
-        queue_frames: How many frames of a side may wait for readiness.
-        queue_bytes: How many bytes of a side may wait for readiness.
-    """
-
-    opening: Opening = field(default_factory=Opening)
-    on_loss: OnLoss = OnLoss.WARN
-    accept_legacy_initialized: bool = True
-    init_timeout_s: float = 60.0
-    drain_timeout_s: float = 10.0
-    linger_s: float = 1.0
-    limit_bytes: int = DEFAULT_LIMIT_BYTES
-    queue_frames: int = 256
-    queue_bytes: int = 16 * 1024 * 1024
 
 
 class Session:
@@ -104,14 +75,14 @@ class Session:
         methods_of: Callable[[str], Mapping[str, Method]],
     ) -> None:
         self.state = State.CONNECTING
+        self._outbox = Outbox()
+        self._post = self._outbox.post
         self.exchange = Exchange(self._post, settings.on_loss)
         self._settings = settings
         self._translate = translate
         self._methods_of = methods_of
         self._splitters = {side: LineSplitter(settings.limit_bytes) for side in Side}
         self._early = {side: WaitingRoom(settings.queue_frames, settings.queue_bytes) for side in Side}
-        self._commands: list[Command] = []
-        self._lines: dict[Side, list[bytes]] = {side: [] for side in Side}
         self._handshake: Handshake | None = None
         self._line = b""  # the line that the next action sends
         self._initialized: Frame | None = None
@@ -124,7 +95,7 @@ class Session:
         self._finished = False
         self._actions: Mapping[Action, Callable[[], None]] = {
             Action.START_TIMER: self._start_timer,
-            Action.STOP_TIMER: lambda: self._command(StopTimer()),
+            Action.STOP_TIMER: lambda: self._outbox.add(StopTimer()),
             Action.OFFER: lambda: self._post(Side.SERVER, self._line),
             Action.OFFER_ANOTHER: lambda: self._post(Side.SERVER, self._line),
             Action.RESTART_SERVER: self._restart_server,
@@ -145,7 +116,7 @@ class Session:
         """Take bytes that a peer sent, in pieces of any size."""
         for line in self._splitters[side].feed(data):
             self._take_line(side, line)
-        return self._flush()
+        return self._outbox.take_all()
 
     def close(self, side: Side, reason: str, outcome: Outcome | None = None) -> list[Command]:
         """Take note that a peer says no more.
@@ -161,7 +132,7 @@ class Session:
             self._close_client(reason)
         else:
             self._close_server(reason, outcome or Outcome.SERVER_CLOSED)
-        return self._flush()
+        return self._outbox.take_all()
 
     def expire(self) -> list[Command]:
         """Take note that the timer ran out."""
@@ -172,15 +143,16 @@ class Session:
             waiting_for = _WAITING_FOR.get(self.state, "nothing")
             error = InitializationTimeout(waiting_for, self._settings.init_timeout_s)
             data = {"error": "InitializationTimeout", "waitingFor": waiting_for, "timeoutSeconds": error.timeout_s}
-            self._end(Failed(CONNECTION_CLOSED, str(error), self._describe(data)), Outcome.INITIALIZATION_TIMED_OUT)
+            data |= {} if self._handshake is None else self._handshake.describe()
+            self._end(Failed(CONNECTION_CLOSED, str(error), data), Outcome.INITIALIZATION_TIMED_OUT)
         self._advance(Event.TIMED_OUT)
-        return self._flush()
+        return self._outbox.take_all()
 
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> list[Command]:
         """End the session now: by a signal, or because nobody can read what would be written."""
         self._end(Failed(CONNECTION_CLOSED, reason, {}), outcome)
         self._advance(Event.STOPPED)
-        return self._flush()
+        return self._outbox.take_all()
 
     # -- lines ---------------------------------------------------------------------------------------------------
 
@@ -207,10 +179,10 @@ class Session:
 
     def _reject(self, side: Side, malformed: Malformed) -> None:
         self.exchange.reject(side, malformed)
-        owed = self._handshake.sent_key if self._handshake and self.state is State.INITIALIZING else None
-        if side is Side.SERVER and malformed.is_response and owed is not None and malformed.key == owed:
+        handshake = self._handshake if self.state is State.INITIALIZING and side is Side.SERVER else None
+        if handshake is not None and malformed.is_response and malformed.key == handshake.sent_key:
             message = f"the server's answer to initialize is no response: {malformed.reason}"
-            self._end(Failed(-32603, message, self._describe({})), Outcome.INITIALIZATION_FAILED)
+            self._end(handshake.fail(-32603, message), Outcome.INITIALIZATION_FAILED)
             self._advance(Event.INITIALIZE_FAILED)
 
     def _take_client(self, frame: Frame) -> None:
@@ -218,8 +190,8 @@ class Session:
         is_request = frame.kind == "request"
         if frame.method == "initialize":
             self._take_initialize(frame)
-        elif frame.method == _DISCOVER and is_request:
-            self._refuse_per_request(frame, LATEST)
+        elif frame.method == DISCOVER and is_request:
+            self._reply(Side.CLIENT, frame, refuse_per_request(frame, LATEST))
         elif self._is_initialized(frame):
             self._take_initialized(frame)
         elif self.state is State.READY:
@@ -236,7 +208,7 @@ class Session:
             if frame.kind == "batch":
                 self._reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
         elif self.state is State.CONNECTING and (revision := read_per_request_revision(frame)):
-            self._refuse_per_request(frame, revision)
+            self._reply(Side.CLIENT, frame, refuse_per_request(frame, revision))
         else:
             self._wait(Side.CLIENT, frame)
 
@@ -285,7 +257,7 @@ class Session:
         if isinstance(request, Malformed):
             self.exchange.reject(Side.CLIENT, request)
             return
-        handshake = Handshake(self._settings.opening, self._translate, request, self.exchange.counters)
+        handshake = Handshake(self._settings, self._translate, request, self.exchange.counters)
         line = handshake.write_offer()
         if isinstance(line, Refusal):
             self._reply(Side.CLIENT, frame, encode_error(frame.key, line.code, line.message, line.data))
@@ -308,24 +280,17 @@ class Session:
                 self._line = answer.line
                 self._end(Failed(CONNECTION_CLOSED, "initialize was refused", {}), Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_REFUSED)
-            case Rejection():
-                self._take_rejection(handshake, answer)
+            case Retried(line, rejection):
+                named = ", ".join(rejection.supported) or "none"
+                logger.warning(
+                    "the server rejected %s (it named: %s); offering %s", rejection.requested, named, handshake.offered
+                )
+                self._line = line
+                self._speak(handshake.offered)
+                self._advance(Event.REVISION_REJECTED)
             case Failed():
                 self._end(answer, Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_FAILED)
-
-    def _take_rejection(self, handshake: Handshake, rejection: Rejection) -> None:
-        retry = handshake.choose_retry(rejection)
-        line = handshake.write_offer() if retry else None
-        if isinstance(line, bytes):
-            named = ", ".join(rejection.supported) or "none"
-            logger.warning("the server rejected %s (it named: %s); offering %s", rejection.requested, named, retry)
-            self._line = line
-            self._speak(handshake.offered)
-            self._advance(Event.REVISION_REJECTED)
-        else:
-            self._end(handshake.explain_rejection(rejection), Outcome.INITIALIZATION_FAILED)
-            self._advance(Event.INITIALIZE_FAILED)
 
     def _is_answer(self, frame: Frame) -> bool:
         # An error without id can only be about the one request that the server has got.
@@ -348,19 +313,6 @@ class Session:
         else:
             self._initialized = frame
             self._advance(Event.INITIALIZED)
-
-    def _refuse_per_request(self, frame: Frame, revision: str) -> None:
-        """Turn away a client of the per-request era, so that one that knows both eras falls back to `initialize`.
-
-        2026-07-28/basic/transports/stdio, Backward Compatibility: any error that is not a modern one means "legacy".
-        """
-        if frame.method == _DISCOVER:
-            code, message = METHOD_NOT_FOUND, f"{_DISCOVER} is not served"
-        else:
-            code, message = -32602, "Unsupported protocol version"
-        message += f"{explain_era(revision)}; open the session with initialize"
-        data = {"supported": list(HANDSHAKE_REVISIONS), "requested": revision}
-        self._reply(Side.CLIENT, frame, encode_error(frame.key, code, message, data))
 
     def _speak(self, server_revision: str) -> None:
         handshake = self._expect_handshake()
@@ -420,11 +372,11 @@ class Session:
     def _start_timer(self) -> None:
         settings = self._settings
         durations = {State.CLOSING: settings.drain_timeout_s, State.FAILED: settings.linger_s}
-        self._command(SetTimer(durations.get(self.state, settings.init_timeout_s)))
+        self._outbox.add(SetTimer(durations.get(self.state, settings.init_timeout_s)))
 
     def _restart_server(self) -> None:
         self._splitters[Side.SERVER] = LineSplitter(self._settings.limit_bytes)
-        self._command(RestartServer())
+        self._outbox.add(RestartServer())
         self._post(Side.SERVER, self._line)
 
     def _answer_initialize(self) -> None:
@@ -461,7 +413,7 @@ class Session:
 
     def _fail_queue(self) -> None:
         for frame in self._early[Side.CLIENT].take_all():
-            for key in _request_keys(frame):
+            for key in request_keys(frame):
                 self._post(Side.CLIENT, self._write_failure(key))
         self._finish_client()
 
@@ -476,34 +428,12 @@ class Session:
     def _finish(self) -> None:
         if not self._finished:
             self._finished = True
-            self._command(Finish(self._outcome, self._failure.message))
+            self._outbox.add(Finish(self._outcome, self._failure.message))
 
     # -- commands ------------------------------------------------------------------------------------------------
 
     def _write_failure(self, key: bytes | None) -> bytes:
         return encode_error(key, self._failure.code, self._failure.message, self._failure.data or None)
-
-    def _describe(self, data: dict[str, Any]) -> dict[str, Any]:
-        handshake = self._handshake
-        return data if handshake is None else {**data, "requested": handshake.requested, "offered": handshake.offered}
-
-    def _post(self, side: Side, line: bytes) -> None:
-        self._lines[side].append(line)
-
-    def _command(self, command: Command) -> None:
-        self._write_out()
-        self._commands.append(command)
-
-    def _write_out(self) -> None:
-        for side, lines in self._lines.items():
-            if lines:
-                self._commands.append(Send(side, b"".join(lines)))
-                lines.clear()
-
-    def _flush(self) -> list[Command]:
-        self._write_out()
-        commands, self._commands = self._commands, []
-        return commands
 
 
 _WAITING_FOR: Final = {
@@ -511,12 +441,3 @@ _WAITING_FOR: Final = {
     State.INITIALIZING: "the server's answer to initialize",
     State.SENDING_INITIALIZED: f"the client's {_INITIALIZED}",
 }
-
-
-def _request_keys(frame: Frame) -> list[bytes]:
-    """Give the ids of the requests in a frame: its own, or those inside an array."""
-    if frame.kind == "request":
-        return [frame.key] if frame.key is not None else []
-    members = frame.body if frame.kind == "batch" else []
-    frames = [classify(b"", member) for member in members]
-    return [member.key for member in frames if isinstance(member, Frame) and member.kind == "request" and member.key]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, classify
 
 
 class WaitingRoom:
@@ -51,3 +51,11 @@ class WaitingRoom:
         self._frames.clear()
         self._bytes = 0
         return frames
+
+
+def request_keys(frame: Frame) -> list[bytes]:
+    """Give the ids of the requests in a frame: its own, or those inside an array."""
+    if frame.kind != "batch":
+        return [frame.key] if frame.kind == "request" and frame.key is not None else []
+    members = [classify(b"", member) for member in frame.body]
+    return [member.key for member in members if isinstance(member, Frame) and member.kind == "request" and member.key]

@@ -1,0 +1,42 @@
+"""What a user can decide about a session. Values only; read by `core.session` and `core.handshake`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
+from dragoman.core.negotiation import AUTO
+from dragoman.core.translate import OnLoss
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user decided.
+
+    Attributes:
+        client_revision: `auto`, or the revision to speak with the client.
+        server_revision: `auto`, or the revision to offer the server.
+        retry_older: Whether to offer another revision, once, after an explicit rejection.
+        expect_echo: Whether rule `echoing-server` is on.
+        accept_legacy_initialized: Whether rule `legacy-initialized-name` is on.
+        on_loss: What to do about frames that cannot be carried whole.
+        init_timeout_s: How long to wait for each half of the handshake.
+        drain_timeout_s: How long a client that said no more is still answered.
+        linger_s: How long a client may take to ask a server that is already gone.
+        limit_bytes: The longest line accepted.
+        queue_frames: How many frames of a side may wait for readiness.
+        queue_bytes: How many bytes of a side may wait for readiness.
+    """
+
+    client_revision: str = AUTO
+    server_revision: str = AUTO
+    retry_older: bool = True
+    expect_echo: bool = True
+    accept_legacy_initialized: bool = True
+    on_loss: OnLoss = OnLoss.WARN
+    init_timeout_s: float = 60.0
+    drain_timeout_s: float = 10.0
+    linger_s: float = 1.0
+    limit_bytes: int = DEFAULT_LIMIT_BYTES
+    queue_frames: int = 256
+    queue_bytes: int = 16 * 1024 * 1024
