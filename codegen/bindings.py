@@ -88,7 +88,9 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str) -> s
         custom_file_header=_header(schema.revision, digest),
         extra_template_data=_template_data(schema, schemas),
         base_class=f"{BASE}.Model",
-        additional_imports=[f"{BASE}.{name}" for name in ("NullKeepingModel", "Opt", "OptNull", "constant")],
+        additional_imports=[
+            f"{BASE}.{name}" for name in ("NullKeepingModel", "NumberConstant", "Opt", "OptNull", "constant")
+        ],
         strict_types=[StrictTypes.bool],
         enum_field_as_literal=LiteralType.All,
         use_annotated=True,

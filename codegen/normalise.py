@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
+from codegen.fixes import apply_fixes
 from codegen.hoist import Site, helper_name, hoist_objects
 
 PREFIX = "#/$defs/"
@@ -68,6 +70,16 @@ class Normalised:
         if "anyOf" in node:
             return any(self.admits_null(arm) for arm in node["anyOf"])
         return not node or node.get("type") == "null"
+
+
+def read_normalised(root: Path, revision: str) -> Normalised:
+    """Read a revision's canonical schema below *root*, apply its fixes, and normalise it.
+
+    Raises:
+        CodegenError: A fix does not fit, or the schema has a form without a rule.
+    """
+    schema = json.loads((root / "schema" / revision / "schema.json").read_text(encoding="utf-8"))
+    return normalise(revision, apply_fixes(schema, root / "codegen" / "overlays" / f"{revision}.toml"))
 
 
 def normalise(revision: str, schema: Schema) -> Normalised:

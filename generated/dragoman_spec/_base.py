@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-__all__ = ["Integer", "Model", "NullKeepingModel", "Number", "Opt", "OptNull", "constant"]
+__all__ = ["Integer", "Model", "NullKeepingModel", "Number", "NumberConstant", "Opt", "OptNull", "constant"]
 
 T = TypeVar("T")
 
@@ -132,6 +132,20 @@ class _AnyNumber:
         )
 
 
+class _AsGiven:
+    """Keeps the kind of a number that equals a constant: -32600.0 is valid where -32600 is asked for, and stays a float."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(
+            _check_and_keep, handler(source), serialization=core_schema.simple_ser_schema("any")
+        )
+
+
+def _check_and_keep(value: Any, check: core_schema.ValidatorFunctionWrapHandler) -> Any:
+    check(value)
+    return value
+
+
 def _check_whole(value: float) -> float:
     if not value.is_integer():
         raise ValueError(value)
@@ -141,6 +155,9 @@ def _check_whole(value: float) -> float:
 def _is_absent(value: Any) -> bool:
     return value is None
 
+
+NumberConstant: TypeAlias = Annotated[T, _AsGiven()]
+"""A constant that is a number."""
 
 Opt: TypeAlias = Annotated[T | None, _NotNull(), Field(exclude_if=_is_absent)]
 """An optional member: absent reads as `None`, and `null` is not valid on the wire."""

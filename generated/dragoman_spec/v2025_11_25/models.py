@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
-from dragoman_spec._base import Integer, Model, NullKeepingModel, Number, Opt, OptNull, constant
+from dragoman_spec._base import Integer, Model, NullKeepingModel, Number, NumberConstant, Opt, OptNull, constant
 
 
 class BaseMetadata(Model):
@@ -2128,7 +2128,7 @@ class URLElicitationRequiredErrorObject(Model):
     https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
     """
 
-    code: Literal[-32042] = constant(-32042)
+    code: NumberConstant[Literal[-32042]] = constant(-32042)
     data: URLElicitationRequiredErrorObjectData
     message: str
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
-from dragoman_spec._base import Integer, Model, NullKeepingModel, Number, Opt, OptNull, constant
+from dragoman_spec._base import Integer, Model, NullKeepingModel, Number, NumberConstant, Opt, OptNull, constant
 
 
 class BaseMetadata(Model):
@@ -142,7 +142,7 @@ class HeaderMismatchErrorObject(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
     """
 
-    code: Literal[-32020] = constant(-32020)
+    code: NumberConstant[Literal[-32020]] = constant(-32020)
     data: OptNull[Any] = None
     message: str
 
@@ -200,7 +200,7 @@ class InternalError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#internalerror
     """
 
-    code: Literal[-32603] = constant(-32603)
+    code: NumberConstant[Literal[-32603]] = constant(-32603)
     data: OptNull[Any] = None
     message: str
 
@@ -214,7 +214,7 @@ class InvalidParamsError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidparamserror
     """
 
-    code: Literal[-32602] = constant(-32602)
+    code: NumberConstant[Literal[-32602]] = constant(-32602)
     data: OptNull[Any] = None
     message: str
 
@@ -228,7 +228,7 @@ class InvalidRequestError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidrequesterror
     """
 
-    code: Literal[-32600] = constant(-32600)
+    code: NumberConstant[Literal[-32600]] = constant(-32600)
     data: OptNull[Any] = None
     message: str
 
@@ -295,7 +295,7 @@ class MethodNotFoundError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#methodnotfounderror
     """
 
-    code: Literal[-32601] = constant(-32601)
+    code: NumberConstant[Literal[-32601]] = constant(-32601)
     data: OptNull[Any] = None
     message: str
 
@@ -366,7 +366,7 @@ class ParseError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#parseerror
     """
 
-    code: Literal[-32700] = constant(-32700)
+    code: NumberConstant[Literal[-32700]] = constant(-32700)
     data: OptNull[Any] = None
     message: str
 
@@ -1253,7 +1253,7 @@ class UnsupportedProtocolVersionErrorObject(Model):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
     """
 
-    code: Literal[-32022] = constant(-32022)
+    code: NumberConstant[Literal[-32022]] = constant(-32022)
     data: UnsupportedProtocolVersionErrorObjectData
     message: str
 
@@ -2323,7 +2323,7 @@ class MissingRequiredClientCapabilityErrorObject(Model):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
-    code: Literal[-32021] = constant(-32021)
+    code: NumberConstant[Literal[-32021]] = constant(-32021)
     data: MissingRequiredClientCapabilityErrorObjectData
     message: str
 
