@@ -17,7 +17,12 @@ from typing import Any, Final
 import dragoman_spec
 from dragoman.cli.options import revision
 
-INVERSES: Final = {"added": "removed", "removed": "added", "widened": "narrowed", "narrowed": "widened"}
+INVERSES: Final = {
+    "added": "removed",
+    "removed": "added",
+    "became required": "became optional",
+    "became optional": "became required",
+}
 """What a change is called by someone who goes from the newer revision to the older; other words hold both ways."""
 
 SIGNS: Final = {"added": "+", "removed": "-"}
