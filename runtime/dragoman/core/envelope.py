@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import orjson
 
+from dragoman.errors import FrameTooLarge
+
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 
@@ -66,9 +68,11 @@ class Overlong(NamedTuple):
 
     Attributes:
         head: Its first bytes, enough for a glimpse at the id.
+        limit_bytes: The limit.
     """
 
     head: bytes
+    limit_bytes: int
 
 
 class LineSplitter:
@@ -112,7 +116,7 @@ class LineSplitter:
         head, line = self._overlong_head, b"".join(self._parts)
         self._parts.clear()
         self._size, self._overlong_head = 0, None
-        return line if head is None else Overlong(head)
+        return line if head is None else Overlong(head, self.limit_bytes)
 
 
 # Ids and methods are read only where they are plain printable ASCII: anything else is decoded.
@@ -155,19 +159,27 @@ def glimpse(line: bytes) -> Frame | None:
     return None
 
 
-def glimpse_start(start: bytes) -> tuple[bytes | None, bool]:
-    """Read off the first bytes of a line that was not kept: its id, if it is there, and whether it is a response."""
-    head = _HEAD.match(start)
-    return (None, False) if head is None else (head[2], head[4] in (b"result", b"error"))
-
-
-def read_frame(line: bytes) -> Frame | Malformed:
-    """Tell what a line holds by decoding it, where a glimpse does not tell."""
+def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
+    """Tell what a line holds, by a glimpse if possible, by decoding if not; None for an empty line."""
+    if isinstance(line, Overlong):
+        return _read_overlong(line)
+    frame = glimpse(line)
+    if frame is not None or line.isspace():
+        return frame
     try:
         body = decode(line)
     except ValueError as error:
         return Malformed(PARSE_ERROR, str(error))
     return classify(line, body)
+
+
+def _read_overlong(line: Overlong) -> Malformed:
+    """Find out from the first bytes of a line that was not kept whom to tell: who sent it, or who waits for it."""
+    reason = FrameTooLarge("the sender", line.limit_bytes).reason
+    head = _HEAD.match(line.head)
+    if head is None:
+        return Malformed(INVALID_REQUEST, reason)
+    return Malformed(INVALID_REQUEST, reason, head[2], head[4] in (b"result", b"error"))
 
 
 def classify(line: bytes, body: Any) -> Frame | Malformed:

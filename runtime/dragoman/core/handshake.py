@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from dragoman.core import negotiation
 from dragoman.core.envelope import Frame, Malformed, decode, encode, encode_error, encode_line
+from dragoman.core.failures import Failed
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
@@ -50,14 +51,6 @@ class Retried(NamedTuple):
     rejection: Rejection
 
 
-class Failed(NamedTuple):
-    """No revision could be agreed on: the error that tells the client."""
-
-    code: int
-    message: str
-    data: dict[str, Any]
-
-
 class Handshake:
     """One `initialize` of the client and the offers that it leads to.
 
@@ -92,6 +85,10 @@ class Handshake:
     def sent_key(self) -> bytes:
         """The id under which the offer now stands."""
         return RETRY_KEY if self.retried else self.key
+
+    def is_answer(self, frame: Frame) -> bool:
+        """Whether a frame of the server answers the offer; an error without id can be about nothing else."""
+        return frame.kind in ("result", "error") and frame.key in (self.sent_key, None)
 
     def write_offer(self) -> bytes | Refusal:
         """Write the `initialize` request for the server, in the revision that it is offered."""

@@ -25,15 +25,19 @@ from dragoman.core.envelope import (
     Overlong,
     encode_error,
     encode_result,
-    glimpse,
-    glimpse_start,
-    read_frame,
+    read_line,
 )
 from dragoman.core.exchange import Exchange, Method, cancelled_key
+from dragoman.core.failures import (
+    CONNECTION_CLOSED,
+    Failed,
+    connection_closed,
+    explain_client_closing,
+    explain_timeout,
+)
 from dragoman.core.handshake import (
     DISCOVER,
     Answered,
-    Failed,
     Handshake,
     Refused,
     Retried,
@@ -45,13 +49,9 @@ from dragoman.core.lifecycle import Action, Event, State
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal, Translator
 from dragoman.core.waiting import WaitingRoom, request_keys
-from dragoman.errors import FrameTooLarge, InitializationTimeout
 from dragoman_spec import LATEST
 
 logger = logging.getLogger("dragoman.session")
-
-CONNECTION_CLOSED: Final = -32000
-"""The implementation-defined code that MCP's SDKs use for a connection that went away."""
 
 _INITIALIZED: Final = "notifications/initialized"
 _LEGACY_INITIALIZED: Final = "initialized"
@@ -90,7 +90,7 @@ class Session:
         self._client_ended = False
         self._replaying = False
         self._restarted = False
-        self._failure = Failed(CONNECTION_CLOSED, "the session is over", {})
+        self._failure = connection_closed("the session is over")
         self._outcome = Outcome.CLIENT_CLOSED
         self._finished = False
         self._actions: Mapping[Action, Callable[[], None]] = {
@@ -136,44 +136,32 @@ class Session:
 
     def expire(self) -> list[Command]:
         """Take note that the timer ran out."""
-        if self.state is State.CLOSING:
-            message = f"the server did not answer within {self._settings.drain_timeout_s:g} s of the client's closing"
-            self._end(Failed(CONNECTION_CLOSED, message, {}), Outcome.CLIENT_CLOSED)
-        elif self.state is not State.FAILED:
-            waiting_for = _WAITING_FOR.get(self.state, "nothing")
-            error = InitializationTimeout(waiting_for, self._settings.init_timeout_s)
-            data = {"error": "InitializationTimeout", "waitingFor": waiting_for, "timeoutSeconds": error.timeout_s}
-            data |= {} if self._handshake is None else self._handshake.describe()
-            self._end(Failed(CONNECTION_CLOSED, str(error), data), Outcome.INITIALIZATION_TIMED_OUT)
+        if self.state is not State.FAILED:
+            about = {} if self._handshake is None else self._handshake.describe()
+            self._end(*explain_timeout(self.state, self._settings, about))
         self._advance(Event.TIMED_OUT)
         return self._outbox.take_all()
 
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> list[Command]:
         """End the session now: by a signal, or because nobody can read what would be written."""
-        self._end(Failed(CONNECTION_CLOSED, reason, {}), outcome)
+        self._end(connection_closed(reason), outcome)
         self._advance(Event.STOPPED)
         return self._outbox.take_all()
 
     # -- lines ---------------------------------------------------------------------------------------------------
 
     def _take_line(self, side: Side, line: bytes | Overlong) -> None:
-        if isinstance(line, Overlong):
-            key, is_response = glimpse_start(line.head)
-            reason = FrameTooLarge(side.value, self._settings.limit_bytes).reason
-            self._reject(side, Malformed(INVALID_REQUEST, reason, key, is_response))
-            return
-        frame = glimpse(line) or (None if line.isspace() else read_frame(line))
-        if frame is None:
-            return
-        if isinstance(frame, Malformed):
+        frame = read_line(line)
+        if isinstance(frame, Frame):
+            self._take_frame(side, frame)
+        elif frame is not None:
             self._reject(side, frame)
-        elif side is Side.CLIENT:
-            if self.state is State.READY and frame.method not in _WATCHED:
-                self.exchange.relay(side, frame)
-            else:
-                self._take_client(frame)
-        elif self.state is State.READY:
+
+    def _take_frame(self, side: Side, frame: Frame) -> None:
+        if self.state is State.READY and (side is Side.SERVER or frame.method not in _WATCHED):
             self.exchange.relay(side, frame)
+        elif side is Side.CLIENT:
+            self._take_client(frame)
         else:
             self._take_server(frame)
 
@@ -227,7 +215,7 @@ class Session:
             self._reply(Side.SERVER, frame, encode_result(frame.key or b"null", {}))
         elif is_request:
             self._wait(Side.SERVER, frame)
-        elif self.state is State.INITIALIZING and frame.kind in ("result", "error") and self._is_answer(frame):
+        elif self.state is State.INITIALIZING and self._expect_handshake().is_answer(frame):
             self._take_answer(frame)
         else:
             self.exchange.relay(Side.SERVER, frame)
@@ -251,7 +239,8 @@ class Session:
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind != "request" or self.state not in (State.CONNECTING, State.FAILED):
             reason = "initialize must be a request, and the first of its session"
-            self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, reason, frame.key))
+            key = None if frame.key == self._client_owed else frame.key
+            self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, reason, key))
             return
         request = read_initialize(frame)
         if isinstance(request, Malformed):
@@ -278,7 +267,7 @@ class Session:
                 self._advance(Event.INITIALIZE_ANSWERED)
             case Refused():
                 self._line = answer.line
-                self._end(Failed(CONNECTION_CLOSED, "initialize was refused", {}), Outcome.INITIALIZATION_FAILED)
+                self._end(connection_closed("initialize was refused"), Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_REFUSED)
             case Retried(line, rejection):
                 named = ", ".join(rejection.supported) or "none"
@@ -291,10 +280,6 @@ class Session:
             case Failed():
                 self._end(answer, Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_FAILED)
-
-    def _is_answer(self, frame: Frame) -> bool:
-        # An error without id can only be about the one request that the server has got.
-        return frame.key in (self._expect_handshake().sent_key, None)
 
     def _is_initialized(self, frame: Frame) -> bool:
         if frame.kind != "notification":
@@ -329,14 +314,9 @@ class Session:
         if self.state is State.INITIALIZING:
             self._client_ended = True  # waits behind the frames that wait
             return
-        if self.state is State.READY:
-            self._end(Failed(CONNECTION_CLOSED, f"the client has closed: {reason}", {}), Outcome.CLIENT_CLOSED)
-        elif self.state is State.SENDING_INITIALIZED:
-            message = f"the client closed without sending {_INITIALIZED}"
-            self._end(Failed(CONNECTION_CLOSED, message, {}), Outcome.CLIENT_CLOSED)
-        elif self.state is State.CONNECTING and not self._handshake:
-            message = "the client closed without sending initialize"
-            self._end(Failed(CONNECTION_CLOSED, message, {}), Outcome.CLIENT_CLOSED)
+        refused = self.state is State.CONNECTING and self._handshake is not None
+        if self.state is not State.FAILED and not refused:
+            self._end(explain_client_closing(self.state, reason), Outcome.CLIENT_CLOSED)
         self._advance(Event.CLIENT_CLOSED)
         self._check_drained()
 
@@ -348,7 +328,7 @@ class Session:
             self._advance(Event.SERVER_LOST_ON_RETRY)
             return
         if self.state not in (State.FAILED, State.CLOSED):
-            self._end(Failed(CONNECTION_CLOSED, reason, {"reason": outcome.value}), outcome)
+            self._end(connection_closed(reason), outcome)
         self._advance(Event.SERVER_CLOSED)
 
     def _check_drained(self) -> None:
@@ -397,19 +377,13 @@ class Session:
     def _replay_queue(self) -> None:
         outermost, self._replaying = not self._replaying, True
         for frame in self._early[Side.CLIENT].take_all():
-            self._take_early(frame)
+            self._take_frame(Side.CLIENT, frame)
         if self.state is State.READY:
             for frame in self._early[Side.SERVER].take_all():
                 self.exchange.relay(Side.SERVER, frame)
         if outermost:
             self._replaying = False
             self._finish_client()
-
-    def _take_early(self, frame: Frame) -> None:
-        if self.state is State.READY and frame.method not in _WATCHED:
-            self.exchange.relay(Side.CLIENT, frame)
-        else:
-            self._take_client(frame)
 
     def _fail_queue(self) -> None:
         for frame in self._early[Side.CLIENT].take_all():
@@ -434,10 +408,3 @@ class Session:
 
     def _write_failure(self, key: bytes | None) -> bytes:
         return encode_error(key, self._failure.code, self._failure.message, self._failure.data or None)
-
-
-_WAITING_FOR: Final = {
-    State.CONNECTING: "the client's initialize",
-    State.INITIALIZING: "the server's answer to initialize",
-    State.SENDING_INITIALIZED: f"the client's {_INITIALIZED}",
-}

@@ -1,0 +1,62 @@
+"""Why a session does not go on, in the words that the peers are told.
+
+Lives here: the error of each way to fail. Must not: decide that something failed (`core.session`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from dragoman.core.commands import Outcome
+from dragoman.core.lifecycle import State
+from dragoman.core.settings import Settings
+from dragoman.errors import InitializationTimeout
+
+CONNECTION_CLOSED: Final = -32000
+"""The implementation-defined code that MCP's SDKs use for a connection that went away."""
+
+
+class Failed(NamedTuple):
+    """What did not work: the JSON-RPC error that tells whoever waits."""
+
+    code: int
+    message: str
+    data: dict[str, Any]
+
+
+_AWAITED: Final = {
+    State.CONNECTING: "the client's initialize",
+    State.INITIALIZING: "the server's answer to initialize",
+    State.SENDING_INITIALIZED: "the client's notifications/initialized",
+}
+
+_CLOSED_EARLY: Final = {
+    State.CONNECTING: "the client closed without sending initialize",
+    State.SENDING_INITIALIZED: "the client closed without sending notifications/initialized",
+}
+
+
+def explain_timeout(state: State, settings: Settings, about: dict[str, Any]) -> tuple[Failed, Outcome]:
+    """Say what did not come in time.
+
+    Args:
+        state: Where the session stood.
+        settings: With the limits.
+        about: What is known of the handshake, for the error's data.
+    """
+    if state is State.CLOSING:
+        message = f"the server did not answer within {settings.drain_timeout_s:g} s of the client's closing"
+        return connection_closed(message), Outcome.CLIENT_CLOSED
+    error = InitializationTimeout(_AWAITED.get(state, "the end"), settings.init_timeout_s)
+    data = {"error": "InitializationTimeout", "waitingFor": error.waiting_for, "timeoutSeconds": error.timeout_s}
+    return Failed(CONNECTION_CLOSED, str(error), {**data, **about}), Outcome.INITIALIZATION_TIMED_OUT
+
+
+def explain_client_closing(state: State, reason: str) -> Failed:
+    """Say that the client is gone, to a server that asked it something, or to the client's own early requests."""
+    return connection_closed(_CLOSED_EARLY.get(state, f"the client has closed: {reason}"))
+
+
+def connection_closed(message: str) -> Failed:
+    """Give the error for a connection that went away."""
+    return Failed(CONNECTION_CLOSED, message, {})
