@@ -165,7 +165,9 @@ class Derivation:
 
     def _member(self, source: Field, target: Field, site: Site) -> Member:
         work = self.work(source.type, target.type, site)
-        both_objects = isinstance(self.source.resolve(source.type), Object) and isinstance(self.target.resolve(target.type), Object)
+        both_objects = isinstance(self.source.resolve(source.type), Object) and isinstance(
+            self.target.resolve(target.type), Object
+        )
         ensure = target.required and not source.required and both_objects
         prune = source.required and not target.required and both_objects
         return Member(work, ensure, prune, not source.required, not self._takes_null(source.type))
@@ -283,13 +285,15 @@ class Derivation:
             if len(same) == 1:
                 return same[0]
         for other in others:
-            if isinstance(arm, Ref) and isinstance(other, Ref) and self._new_name(arm.name) == other.name:
+            if isinstance(arm, Ref) and isinstance(other, Ref) and self.new_name(arm.name) == other.name:
                 return other
         kind = self.source.resolve(arm)
         if isinstance(kind, Object):
             fitting = [other for other in others if self._takes(kind, tag, other)]
             return max(fitting, key=lambda other: self._shared(kind, other), default=None)
-        return next((other for other in others if fits(kind, self.target.resolve(other))), None) or self._like(kind, others)
+        return next((other for other in others if fits(kind, self.target.resolve(other))), None) or self._like(
+            kind, others
+        )
 
     def _like(self, kind: Type, others: Iterable[Type]) -> Type | None:
         """A list goes to a list, whatever its items."""
@@ -313,16 +317,42 @@ class Derivation:
         """Required fields that tell an arm from the other arms with its tag, none of which requires them."""
         tag = self.source.tag(arm)
         shape = self.source.resolve(arm)
-        rivals = [r for a in arms if a != arm and self.source.tag(a) == tag and isinstance(r := self.source.resolve(a), Object)]
+        rivals = [
+            r
+            for a in arms
+            if a != arm and self.source.tag(a) == tag and isinstance(r := self.source.resolve(a), Object)
+        ]
         if not rivals or not isinstance(shape, Object):
             return {}
         taken = {name for rival in rivals for name, member in rival.fields.items() if member.required}
         own = {name: member.type for name, member in shape.fields.items() if member.required and name not in taken}
-        return own or {name: m.type for name, m in shape.fields.items() if m.required and (tag is None or name != tag[0])}
+        return own or {
+            name: m.type for name, m in shape.fields.items() if m.required and (tag is None or name != tag[0])
+        }
 
     # --- rulings -----------------------------------------------------------------------------------------------------
 
-    def _new_name(self, definition: str) -> str:
+    def ask_renames(self) -> None:
+        """Ask about every definition that is gone while a new one has the same fields: is it the same one?"""
+        if self.direction == "down":
+            return
+        gone = self.source.definitions.keys() - self.target.definitions.keys()
+        come = self.target.definitions.keys() - self.source.definitions.keys()
+        for old in sorted(gone):
+            twins = [new for new in sorted(come) if self._alike(old, new)]
+            if twins and self.new_name(old) == old:
+                site = Site(old, twins[0], f"/$defs/{old}", f"/$defs/{twins[0]}")
+                self._rule("renamed", site, f"{', '.join(twins)} has the same fields")
+
+    def _alike(self, old: str, new: str) -> bool:
+        one, two = self.source.definitions[old], self.target.definitions[new]
+        if not isinstance(one, Object) or not isinstance(two, Object) or len(one.fields) < 2:
+            return False
+        same_tag = self.source.tag(one) == self.target.tag(two)
+        return one.fields.keys() == two.fields.keys() and same_tag and "method" not in one.fields
+
+    def new_name(self, definition: str) -> str:
+        """The name of a definition of the source in the target, by the overlay's renames."""
         for rename in self.overlay.renames:
             old, new = (rename.old, rename.new) if self.direction == "up" else (rename.new, rename.old)
             if rename.what == "definition" and definition == old:

@@ -80,9 +80,13 @@ class UnknownSchemaForm(CodegenError):
 class UndecidedChange(CodegenError):
     """The step into a revision has changes that no diff can decide and no overlay entry rules on."""
 
-    def __init__(self, revision: str, changes: Sequence[str], remedy: str) -> None:
+    def __init__(
+        self, revision: str, changes: Sequence[str], remedy: str, *, overlay: str = "", skeleton: str = ""
+    ) -> None:
         self.revision = revision
         self.changes = tuple(changes)
+        self.overlay = overlay
+        self.skeleton = skeleton
         listing = "".join(f"\n  - {change}" for change in self.changes)
         super().__init__(f"the step into {revision} has {len(self.changes)} undecided change(s):{listing}\n{remedy}")
 

@@ -15,9 +15,27 @@ from codegen.errors import UnknownSchemaForm
 from codegen.fixes import apply_fixes
 from codegen.model import Anything, Array, Field, Literal, Method, Object, Ref, Scalar, Spec, Type, Union
 
-KEYWORDS = frozenset({"$ref", "additionalProperties", "allOf", "anyOf", "const", "enum", "format", "items", "maxItems", "maximum"})
-KEYWORDS |= {"minimum", "oneOf", "properties", "required", "type", "default", "title", "minItems", "pattern", "examples"}
-SENDERS = {"ClientRequest": "client", "ServerRequest": "server", "ClientNotification": "client", "ServerNotification": "server"}
+KEYWORDS = frozenset(
+    {"$ref", "additionalProperties", "allOf", "anyOf", "const", "enum", "format", "items", "maxItems", "maximum"}
+)
+KEYWORDS |= {
+    "minimum",
+    "oneOf",
+    "properties",
+    "required",
+    "type",
+    "default",
+    "title",
+    "minItems",
+    "pattern",
+    "examples",
+}
+SENDERS = {
+    "ClientRequest": "client",
+    "ServerRequest": "server",
+    "ClientNotification": "client",
+    "ServerNotification": "server",
+}
 EMPTY_RESULT = "EmptyResult"
 
 
@@ -28,7 +46,9 @@ def load_spec(root: Path, revision: str) -> Spec:
         UnknownSchemaForm: The file uses a JSON Schema form that this reader does not know, with the pointer.
     """
     path = root / "schema" / revision / "schema.json"
-    schema = apply_fixes(json.loads(path.read_text(encoding="utf-8")), root / "codegen" / "overlays" / f"{revision}.toml")
+    schema = apply_fixes(
+        json.loads(path.read_text(encoding="utf-8")), root / "codegen" / "overlays" / f"{revision}.toml"
+    )
     return build_spec(revision, schema)
 
 
@@ -86,7 +106,8 @@ class _Reader:
         properties = node.get("properties", {})
         required = node.get("required", [])
         fields = {
-            name: Field(self.read(child, f"{pointer}/properties/{name}"), name in required) for name, child in properties.items()
+            name: Field(self.read(child, f"{pointer}/properties/{name}"), name in required)
+            for name, child in properties.items()
         }
         fields |= {name: Field(Anything(), True) for name in required if name not in properties}
         return Object(fields, self.read(node.get("additionalProperties", {}), f"{pointer}/additionalProperties"))
@@ -141,14 +162,18 @@ def _methods(revision: str, definitions: dict[str, Type]) -> dict[str, Method]:
             method = _method(spec, name, sender)
             known = found.get(method.name)
             if known is not None:
-                method = Method(method.name, method.kind, method.senders | known.senders, method.request, method.results)
+                method = Method(
+                    method.name, method.kind, method.senders | known.senders, method.request, method.results
+                )
             found[method.name] = method
     return dict(sorted(found.items()))
 
 
 def _sole_notification(spec: Spec, arm: Type) -> str:
     """A union of one is written out in place upstream: find the definition it repeats."""
-    return next(name for name, type_ in spec.definitions.items() if type_ == arm and not name.startswith(("Client", "Server")))
+    return next(
+        name for name, type_ in spec.definitions.items() if type_ == arm and not name.startswith(("Client", "Server"))
+    )
 
 
 def _method(spec: Spec, definition: str, sender: str) -> Method:

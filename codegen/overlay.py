@@ -167,7 +167,9 @@ class Overlay:
         for decision in self.decisions:
             for pattern in decision.at:
                 if (decision.name, pattern) not in self.used:
-                    raise UnusedDecision(self.path, decision.name, f"no {decision.change} change matches at {pattern!r}")
+                    raise UnusedDecision(
+                        self.path, decision.name, f"no {decision.change} change matches at {pattern!r}"
+                    )
         entries = [*((h.name, h.at or h.method) for h in self.hooks), *((r.what + r.old, r.at) for r in self.renames)]
         entries += [(method, r.direction) for r in self.refusals for method in r.methods]
         for name, pattern in entries:
@@ -186,9 +188,26 @@ def read_overlay(root: Path, revision: str) -> Overlay:
     Raises:
         UnusedDecision: The file has a table or key that means nothing.
     """
-    path = f"codegen/overlays/{revision}.toml"
-    file = root / path
-    tables = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    file = root / overlay_path(revision)
+    return parse_overlay(revision, file.read_text(encoding="utf-8") if file.is_file() else "")
+
+
+def overlay_path(revision: str) -> str:
+    """Where the overlay of the step into a revision is, below the root."""
+    return f"codegen/overlays/{revision}.toml"
+
+
+def parse_overlay(revision: str, text: str) -> Overlay:
+    """Read the text of an overlay.
+
+    Raises:
+        UnusedDecision: It is not TOML, or has a table or key that means nothing.
+    """
+    path = overlay_path(revision)
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnusedDecision(path, "the file", f"it is not TOML: {error}") from None
     unknown = sorted(tables.keys() - TABLES)
     if unknown:
         raise UnusedDecision(path, unknown[0], f"no such table; there are {', '.join(sorted(TABLES))}")
@@ -205,7 +224,9 @@ def read_overlay(root: Path, revision: str) -> Overlay:
 
 
 def _rule(path: str, row: Mapping[str, Any]) -> Rule:
-    rule: Rule = _entry(path, Rule, {key: value for key, value in row.items() if key != "hook"} | {"reason": row.get("summary")})
+    rule: Rule = _entry(
+        path, Rule, {key: value for key, value in row.items() if key != "hook"} | {"reason": row.get("summary")}
+    )
     return rule
 
 
@@ -213,7 +234,12 @@ def _hooks(path: str, tables: Mapping[str, Any]) -> list[Hook]:
     hooks = [_entry(path, Hook, row) for row in tables.get("hook", [])]
     for rule in tables.get("rule", []):
         for row in rule.get("hook", []):
-            named = {"name": f"{rule['name']}-{row['direction']}", "reason": rule["summary"], "rule": rule["name"], **row}
+            named = {
+                "name": f"{rule['name']}-{row['direction']}",
+                "reason": rule["summary"],
+                "rule": rule["name"],
+                **row,
+            }
             hooks.append(_entry(path, Hook, named))
     return hooks
 

@@ -84,7 +84,16 @@ class ObjectNode:
     def own(self) -> bool:
         """Whether the node does something itself, whatever lies below."""
         ensures = any(member.ensure for member in self.members.values())
-        parts = (self.hooks_before, self.renames, self.drops, self.guards, self.fills, self.computed, self.demands, self.hooks_after)
+        parts = (
+            self.hooks_before,
+            self.renames,
+            self.drops,
+            self.guards,
+            self.fills,
+            self.computed,
+            self.demands,
+            self.hooks_after,
+        )
         return ensures or any(parts)
 
 
@@ -138,7 +147,9 @@ def prune(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
     """Strike the nodes that do nothing in the end, and every reference to them."""
     busy = {key for key, node in nodes.items() if node.own or any(work.before for work in node.works())}
     while True:
-        more = {key for key, node in nodes.items() if key not in busy and any(work.node in busy for work in node.works())}
+        more = {
+            key for key, node in nodes.items() if key not in busy and any(work.node in busy for work in node.works())
+        }
         if not more:
             return {key: _cut(node, busy) for key, node in nodes.items() if key in busy}
         busy |= more
@@ -166,5 +177,8 @@ def _needed(cases: tuple[Case, ...]) -> tuple[Case, ...]:
         case
         for i, case in enumerate(cases)
         if not case.work.idle
-        or any(not later.work.idle and (later.json_type, later.tag) == (case.json_type, case.tag) for later in cases[i + 1 :])
+        or any(
+            not later.work.idle and (later.json_type, later.tag) == (case.json_type, case.tag)
+            for later in cases[i + 1 :]
+        )
     )

@@ -14,17 +14,26 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from codegen.bindings import render_models
-from codegen.errors import CodegenError, StaleOutput
+from codegen.diff import render_changes
+from codegen.errors import CodegenError, StaleOutput, UndecidedChange
+from codegen.docs import render_docs
 from codegen.fixes import apply_fixes
 from codegen.load import load_spec
+from codegen.model import Spec
 from codegen.normalise import Normalised, normalise
+from codegen.nulls import render_nulls
+from codegen.overlay import parse_overlay, read_overlay
 from codegen.pins import check_pins
 from codegen.registry import render_registry
+from codegen.skeleton import add_entries, undecided_error
+from codegen.step_plan import StepPlan, plan_step
+from codegen.steps import render_steps
 
 GENERATED = "generated"
 # Directories that hold generated files and nothing else: what is there and not rendered is an orphan.
@@ -66,7 +75,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CodegenError: The schemas or overlays do not allow it, or with `--check` the tree is not up to date.
     """
-    output = render(args.root, accept_defaults=args.accept_defaults)
+    try:
+        output = render(args.root, accept_defaults=args.accept_defaults)
+    except UndecidedChange as error:
+        if not args.check:
+            _replace(args.root / error.overlay, error.skeleton)
+        raise
     difference = compare_output(args.root, output)
     if args.check:
         if difference:
@@ -100,10 +114,38 @@ def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
     digests = {revision: pin.sha256 for revision, pin in pins.items()}
     schemas = [read_normalised(root, revision) for revision in pins]
     specs = [load_spec(root, revision) for revision in pins]
+    plans, overlays = plan_steps(root, specs, accept_defaults=accept_defaults)
+    rules = [rule for revision in pins for rule in read_overlay(root, revision).rules]
     eras = {revision: pin.era for revision, pin in pins.items()}
     package = render_models(schemas, digests) | render_registry(specs, schemas, eras, digests)
+    package |= render_steps(plans, rules, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
     output = {f"{GENERATED}/{path}": text for path, text in package.items()}
-    return format_python(output)
+    return format_python(output) | render_docs(plans) | overlays
+
+
+def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> tuple[list[StepPlan], dict[str, str]]:
+    """Plan every step.
+
+    Returns:
+        The plans, and the overlays that change, by path below the root: with *accept_defaults*, those that got entries.
+
+    Raises:
+        UndecidedChange: A step has changes that no entry decides; the error has the overlay with a skeleton of the entries.
+    """
+    plans, overlays = [], {}
+    for older, newer in pairwise(specs):
+        plan = plan_step(older, newer, read_overlay(root, newer.revision))
+        if plan.undecided:
+            path = plan.overlay.path
+            file = root / path
+            before = file.read_text(encoding="utf-8") if file.is_file() else ""
+            text = add_entries(before, plan, complete=accept_defaults)
+            if not accept_defaults:
+                raise undecided_error(plan, text)
+            overlays[path] = text
+            plan = plan_step(older, newer, parse_overlay(newer.revision, text))
+        plans.append(plan)
+    return plans, overlays
 
 
 def read_normalised(root: Path, revision: str) -> Normalised:
@@ -138,7 +180,9 @@ def format_python(output: Mapping[str, str]) -> dict[str, str]:
 
 def compare_output(root: Path, output: Mapping[str, str]) -> Difference:
     """Compare the tree with what `render` gave."""
-    present = {path for owned in OWNED for path in _files(root, owned)}
+    present = {path for owned in OWNED for path in _files(root, owned)} | {
+        path for path in output if (root / path).is_file()
+    }
     return Difference(
         stale=tuple(sorted(path for path in output.keys() & present if _read(root / path) != output[path])),
         missing=tuple(sorted(output.keys() - present)),
@@ -149,16 +193,20 @@ def compare_output(root: Path, output: Mapping[str, str]) -> Difference:
 def write_output(root: Path, output: Mapping[str, str], difference: Difference) -> None:
     """Make the tree what `render` gave: each file replaced in one go, orphans removed, the rest not touched."""
     for path in (*difference.missing, *difference.stale):
-        target = root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staged = target.with_name(f".{target.name}.new")
-        staged.write_text(output[path], encoding="utf-8", newline="\n")
-        os.replace(staged, target)
+        _replace(root / path, output[path])
     for path in difference.orphans:
         (root / path).unlink()
         for parent in (root / path).relative_to(root).parents:
             with contextlib.suppress(OSError):
                 (root / parent).rmdir()
+
+
+def _replace(target: Path, text: str) -> None:
+    """Write a file in one go."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staged = target.with_name(f".{target.name}.new")
+    staged.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(staged, target)
 
 
 def _files(root: Path, owned: str) -> list[str]:

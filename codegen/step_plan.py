@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from codegen.derive import Derivation
-from codegen.errors import UndecidedChange
 from codegen.model import Json, Method, Object, Spec
 from codegen.names import snake
 from codegen.overlay import Change, ErrorCode, Hook, Overlay, Refusal, matches
@@ -74,17 +73,18 @@ class _Frames:
     swallowed: list[str] = field(default_factory=list)
 
 
-def plan_step(older: Spec, newer: Spec, overlay: Overlay, *, allow_undecided: bool = False) -> StepPlan:
+def plan_step(older: Spec, newer: Spec, overlay: Overlay) -> StepPlan:
     """Plan the step between two neighbours.
 
     Args:
         older: The older revision.
         newer: The newer one, whose overlay holds the decisions.
         overlay: Those decisions; marked as used on the way.
-        allow_undecided: Return the undecided changes instead of raising; their safe defaults are in the plan.
+
+    Returns:
+        The plan, with the changes that no entry rules on; for those it has the safe defaults.
 
     Raises:
-        UndecidedChange: Changes that no entry rules on, each with its pointers in both schemas.
         UnusedDecision: An entry that matches nothing, or a change that two entries match.
     """
     ways: dict[tuple[str, str], DirectionPlan] = {}
@@ -96,20 +96,10 @@ def plan_step(older: Spec, newer: Spec, overlay: Overlay, *, allow_undecided: bo
             ways[direction, profile] = _plan_direction(derivation)
             filled = derivation.filled
             if profile == "strict":
+                derivation.ask_renames()
                 undecided |= {(direction, *key): change for key, change in derivation.undecided.items()}
-    if undecided and not allow_undecided:
-        raise undecided_error(newer.revision, overlay, tuple(undecided.values()))
     overlay.check_used()
     return StepPlan(older, newer, overlay, ways, tuple(undecided.values()))
-
-
-def undecided_error(revision: str, overlay: Overlay, changes: tuple[Change, ...]) -> UndecidedChange:
-    """The error that lists what a person has to decide."""
-    remedy = (
-        f"Rule on each in {overlay.path} (a skeleton is there), or run `nox -s regen -- --accept-defaults` to take the safe default for "
-        "all of them, marked as not reviewed."
-    )
-    return UndecidedChange(revision, [str(change) for change in changes], remedy)
 
 
 def _plan_direction(way: Derivation) -> DirectionPlan:
@@ -121,7 +111,7 @@ def _plan_direction(way: Derivation) -> DirectionPlan:
             _refuse(way, method, frames)
         else:
             _convert(way, method, counterpart, frames)
-    renamed = {name: new for name in way.source.definitions if (new := way._new_name(name)) != name}
+    renamed = {name: new for name in way.source.definitions if (new := way.new_name(name)) != name}
     for name, type_ in way.source.definitions.items():
         other = renamed.get(name, name)
         if other in way.target.definitions and isinstance(way.source.resolve(type_), Object):
@@ -133,7 +123,10 @@ def _plan_direction(way: Derivation) -> DirectionPlan:
         way.direction,
         way.profile,
         nodes,
-        *(_busy(table, nodes) for table in (frames.requests, frames.notifications, frames.results, frames.definitions)),
+        requests=_busy(frames.requests, nodes),
+        notifications=_busy(frames.notifications, nodes),
+        results=_busy(frames.results, nodes),
+        definitions=_busy(frames.definitions, nodes),
         refused=frames.refused,
         swallowed=tuple(frames.swallowed),
         renamed=renamed,

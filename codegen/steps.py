@@ -23,7 +23,17 @@ from codegen.plan import Action, ArrayNode, Key, Node, UnionNode, Work
 from codegen.registry import NOTICE, TEMPLATES
 from codegen.step_plan import DirectionPlan, StepPlan
 
-WHOLE = ("__init__.py", "errors.py", "losses.py", "actions.py", "frames.py", "schemas.py", "step.py", "translation.py", "convert.py")
+WHOLE = (
+    "__init__.py",
+    "errors.py",
+    "losses.py",
+    "actions.py",
+    "frames.py",
+    "schemas.py",
+    "step.py",
+    "translation.py",
+    "convert.py",
+)
 ACTION_MODULES = {"do": "actions.py.jinja", "frames": "frames.py.jinja", "schemas": "schemas.py.jinja"}
 CAN_BE_GONE = frozenset({"drop_item", "drop_invalid", "map_value", "wrap_schema", "hide_when"})
 
@@ -40,14 +50,24 @@ def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str,
         Unformatted Python by path below `generated/`.
     """
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters["py"] = repr
     revisions = [plans[0].older.revision, *(plan.newer.revision for plan in plans)] if plans else []
     steps = [(plan.older.revision, module_name(plan.newer.revision)) for plan in plans]
-    facts = {"notice": NOTICE, "rules": rules, "steps": steps, "revisions": revisions, "modules": [module_name(r) for r in revisions]}
+    facts = {
+        "notice": NOTICE,
+        "rules": rules,
+        "steps": steps,
+        "revisions": revisions,
+        "modules": [module_name(r) for r in revisions],
+    }
     output = {f"dragoman_spec/{name}": environment.get_template(f"{name}.jinja").render(**facts) for name in WHOLE}
+    output["dragoman_spec/py.typed"] = ""
     output["dragoman_spec/rules.py"] = environment.get_template("rules.py.jinja").render(**facts)
     template = environment.get_template("steps.py.jinja")
     for plan in plans:
@@ -126,7 +146,11 @@ class Function:
         if case.json_type == "object":
             return "True"
         if case.json_type != "dict":
-            return f"type(x).__name__ in {tuple(case.json_type.split('|'))!r}" if "|" in case.json_type else f"type(x) is {case.json_type}"
+            return (
+                f"type(x).__name__ in {tuple(case.json_type.split('|'))!r}"
+                if "|" in case.json_type
+                else f"type(x) is {case.json_type}"
+            )
         parts = ["type(x) is dict"]
         if case.tag is not None:
             parts.append(f"x.get({self.node.tag_key!r}) == {case.tag!r}")
@@ -178,7 +202,9 @@ def spell_action(action: Action, v: str, at: str, checks: Checks) -> str:
     if module is None:
         known = ", ".join(sorted(n.replace("_", "-") for names in _action_names().values() for n in names))
         raise UnusedDecision("codegen/overlays", action.name, f"there is no action of that name; there are {known}")
-    arguments = "".join(f", {key.replace('-', '_')}={_argument(value, checks)}" for key, value in action.arguments.items())
+    arguments = "".join(
+        f", {key.replace('-', '_')}={_argument(value, checks)}" for key, value in action.arguments.items()
+    )
     return f"{module}.{name}({v}, {at}, out{arguments})"
 
 
@@ -191,4 +217,7 @@ def _argument(value: Any, checks: Checks) -> str:
 @cache
 def _action_names() -> dict[str, frozenset[str]]:
     pattern = re.compile(r"^def ([a-z]\w*)\(\s*(?:value|frame): ", re.MULTILINE)
-    return {module: frozenset(pattern.findall((Path(TEMPLATES) / file).read_text("utf-8"))) for module, file in ACTION_MODULES.items()}
+    return {
+        module: frozenset(pattern.findall((Path(TEMPLATES) / file).read_text("utf-8")))
+        for module, file in ACTION_MODULES.items()
+    }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from dragoman_spec.errors import MissingRequiredField, TranslationError, Untranslatable
@@ -88,7 +88,7 @@ def _same(one: Any, two: Any) -> bool:
     return type(one) is type(two) and bool(one == two)
 
 
-def guard(x: dict[str, Any], y: dict[str, Any], checks: dict[str, Check], at: At, out: Losses) -> dict[str, Any]:
+def guard(x: dict[str, Any], y: dict[str, Any], checks: Mapping[str, Check], at: At, out: Losses) -> dict[str, Any]:
     """Drop keys that only the target names and whose values it would not accept there."""
     for key in [key for key in x if key in checks]:
         if key in y and not checks[key](y[key]):

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 At: TypeAlias = "tuple[At, str | int] | None"
 """A place in a frame: the parent's place and the key in it; `None` is the frame itself."""
 
-KINDS = ("dropped", "replaced", "added", "moved", "hidden", "swallowed", "truncated", "rewritten")
+KINDS = ("dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten")
 """What can happen to a value: see the docs page on losses for what each says."""
 
 REORDERED = "#"

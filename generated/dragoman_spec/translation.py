@@ -133,7 +133,10 @@ class Translator:
         for way in self._chain:
             direction = way[self.profile]
             losses = Losses()
-            value = direction.definitions.get(name, _same)(value, None, losses)
+            try:
+                value = direction.definitions.get(name, _same)(value, None, losses)
+            except Swallowed as reason:
+                raise Untranslatable(str(reason), source=self.source, target=self.target) from None
             name = direction.renamed.get(name, name)
             collected.append(losses)
             if not isinstance(value, dict):
@@ -176,7 +179,7 @@ class Translator:
         for way in self._chain:
             strict = name in self._strict_methods
             direction = way["strict" if strict else self.profile]
-            if kind != "error" and name in direction.refused:
+            if name is not None and kind != "error" and name in direction.refused:
                 return _Route(refusal=direction.refused[name])
             if name in direction.swallowed:
                 return _Route(swallowed=True)
@@ -192,9 +195,9 @@ class Translator:
         if kind == "error":
             return [*found, *direction.every_error, *([_error_codes(direction, name)] if direction.errors else [])]
         table: Mapping[str, Convert] = getattr(direction, TABLES[kind])
-        if name in table:
+        if name is not None and name in table:
             found.append(table[name])
-        if kind in ("request", "notification") and name in direction.methods:
+        if name is not None and kind != "result" and name in direction.methods:
             found.append(_renaming(direction.methods[name]))
         return found
 

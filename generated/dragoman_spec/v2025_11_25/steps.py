@@ -1254,7 +1254,7 @@ _UP_STRICT = Direction(
     },
     refused={},
     swallowed=frozenset(),
-    renamed={},
+    renamed={"JSONRPCError": "JSONRPCErrorResponse"},
     methods={},
     errors=(),
     every_error=(),
@@ -1271,7 +1271,7 @@ _UP_MINIMAL = Direction(
     },
     refused={},
     swallowed=frozenset(),
-    renamed={},
+    renamed={"JSONRPCError": "JSONRPCErrorResponse"},
     methods={},
     errors=(),
     every_error=(),
@@ -1814,6 +1814,18 @@ def down_initialize_result_frame(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
+    return y
+
+
+def down_jsonrpc_error_response_as_jsonrpc_error(x: Any, at: At, out: Losses) -> Any:
+    """JSONRPCErrorResponse."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "id" not in y:
+        w = do.swallow_without(y, at, out, field="id")
+        y = x.copy() if y is x else y
+        y["id"] = w
     return y
 
 
@@ -2798,6 +2810,7 @@ _DOWN_STRICT = Direction(
         "Implementation": down_implementation,
         "InitializeRequest": down_initialize_request,
         "InitializeResult": down_initialize_result,
+        "JSONRPCErrorResponse": down_jsonrpc_error_response_as_jsonrpc_error,
         "JSONRPCNotification": down_jsonrpc_notification,
         "JSONRPCRequest": down_jsonrpc_request,
         "ListPromptsResult": down_list_prompts_result,
@@ -2830,7 +2843,7 @@ _DOWN_STRICT = Direction(
             "notifications/tasks/status",
         }
     ),
-    renamed={},
+    renamed={"JSONRPCErrorResponse": "JSONRPCError"},
     methods={},
     errors=(ErrorRepair(-32042, -32042, lambda x, method, out: frames.name_urls(x, method, out)),),
     every_error=(lambda x, at, out: frames.swallow_without_id(x, at, out),),
@@ -2864,6 +2877,7 @@ _DOWN_MINIMAL = Direction(
         "CreateMessageResult": down_create_message_result,
         "ElicitRequest": down_elicit_request_minimal,
         "ElicitResult": down_elicit_result,
+        "JSONRPCErrorResponse": down_jsonrpc_error_response_as_jsonrpc_error,
         "JSONRPCNotification": down_jsonrpc_notification,
         "JSONRPCRequest": down_jsonrpc_request,
         "Notification": down_notification,
@@ -2882,7 +2896,7 @@ _DOWN_MINIMAL = Direction(
             "notifications/tasks/status",
         }
     ),
-    renamed={},
+    renamed={"JSONRPCErrorResponse": "JSONRPCError"},
     methods={},
     errors=(ErrorRepair(-32042, -32042, lambda x, method, out: frames.name_urls(x, method, out)),),
     every_error=(lambda x, at, out: frames.swallow_without_id(x, at, out),),

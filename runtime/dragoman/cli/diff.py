@@ -25,6 +25,9 @@ INVERSES: Final = {
 }
 """What a change is called by someone who goes from the newer revision to the older; other words hold both ways."""
 
+BECAME: Final = " became "
+"""Stands between the old and the new type in the detail of a change."""
+
 SIGNS: Final = {"added": "+", "removed": "-"}
 OTHER_SIGN: Final = "~"
 
@@ -48,7 +51,7 @@ def diff(source: str, target: str) -> dict[str, Any]:
 
     Returns:
         `from`, `to`, `methods` with sorted `added`, `removed` and `changed`, and `changes`: one object each with
-        `step`, `definition`, `pointer`, `change` and `detail`, step by step in the order they are walked.
+        `from` and `to` of its step, `definition`, `pointer`, `change` and `detail`, in the order they are walked.
     """
     return {
         "from": source,
@@ -77,16 +80,20 @@ def walk(source: str, target: str) -> Iterator[tuple[str, str]]:
 
 
 def step_changes(source: str, target: str) -> list[dict[str, str]]:
-    """Give the changes between two neighbours; towards the older one with inverted verbs."""
+    """Give the changes between two neighbours; towards the older one as they look from there."""
     newer = max(source, target)
     module = import_module(f"{dragoman_spec.load(newer).__name__}.changes")
-    changes = [{"step": f"{source} to {target}", **change} for change in module.CHANGES]
-    if newer == source:
-        changes = [{**change, "change": INVERSES.get(change["change"], change["change"])} for change in changes]
-    return changes
+    changes = module.CHANGES if newer == target else [_inverted(change) for change in module.CHANGES]
+    return [{"from": source, "to": target, **change} for change in changes]
 
 
-def text(difference: dict[str, Any]) -> str:
+def _inverted(change: Mapping[str, str]) -> dict[str, str]:
+    before, became, after = change["detail"].partition(BECAME)
+    detail = f"{after}{became}{before}" if became else change["detail"]
+    return {**change, "change": INVERSES.get(change["change"], change["change"]), "detail": detail}
+
+
+def text(difference: Mapping[str, Any]) -> str:
     """Lay a difference out for a person."""
     source, target = difference["from"], difference["to"]
     lines = [f"{source} to {target}"]
@@ -95,23 +102,32 @@ def text(difference: dict[str, Any]) -> str:
     methods = [(verb, name) for verb, names in difference["methods"].items() for name in names]
     if methods:
         lines += ["", "Methods", *(f"  {_sign(verb)} {name}" for verb, name in methods)]
-    for step, changes in groupby(difference["changes"], lambda change: change["step"]):
-        lines += ["", f"Definitions, {step}", *_definition_lines(list(changes))]
+    for (older, newer), changes in groupby(difference["changes"], lambda change: (change["from"], change["to"])):
+        lines += ["", f"Definitions, {older} to {newer}"]
+        for definition, group in groupby(changes, lambda change: change["definition"]):
+            lines += _definition_lines(definition, list(group))
     if len(lines) == 1:
         lines.append("nothing changes")
     return "\n".join(lines) + "\n"
 
 
-def _definition_lines(changes: list[dict[str, str]]) -> Iterator[str]:
-    for definition, group in groupby(changes, lambda change: change["definition"]):
-        members = list(group)
-        whole = [change for change in members if not change["pointer"]]
-        yield f"  {_sign(whole[0]['change']) if whole else OTHER_SIGN} {definition}"
-        yield from (f"      {change['detail']}" for change in whole if change["detail"])
-        for change in members:
-            if change["pointer"]:
-                detail = f": {change['detail']}" if change["detail"] else ""
-                yield f"      {_sign(change['change'])} {change['pointer']} {change['change']}{detail}"
+def _definition_lines(definition: str, changes: list[Mapping[str, str]]) -> Iterator[str]:
+    """Lay out what happened to one definition: one line where it came or went, else one for each place in it."""
+    first = changes[0]
+    for revision_without, sign in ((first["from"], "+"), (first["to"], "-")):
+        if definition not in dragoman_spec.load(revision_without).DEFINITIONS:
+            yield f"  {sign} {definition}: {first['detail']}"
+            return
+    yield f"  {OTHER_SIGN} {definition}"
+    for change in changes:
+        words = [_path(change["pointer"]), "" if change["change"] in SIGNS else change["change"], change["detail"]]
+        yield f"      {_sign(change['change'])} {' '.join(word for word in words if word)}"
+
+
+def _path(pointer: str) -> str:
+    """Spell a pointer into a definition as people do: `/properties/params/properties/name` is `params.name`."""
+    path = pointer.replace("/properties/", ".").replace("/items", "[]").replace("/additionalProperties", ".*")
+    return path.removeprefix(".") and f"{path.removeprefix('.')}:"
 
 
 def _sign(verb: str) -> str:

@@ -1,0 +1,83 @@
+"""Plans in, `docs/steps/<revision>.md` out: what a step drops, replaces and refuses, with the reasons of the overlay.
+
+Here lives the choice of facts; their layout is in `templates/docs/step.md.jinja`. Called by `regen`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from codegen.diff import diff_specs
+from codegen.overlay import Decision, Hook
+from codegen.plan import ObjectNode
+from codegen.step_plan import DirectionPlan, StepPlan
+
+TEMPLATES = Path(__file__).parent / "templates" / "docs"
+
+
+@dataclass(frozen=True, slots=True)
+class WayFacts:
+    """What the page says of one direction."""
+
+    source: str
+    target: str
+    direction: str
+    dropped: Mapping[str, tuple[str, ...]]
+    filled: Mapping[str, Mapping[str, object]]
+    guarded: Mapping[str, tuple[str, ...]]
+    decisions: tuple[Decision, ...]
+    hooks: tuple[Hook, ...]
+    refused: Mapping[str, str]
+    swallowed: tuple[str, ...]
+    untouched: int
+    touched: tuple[str, ...]
+
+
+def render_docs(plans: Sequence[StepPlan]) -> dict[str, str]:
+    """Render a page a step and an index, by path below the root."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages = {}
+    for plan in plans:
+        ways = [_facts(plan, direction) for direction in ("up", "down")]
+        changes = diff_specs(plan.older, plan.newer)
+        text = environment.get_template("step.md.jinja").render(plan=plan, ways=ways, changes=changes)
+        pages[f"docs/steps/{plan.newer.revision}.md"] = text
+    pages["docs/steps/index.md"] = environment.get_template("steps.md.jinja").render(plans=plans)
+    return pages
+
+
+def _facts(plan: StepPlan, direction: str) -> WayFacts:
+    way = plan.ways[direction, "strict"]
+    overlay = plan.overlay
+    shared = way.source.methods.keys() & (way.target.methods.keys() | way.methods.keys())
+    touched = sorted({*way.requests, *way.notifications, *way.results})
+    return WayFacts(
+        way.source.revision,
+        way.target.revision,
+        direction,
+        dropped={node.label: node.drops for node in _objects(way) if node.drops},
+        filled={node.label: node.fills for node in _objects(way) if node.fills},
+        guarded={node.label: tuple(node.guards) for node in _objects(way) if node.guards},
+        decisions=tuple(decision for decision in overlay.decisions if decision.direction == direction),
+        hooks=tuple(hook for hook in overlay.hooks if hook.direction == direction and not hook.rule),
+        refused={method: refusal.reason for method, refusal in sorted(way.refused.items())},
+        swallowed=tuple(sorted(way.swallowed)),
+        untouched=len(shared) - len(touched),
+        touched=tuple(touched),
+    )
+
+
+def _objects(way: DirectionPlan) -> Iterator[ObjectNode]:
+    """The object nodes by label, each once."""
+    found = {node.label: node for _, node in sorted(way.nodes.items()) if isinstance(node, ObjectNode)}
+    yield from (found[label] for label in sorted(found))

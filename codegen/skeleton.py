@@ -1,0 +1,114 @@
+"""Undecided changes as overlay entries: a skeleton to fill in, or the safe defaults, marked as not reviewed.
+
+Called by `regen`. Entries are appended to the overlay's text, so that what a person wrote there, and how, stays.
+"""
+
+from __future__ import annotations
+
+import json
+
+from codegen.errors import UndecidedChange
+from codegen.model import Array, Object, Spec, Type
+from codegen.overlay import Change
+from codegen.step_plan import StepPlan
+
+VERBS = {
+    "arm-removed": "text-block | as | drop-item | refuse | keep",
+    "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | keep",
+    "required": "default | copy-of | digest | refuse",
+    "renamed": "apart (or put a [[rename]] entry in its place)",
+}
+SAFE_REASON = "Safe default, taken by --accept-defaults."
+
+
+def undecided_error(plan: StepPlan, skeleton: str) -> UndecidedChange:
+    """The error that lists what a person has to decide; *skeleton* is the overlay's text with an entry for each."""
+    path = plan.overlay.path
+    remedy = (
+        f"Rule on each: its entry is at the end of {path}, with `do` and `reason` to fill in. Or run "
+        "`nox -s regen -- --accept-defaults` to take the safe default for all of them, marked as not reviewed."
+    )
+    changes = [str(change) for change in plan.undecided]
+    return UndecidedChange(plan.newer.revision, changes, remedy, overlay=path, skeleton=skeleton)
+
+
+def add_entries(text: str, plan: StepPlan, *, complete: bool) -> str:
+    """Append an entry for each undecided change to an overlay's text: to fill in, or *complete* with the safe default.
+
+    A change that an earlier skeleton already has an entry for gets no second one; where entries are complete, it is replaced.
+    """
+    text = text or _heading(plan)
+    if complete:
+        text = _without_blanks(text)
+    present = {(d.direction, d.change, pattern, d.arm) for d in plan.overlay.decisions if not d.do for pattern in d.at}
+    for change in plan.undecided:
+        if complete or (change.direction, change.kind, change.at, change.arm) not in present:
+            text = f"{text.rstrip()}\n\n{_entry(change, plan, complete)}"
+    return f"{text.rstrip()}\n"
+
+
+def _heading(plan: StepPlan) -> str:
+    return f"# The step {plan.older.revision} <-> {plan.newer.revision}. What each entry can say: CONTRIBUTING.md, the overlay.\n"
+
+
+def _without_blanks(text: str) -> str:
+    """The overlay without the entries that nobody has filled in."""
+    parts = text.split("\n[[")
+    return "\n[[".join(part for part in parts if '\ndo = ""' not in part)
+
+
+def _entry(change: Change, plan: StepPlan, complete: bool) -> str:
+    arm = f"{change.arm} " if change.arm else ""
+    lines = [
+        "[[decision]]",
+        f"# {change.detail}; {change.source_pointer} -> {change.target_pointer}",
+        f"name = {json.dumps(f'{change.kind} {arm}at {change.at}')}",
+        f'direction = "{change.direction}"',
+        f'change = "{change.kind}"',
+        f"at = {json.dumps(change.at)}",
+    ]
+    lines += [f"arm = {json.dumps(change.arm)}"] if change.arm else []
+    if complete:
+        lines += [*safe_default(change, plan), f"reason = {json.dumps(SAFE_REASON)}", "reviewed = false"]
+    else:
+        lines += [f'do = ""  # {VERBS[change.kind]}', 'reason = ""']
+    return "\n".join(lines) + "\n"
+
+
+def safe_default(change: Change, plan: StepPlan) -> list[str]:
+    """The lines of an entry that loses least without asking: leave out what may be left out, else a placeholder, else refuse."""
+    target = plan.older if change.direction == "down" else plan.newer
+    if change.kind == "renamed":
+        return ['do = "apart"']
+    if change.kind == "narrowed":
+        return ['do = "drop-invalid"']
+    if change.kind == "required":
+        return ['do = "refuse"']
+    if _has_text_arm(target, _type_at(target, change.target_pointer)):
+        return ['do = "text-block"', f'with = {{ template = "[{change.arm}]" }}']
+    if change.at.endswith("[]"):
+        return ['do = "drop-item"']
+    return ['do = "refuse"', f"with = {{ reason = {json.dumps(f'{target.revision} has no {change.arm} here.')} }}"]
+
+
+def _has_text_arm(spec: Spec, type_: Type | None) -> bool:
+    return type_ is not None and any(spec.tag(arm) == ("type", "text") for arm in spec.arms(type_))
+
+
+def _type_at(spec: Spec, pointer: str) -> Type | None:
+    """The type that a pointer of a change leads to, references followed on the way."""
+    _, _, name, *parts = pointer.split("/")
+    type_: Type | None = spec.definitions.get(name)
+    while parts and type_ is not None:
+        part = parts.pop(0)
+        match spec.resolve(type_):
+            case Object(fields, _) if part == "properties" and parts:
+                field = fields.get(parts.pop(0))
+                type_ = field.type if field else None
+            case Object(_, extra) if part == "additionalProperties":
+                type_ = extra
+            case Array(item, _) if part == "items":
+                type_ = item
+            case _:
+                return None
+    return type_
