@@ -127,7 +127,8 @@ def _definition_lines(definition: str, changes: list[Mapping[str, str]]) -> Iter
 def _path(pointer: str) -> str:
     """Spell a pointer into a definition as people do: `/properties/params/properties/name` is `params.name`."""
     path = pointer.replace("/properties/", ".").replace("/items", "[]").replace("/additionalProperties", ".*")
-    return path.removeprefix(".") and f"{path.removeprefix('.')}:"
+    path = path.removeprefix(".").replace("~1", "/").replace("~0", "~")
+    return path and f"{path}:"
 
 
 def _sign(verb: str) -> str:
