@@ -1,4 +1,5 @@
-"""Types as Python expressions that say whether a value is valid: the predicates that generated steps ask before they keep a value.
+"""Types as Python expressions that say whether a value is valid: the predicates that generated steps ask before they
+keep a value.
 
 `Checks` hands out expressions and collects the functions they call, one a definition. Called by `steps`.
 """

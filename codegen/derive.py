@@ -1,7 +1,8 @@
 """Source type and target type in, nodes out: what can be proved is derived, and for the rest the overlay is asked.
 
-Called by `plan_step`. A change that no overlay entry rules on is collected, not raised, so that a person sees all of them at once; its
-safe default is taken meanwhile. Must not live here: the wording of generated code, or anything about particular methods or fields.
+Called by `plan_step`. A change that no overlay entry rules on is collected, not raised, so that a person sees all of
+them at once; its safe default is taken meanwhile. Must not live here: the wording of generated code, or anything
+about particular methods or fields.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class Derivation:
         return isinstance(kind, Anything) or (isinstance(kind, Scalar) and "null" in kind.types)
 
     def _kept(self, site: Site, target: Object) -> bool:
-        """Whether a field that the target does not name stays: the profile asks only for validity, or a decision says so."""
+        """Whether a field that the target does not name stays: for the minimal profile, or by a decision."""
         if not isinstance(target.extra, Anything):
             return False
         decision = self._rule("field-removed", site, "", needed=False)
@@ -278,7 +279,7 @@ class Derivation:
         return Work(before=Action(decision.do, arguments), again=not result_is_target)
 
     def _match(self, arm: Type, arms: Iterable[Type], others: Iterable[Type]) -> Type | None:
-        """The arm of the target that takes this arm's values: by its tag where only one has it, by name, or by its shape."""
+        """The target's arm for this arm's values: by its tag where only one has it, by name, or by its shape."""
         tag = self.source.tag(arm)
         if tag is not None and sum(self.source.tag(a) == tag for a in arms) == 1:
             same = [other for other in others if self.target.tag(other) == tag]

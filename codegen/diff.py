@@ -1,7 +1,9 @@
-"""Two revisions in, what changed between them out: for people, in words; the steps are derived from the types themselves.
+"""Two revisions in, what changed between them out: for people, in words; the steps are derived from the types
+themselves.
 
-`diff_specs` compares definition by definition and says where (a pointer into the newer schema, or into the older for what is gone).
-Called by `regen` (which writes `changes.py` for `dragoman diff`), `docs` and the docstrings of the models.
+`diff_specs` compares definition by definition and says where (a pointer into the newer schema, or into the older for
+what is gone). Called by `regen` (which writes `changes.py` for `dragoman diff`), `docs` and the docstrings of the
+models.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from codegen.registry import NOTICE
 
 @dataclass(frozen=True, slots=True)
 class SpecChange:
-    """One difference: in which definition, where in it (a JSON pointer; empty for the whole of it), of what kind, and in words.
+    """One difference: in which definition, where in it (a JSON pointer; empty for the whole of it), of what kind, and
+    in words.
 
     `change` is one of `added`, `removed`, `became required`, `became optional`, `type changed`, `limit changed`.
     """
@@ -47,23 +50,17 @@ def render_changes(specs: Sequence[Spec], digests: Mapping[str, str]) -> dict[st
     """Render `changes.py` of every revision but the first, unformatted, by path below `generated/`."""
     output = {}
     for older, newer in pairwise(specs):
-        rows = [asdict(change) for change in diff_specs(older, newer)]
-        text = "\n".join(
-            [
-                f"# {NOTICE}",
-                f"# Source: schema/{older.revision}/schema.json, sha256 {digests[older.revision]}",
-                f"# Source: schema/{newer.revision}/schema.json, sha256 {digests[newer.revision]}",
-                f'"""What changed from {older.revision} to {newer.revision}, as `dragoman diff` prints it. Imports no pydantic."""',
-                "",
-                "from __future__ import annotations",
-                "",
-                "from collections.abc import Mapping",
-                "",
-                f"CHANGES: tuple[Mapping[str, str], ...] = {pformat(tuple(rows), width=110, sort_dicts=False)}",
-                "",
-            ]
-        )
-        output[f"dragoman_spec/{module_name(newer.revision)}/changes.py"] = text
+        rows = tuple(asdict(change) for change in diff_specs(older, newer))
+        title = f"What changed from {older.revision} to {newer.revision}, as `dragoman diff` prints it."
+        lines = [
+            f"# {NOTICE}",
+            *(f"# Source: schema/{r}/schema.json, sha256 {digests[r]}" for r in (older.revision, newer.revision)),
+            f'"""{title} Imports no pydantic."""\n',
+            "from __future__ import annotations\n",
+            "from collections.abc import Mapping\n",
+            f"CHANGES: tuple[Mapping[str, str], ...] = {pformat(rows, width=110, sort_dicts=False)}",
+        ]
+        output[f"dragoman_spec/{module_name(newer.revision)}/changes.py"] = "\n".join(lines) + "\n"
     return output
 
 

@@ -1,8 +1,9 @@
 """Canonical schema in, `Spec` out: the one reader of JSON Schema keywords for diffs and steps.
 
 Here live: parsing (an unknown keyword is an error, never skipped), the merging of `allOf`, and two facts that the older
-schema files leave to the base interfaces: every request and notification has an envelope (`jsonrpc`, `id`) and a `_meta` in its
-params. Must not live here: comparing revisions, or any decision about translation. Called by `regen`, `diff` and the tests.
+schema files leave to the base interfaces: every request and notification has an envelope (`jsonrpc`, `id`) and a
+`_meta` in its params. Must not live here: comparing revisions, or any decision about translation. Called by `regen`,
+`diff` and the tests.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ def _method(spec: Spec, definition: str, sender: str) -> Method:
 
 
 def _results(spec: Spec, stem: str) -> tuple[str, ...]:
-    """The definitions that a request's result can be: by the response's definition, by name, by `task` augmentation, or empty."""
+    """The definitions that a request's result can be, by the response's definition, by name, or by `task`."""
     response = spec.definitions.get(f"{stem}ResultResponse")
     if isinstance(response, Object):
         names = [arm.name for arm in spec.arms(response.fields["result"].type) if isinstance(arm, Ref)]
@@ -206,7 +207,7 @@ def _takes_task(spec: Spec, stem: str) -> bool:
 
 
 def _with_envelope(definitions: dict[str, Type], method: Method) -> Type:
-    """Give a request or notification the `jsonrpc`, `id` and `params._meta` that older files leave to the base interface."""
+    """Give a request or notification what older files leave to the base: `jsonrpc`, `id`, `params._meta`."""
     shape = definitions[method.request]
     assert isinstance(shape, Object)
     fields = dict(shape.fields)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ Type: TypeAlias = "Anything | Scalar | Literal | Array | Object | Union | Ref"
 class Method:
     """A wire method: who may send it and what its frames carry.
 
-    `request` is the definition of the request or notification; `results` the definitions its result can be, the usual one first.
+    `request` is the definition of the request or notification; `results` the definitions its result can be, the usual
+    one first.
     """
 
     name: str

@@ -9,7 +9,7 @@ _SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
 
 
 def snake(name: str) -> str:
-    """`Tool.inputSchema.properties{}` → `tool_input_schema_properties_value`; `CallToolResult.content[]` → `call_tool_result_content_item`."""
+    """`Tool.inputSchema.properties{}` → `tool_input_schema_properties_value`; `[]` → `_item`."""
     spelled = name.replace("[]", ".item").replace("{}", ".value")
     return _SEPARATOR.sub("_", _BOUNDARY.sub("_", spelled)).strip("_").lower()
 

@@ -1,7 +1,8 @@
 """A person's rulings on the step INTO a revision, read from `codegen/overlays/<revision>.toml`.
 
-Here live the reading and the bookkeeping (*unused means broken*: an entry that matches nothing is an error, and so is a change
-that two entries match). What the entries mean is said in CONTRIBUTING.md; `derive` asks for them, `render` lays them out.
+Here live the reading and the bookkeeping (*unused means broken*: an entry that matches nothing is an error, and so is
+a change that two entries match). What the entries mean is said in CONTRIBUTING.md; `derive` asks for them, `render`
+lays them out.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "fi
 class Change:
     """Something in the target revision that a value of the source revision may not satisfy.
 
-    `at` is a path from a definition of the source (`Tool.inputSchema.properties{}`, `CallToolResult.content[]`), `kind` one of
+    `at` is a path from a definition of the source (`Tool.inputSchema.properties{}`, `CallToolResult.content[]`),
+    `kind` one of `renamed`,
     `arm-removed`, `field-removed`, `narrowed`, `required`; the pointers lead into both canonical schemas.
     """
 
@@ -37,7 +39,8 @@ class Change:
 
     def __str__(self) -> str:
         arm = f" {self.arm}" if self.arm else ""
-        return f"{self.direction} {self.kind} {self.at}{arm}: {self.detail} ({self.source_pointer} -> {self.target_pointer})"
+        pointers = f"{self.source_pointer} -> {self.target_pointer}"
+        return f"{self.direction} {self.kind} {self.at}{arm}: {self.detail} ({pointers})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A call that no schema asks for, on every value of a definition (`at`) or on every frame of a method (`method`, `kind`).
+    """A call that no schema asks for: on values of a definition (`at`), or on frames (`method`, `kind`).
 
     With a `rule`, the call is a named repair rule that users can switch off.
     """
@@ -82,7 +85,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A named repair rule: a switch over hooks, or over what the other fields name, or one that the proxy implements."""
+    """A named repair rule: a switch over hooks, over what the other fields name, or one of the proxy's."""
 
     name: str
     summary: str

@@ -1,10 +1,12 @@
 """What a step's functions do, as data: the nodes that `derive` builds and the templates lay out.
 
-*Theory of operation.* A step is a set of functions over JSON values, one for each pair of types that differ in more than words.
-`derive` walks source and target type together and makes a node for each such pair; a node says which keys go, which are checked,
-which are filled in, and which other node converts what lies below. Nodes refer to each other by key, since definitions refer to each
-other in circles. `prune` then finds the nodes that in the end do nothing (the greatest fixed point: assume all do nothing, strike those
-that do) and cuts every reference to them, so that what remains is the work and nothing else.
+*Theory of operation.* A step is a set of functions over JSON values, one for each pair of types that differ in more
+than words.
+`derive` walks source and target type together and makes a node for each such pair; a node says which keys go, which
+are checked, which are filled in, and which other node converts what lies below. Nodes refer to each other by key,
+since definitions refer to each other in circles. `prune` then finds the nodes that in the end do nothing (the
+greatest fixed point: assume all do nothing, strike those that do) and cuts every reference to them, so that what
+remains is the work and nothing else.
 """
 
 from __future__ import annotations
@@ -115,8 +117,8 @@ class ArrayNode:
 class Case:
     """One arm of a union: how to know it, and the work on it.
 
-    `json_type` is the Python name of its JSON type; `tag` the constant that tells it from the others; `needs` types of keys that do
-    so where no constant can.
+    `json_type` is the Python name of its JSON type; `tag` the constant that tells it from the others; `needs` types
+    of keys that do so where no constant can.
     """
 
     json_type: str

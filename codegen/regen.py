@@ -21,8 +21,8 @@ from pathlib import Path
 
 from codegen.bindings import render_models
 from codegen.diff import render_changes
-from codegen.errors import CodegenError, StaleOutput, UndecidedChange
 from codegen.docs import render_docs
+from codegen.errors import CodegenError, StaleOutput, UndecidedChange
 from codegen.fixes import apply_fixes
 from codegen.load import load_spec
 from codegen.model import Spec
@@ -130,7 +130,8 @@ def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> t
         The plans, and the overlays that change, by path below the root: with *accept_defaults*, those that got entries.
 
     Raises:
-        UndecidedChange: A step has changes that no entry decides; the error has the overlay with a skeleton of the entries.
+        UndecidedChange: A step has changes that no entry decides; the error has the overlay with a skeleton of the
+        entries.
     """
     plans, overlays = [], {}
     for older, newer in pairwise(specs):

@@ -35,7 +35,8 @@ def undecided_error(plan: StepPlan, skeleton: str) -> UndecidedChange:
 def add_entries(text: str, plan: StepPlan, *, complete: bool) -> str:
     """Append an entry for each undecided change to an overlay's text: to fill in, or *complete* with the safe default.
 
-    A change that an earlier skeleton already has an entry for gets no second one; where entries are complete, it is replaced.
+    A change that an earlier skeleton already has an entry for gets no second one; where entries are complete, it is
+    replaced.
     """
     text = text or _heading(plan)
     if complete:
@@ -48,7 +49,7 @@ def add_entries(text: str, plan: StepPlan, *, complete: bool) -> str:
 
 
 def _heading(plan: StepPlan) -> str:
-    return f"# The step {plan.older.revision} <-> {plan.newer.revision}. What each entry can say: CONTRIBUTING.md, the overlay.\n"
+    return f"# The step {plan.older.revision} <-> {plan.newer.revision}. What entries can say: CONTRIBUTING.md.\n"
 
 
 def _without_blanks(text: str) -> str:
@@ -76,7 +77,8 @@ def _entry(change: Change, plan: StepPlan, complete: bool) -> str:
 
 
 def safe_default(change: Change, plan: StepPlan) -> list[str]:
-    """The lines of an entry that loses least without asking: leave out what may be left out, else a placeholder, else refuse."""
+    """The lines of an entry that loses least without asking: leave out what may be left out, else a placeholder, else
+    refuse."""
     target = plan.older if change.direction == "down" else plan.newer
     if change.kind == "renamed":
         return ['do = "apart"']

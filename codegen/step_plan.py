@@ -1,7 +1,8 @@
 """The plan of a step: both directions in both profiles, every decision used, nothing undecided.
 
-`derive` says what happens to two types; here it is asked for every method, result and definition that both revisions have, and what
-spans whole frames is added: refused and swallowed methods, hooks, repair rules, error codes. Called by `steps`, `docs` and the tests.
+`derive` says what happens to two types; here it is asked for every method, result and definition that both revisions
+have, and what spans whole frames is added: refused and swallowed methods, hooks, repair rules, error codes. Called by
+`steps`, `docs` and the tests.
 """
 
 from __future__ import annotations

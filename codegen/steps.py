@@ -1,7 +1,7 @@
 """Plans in, `steps.py` of each revision out, with the modules that every step calls.
 
-Here lives how a plan is spelled in Python: names, expressions, tables. Layout is in `templates/dragoman_spec/steps.py.jinja`, and what is
-to be done in `step_plan`. Called by `regen`.
+Here lives how a plan is spelled in Python: names, expressions, tables. Layout is in
+`templates/dragoman_spec/steps.py.jinja`, and what is to be done in `step_plan`. Called by `regen`.
 """
 
 from __future__ import annotations

@@ -141,9 +141,11 @@ class Untranslatable(TranslationError):
         pointer: str = "",
         code: int = -32601,
         extra: dict[str, Any] | None = None,
-        **where: str | None,
+        method: str | None = None,
+        source: str | None = None,
+        target: str | None = None,
     ) -> None:
-        super().__init__(pointer, **where)
+        super().__init__(pointer, method=method, source=source, target=target)
         self.reason = reason
         self.code = code
         self.extra = extra or {}

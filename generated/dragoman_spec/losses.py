@@ -38,7 +38,7 @@ class Loss:
     bytes: int
 
 
-class Swallowed(Exception):  # noqa: N818 - a way out of a step, not an error; never leaves the translator
+class Swallowed(Exception):
     """Raised in a step: this frame must not reach the other side, and nobody waits for an answer to it."""
 
 

@@ -470,7 +470,7 @@ def clean_elicit_request_params_requested_schema_properties(x: Any, at: At, out:
         return x
     y = x
     for k, v in x.items():
-        if k not in ():
+        if v is not None:
             w = clean_primitive_schema_definition(v, at, out)
             if w is not v:
                 y = x.copy() if y is x else y

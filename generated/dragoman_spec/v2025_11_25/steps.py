@@ -2757,8 +2757,7 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if h is GONE:
         return GONE
     x = h
-    y = x
-    return y
+    return x
 
 
 def down_untitled_single_select_enum_schema_as_enum_schema_minimal(x: Any, at: At, out: Losses) -> Any:

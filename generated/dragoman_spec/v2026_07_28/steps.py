@@ -5509,8 +5509,7 @@ def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -
     if h is GONE:
         return GONE
     x = h
-    y = x
-    return y
+    return x
 
 
 def down_list_tools_result_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5543,8 +5542,7 @@ def down_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if h is GONE:
         return GONE
     x = h
-    y = x
-    return y
+    return x
 
 
 def down_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5562,8 +5560,7 @@ def down_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if h is GONE:
         return GONE
     x = h
-    y = x
-    return y
+    return x
 
 
 def down_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5581,8 +5578,7 @@ def down_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any
     if h is GONE:
         return GONE
     x = h
-    y = x
-    return y
+    return x
 
 
 def down_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5600,8 +5596,7 @@ def down_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any
     if h is GONE:
         return GONE
     x = h
-    y = x
-    return y
+    return x
 
 
 def down_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5619,8 +5614,7 @@ def down_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Loss
     if h is GONE:
         return GONE
     x = h
-    y = x
-    return y
+    return x
 
 
 def down_server_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
