@@ -233,7 +233,7 @@ TOOL_CALLS: Final = [
         "AB",
         "CD",
         "calls/links/result/content",
-        [Has({"type": "text", "text": Says(LINKED)}), text(f"[document]({DOCUMENT})")],
+        [text(f"{LINKED}\nWorth reading"), text(f"[document]({DOCUMENT})")],
         "resource links become text: [title or name](uri) and the description",
     ),
     Row("resource links", ALL, "AB", "calls/links/result", ABSENT, NO_TOOL),

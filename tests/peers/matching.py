@@ -38,13 +38,6 @@ class Says:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
-    """Any of several values."""
-
-    choices: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """What one place of the report holds for some pairs.
 
@@ -88,8 +81,6 @@ def matches(found: Any, expected: Any) -> bool:
     match expected:
         case _Absent():
             return found is ABSENT
-        case OneOf(choices):
-            return any(matches(found, choice) for choice in choices)
         case Says(part):
             return isinstance(found, str) and part in found
         case Has(members):

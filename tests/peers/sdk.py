@@ -8,6 +8,7 @@ Dragoman. Called by `server.py`, `tools.py` and `client.py`, each of which is on
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -114,10 +115,14 @@ def make_client_strict() -> None:
 
 @asynccontextmanager
 async def recorded(streams: tuple[Any, Any], sink: TextIO | None) -> AsyncIterator[tuple[Any, Any]]:
-    """Pass a transport's two streams on, noting each frame in `sink` as `{"got": frame}` or `{"sent": frame}` lines."""
+    """Pass a transport's two streams on, noting each frame in `sink`.
+
+    A line each: `{"pid": number}` of this process first, then `{"got": frame}` and `{"sent": frame}`.
+    """
     if sink is None:
         yield streams
         return
+    sink.write(json.dumps({"pid": os.getpid()}) + "\n")
     outer_read, outer_write = streams
     read_in, read_out = anyio.create_memory_object_stream[Any](0)
     write_in, write_out = anyio.create_memory_object_stream[Any](0)

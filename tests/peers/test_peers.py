@@ -7,6 +7,7 @@ expectation table is one test, so that a failure names revision, revision and to
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,12 @@ ENVIRONMENTS = os.environ.get("DRAGOMAN_PEERS")
 QUICK_PAIRS = (("A", "D"), ("D", "A"), ("B", "C"), ("C", "B"))
 """The reduced selection: both ends both ways, and the middle both ways."""
 LIMIT_S = 60
+RAW_LIMIT_S = 8
 
 needs_peers = pytest.mark.skipif(ENVIRONMENTS is None, reason="no peer environments: run `nox -s peers`")
+
+
+NO_TWIN_IDS = pytest.mark.xfail(strict=True, reason='a 1.9.4 server answers the id "3" as 3, which the proxy drops')
 
 
 def pairs_of(route: str) -> tuple[tuple[str, str], ...]:
@@ -165,24 +171,52 @@ def test_proxy_copes_with_other_ways_to_reject(client: str, server: str, rejecti
 
 
 @needs_peers
-@pytest.mark.parametrize("server", list(REVISIONS))
+@pytest.mark.parametrize("server", ["A", pytest.param("B", marks=NO_TWIN_IDS), "C", "D"])
 def test_proxy_brings_ids_back_as_they_went(server: str) -> None:
     """No SDK client sends such ids, other clients do; a 1.9.4 server answers the question "3" as 3."""
-    ids: list[Any] = ["init", 3, "3", "4", "a b", -5]
+    ids: list[Any] = [3, "3", "4", "a b", -5]
+    with proxy_before(server) as proxy:
+        questions = [{"id": one, "method": "resources/templates/list"} for one in ids]
+        answers = exchange(proxy, questions, answers=len(ids))
+    assert sorted(repr(answer.get("id")) for answer in answers) == sorted(repr(one) for one in ids)
+
+
+@needs_peers
+@pytest.mark.parametrize("server", list(REVISIONS))
+def test_proxy_leaves_no_server_behind(server: str, tmp_path: Path) -> None:
+    """A 1.6.0 server does not end when its input does, and must be told by a signal."""
+    log = tmp_path / "server"
+    with proxy_before(server, "--record", str(log)) as proxy:
+        pass
+    (pid,) = {entry["pid"] for entry in frames_in(log) if "pid" in entry}
+    assert proxy.returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@contextlib.contextmanager
+def proxy_before(server: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Start the proxy before a peer server and open a session with it; close its input at the end and wait."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-    frames: list[dict[str, Any]] = [{"id": ids[0], "method": "initialize", "params": hello}]
-    frames += [{"method": "notifications/initialized"}, *({"id": one, "method": "ping"} for one in ids[1:])]
-    command = [sys.executable, "-m", "dragoman", "proxy", "--", *server_command(server)]
+    command = [sys.executable, "-m", "dragoman", "proxy", "--", *server_command(server, *options)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxy:
-        assert proxy.stdin is not None
-        assert proxy.stdout is not None
-        watchdog = threading.Timer(LIMIT_S / 4, proxy.kill)
+        watchdog = threading.Timer(RAW_LIMIT_S, proxy.kill)
         watchdog.start()
-        for frame in frames:
-            proxy.stdin.write(json.dumps({"jsonrpc": "2.0", **frame}) + "\n")
-        proxy.stdin.flush()
-        answers = [json.loads(proxy.stdout.readline() or "{}") for _ in ids]
+        (answer,) = exchange(proxy, [{"id": "init", "method": "initialize", "params": hello}], answers=1)
+        assert answer["id"] == "init"
+        exchange(proxy, [{"method": "notifications/initialized"}], answers=0)
+        yield proxy
+        assert proxy.stdin is not None
         proxy.stdin.close()
         proxy.wait()
         watchdog.cancel()
-    assert [repr(answer.get("id")) for answer in answers] == [repr(one) for one in ids]
+
+
+def exchange(process: subprocess.Popen[str], frames: list[dict[str, Any]], answers: int) -> list[dict[str, Any]]:
+    """Write frames to a process and read as many lines as it must answer."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for frame in frames:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **frame}) + "\n")
+    process.stdin.flush()
+    return [json.loads(process.stdout.readline() or "{}") for _ in range(answers)]

@@ -228,6 +228,7 @@ async def ask_roots(call: Call) -> Any:
         ("two_blocks", "2024-11-05"),
         ("sound", "2025-03-26"),
         ("blocks", "2025-11-25"),
+        ("tools", "2025-11-25"),
     ),
 )
 async def ask_sampling(call: Call) -> Any:
@@ -237,10 +238,11 @@ async def ask_sampling(call: Call) -> Any:
         "text": {"type": "text", "text": "hello"},
         "sing": {"type": "text", "text": "sing"},
         "two_blocks": {"type": "text", "text": "two blocks"},
+        "tools": {"type": "text", "text": "add two numbers"},
         "sound": {"type": "audio", "data": SILENCE, "mimeType": "audio/wav"},
         "blocks": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}],
     }
-    params = {
+    params: dict[str, Any] = {
         "messages": [{"role": "user", "content": contents[kind]}],
         "maxTokens": 100,
         "systemPrompt": "Be brief",
@@ -248,6 +250,8 @@ async def ask_sampling(call: Call) -> Any:
         "stopSequences": ["END"],
         "modelPreferences": {"hints": [{"name": "small"}], "speedPriority": 1.0},
     }
+    if kind == "tools":
+        params["tools"] = [{"name": "add", "inputSchema": {"type": "object"}}]
     result = "CreateMessageResultWithTools" if speaks("2025-11-25") else "CreateMessageResult"
     return await _relay(call, "sampling/createMessage", params, result)
 
