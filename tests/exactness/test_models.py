@@ -19,8 +19,8 @@ from tests.support.judge import UPSTREAM, canonical, is_valid, same
 from tests.support.profile import SEED, hypothesis_settings, rounds
 
 EXAMPLES = UPSTREAM / "2026-07-28" / "examples"
-INSTANCES = rounds(default=3, thorough=120)
-MUTANTS = rounds(default=4, thorough=8)
+INSTANCES = rounds(default=5, thorough=120)
+MUTANTS = rounds(default=5, thorough=8)
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

@@ -1,0 +1,200 @@
+"""What a model feels like in the hand: absent is None, constants fill themselves in, and what came is what goes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from dragoman_spec import v2024_11_05, v2025_06_18, v2025_11_25, v2026_07_28
+
+PLAIN_TOOL = {"name": "add", "inputSchema": {"type": "object"}}
+TASK = {"taskId": "1", "createdAt": "", "lastUpdatedAt": "", "status": "working", "ttl": None}
+
+
+def _refused(model: type[BaseModel], value: Any) -> tuple[tuple[int | str, ...], str]:
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(value)
+    error = caught.value.errors()[0]
+    return error["loc"], error["type"]
+
+
+def test_absent_member_reads_as_none() -> None:
+    assert v2025_06_18.Tool.model_validate(PLAIN_TOOL).title is None
+
+
+def test_absent_member_is_not_written() -> None:
+    assert v2025_06_18.Tool.model_validate(PLAIN_TOOL).model_dump() == PLAIN_TOOL
+
+
+def test_none_in_the_constructor_means_absent() -> None:
+    tool = v2025_06_18.Tool(name="add", input_schema=v2025_06_18.ToolInputSchema(), title=None)
+    assert tool.model_dump() == PLAIN_TOOL
+
+
+def test_member_set_to_none_later_is_not_written() -> None:
+    tool = v2025_06_18.Tool.model_validate({**PLAIN_TOOL, "title": "Add"})
+    tool.title = None
+    assert tool.model_dump() == PLAIN_TOOL
+
+
+def test_null_on_the_wire_is_refused() -> None:
+    assert _refused(v2025_06_18.Tool, {**PLAIN_TOOL, "title": None}) == (("title",), "string_type")
+
+
+def test_null_in_json_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        v2025_06_18.Tool.model_validate_json('{"name": "add", "inputSchema": {"type": "object"}, "title": null}')
+
+
+def test_null_inside_a_constructor_argument_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        v2025_06_18.ListToolsResult(tools=[{**PLAIN_TOOL, "title": None}])
+
+
+def test_required_null_is_kept() -> None:
+    assert v2025_11_25.Task.model_validate(TASK).model_dump() == TASK
+
+
+def test_required_null_is_asked_for() -> None:
+    assert _refused(v2025_11_25.Task, {key: TASK[key] for key in TASK if key != "ttl"}) == (("ttl",), "missing")
+
+
+def test_required_null_is_constructed_from_none() -> None:
+    task = v2025_11_25.Task(task_id="1", created_at="", last_updated_at="", status="working", ttl=None)
+    assert task.model_dump() == TASK
+
+
+@pytest.mark.parametrize("error", [{"code": 1, "message": ""}, {"code": 1, "message": "", "data": None}])
+def test_null_and_absence_stay_apart_where_both_are_valid(error: dict[str, Any]) -> None:
+    assert v2025_11_25.Error.model_validate(error).model_dump() == error
+
+
+def test_null_and_absence_stay_apart_in_json() -> None:
+    assert v2025_11_25.Error.model_validate_json('{"code":1,"message":"","data":null}').model_dump_json() == (
+        '{"code":1,"data":null,"message":""}'
+    )
+
+
+def test_constant_is_filled_in_by_the_constructor() -> None:
+    assert v2024_11_05.TextContent(text="hi").model_dump() == {"type": "text", "text": "hi"}
+
+
+def test_constant_is_asked_for_on_the_wire() -> None:
+    assert _refused(v2024_11_05.TextContent, {"text": "hi"}) == (("type",), "missing")
+
+
+def test_wrong_constant_is_refused_in_the_constructor() -> None:
+    with pytest.raises(ValidationError):
+        v2024_11_05.TextContent(text="hi", type="image")
+
+
+def test_optional_constant_is_not_filled_in() -> None:
+    schema = v2025_11_25.ElicitRequestFormParamsRequestedSchema(properties={})
+    params = v2025_11_25.ElicitRequestFormParams(message="?", requested_schema=schema)
+    assert "mode" not in params.model_dump()
+
+
+def test_numeric_constant_keeps_its_kind() -> None:
+    error = v2026_07_28.ParseError.model_validate({"code": -32700.0, "message": ""})
+    assert repr(error.model_dump()["code"]) == "-32700.0"
+
+
+def test_unknown_members_are_kept() -> None:
+    tool = {**PLAIN_TOOL, "x-vendor": {"deep": [1, None]}, "empty": None}
+    assert v2025_06_18.Tool.model_validate(tool).model_dump() == tool
+
+
+def test_python_name_on_the_wire_is_an_unknown_member() -> None:
+    tool = {**PLAIN_TOOL, "input_schema": 5}
+    assert v2025_06_18.Tool.model_validate(tool).model_dump() == tool
+
+
+def test_python_name_on_the_wire_does_not_stand_for_the_wire_name() -> None:
+    assert _refused(v2025_06_18.Tool, {"name": "add", "input_schema": {"type": "object"}}) == (
+        ("inputSchema",),
+        "missing",
+    )
+
+
+def test_constructor_takes_wire_names_too() -> None:
+    assert v2025_06_18.Tool(**PLAIN_TOOL).model_dump() == PLAIN_TOOL
+
+
+def test_reserved_meta_keys_have_attributes() -> None:
+    meta = v2026_07_28.RequestMetaObject(
+        protocol_version="2026-07-28", client_capabilities=v2026_07_28.ClientCapabilities()
+    )
+    assert meta.model_dump() == {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+
+
+@pytest.mark.parametrize("request_id", [1, "1", 1.0, 10**30, ""])
+def test_request_id_keeps_type_and_value(request_id: Any) -> None:
+    assert repr(TypeAdapter(v2025_06_18.RequestId).validate_python(request_id)) == repr(request_id)
+
+
+@pytest.mark.parametrize("request_id", [1.5, True, None, ["1"]])
+def test_what_is_no_request_id_is_refused(request_id: Any) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(v2025_06_18.RequestId).validate_python(request_id)
+
+
+@pytest.mark.parametrize("progress", [1, 1.0, 0.5, 10**20])
+def test_number_keeps_its_kind(progress: float) -> None:
+    params = {"progressToken": 1, "progress": progress}
+    assert repr(v2025_06_18.ProgressNotificationParams.model_validate(params).model_dump()["progress"]) == repr(
+        progress
+    )
+
+
+def test_not_a_number_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        v2025_06_18.ProgressNotificationParams(progress_token=1, progress=float("nan"))
+
+
+def test_tagged_union_tries_only_the_tagged_arm() -> None:
+    place, _ = _refused(v2025_06_18.CallToolResult, {"content": [{"type": "image", "data": 5, "mimeType": ""}]})
+    assert place == ("content", 0, "image", "data")
+
+
+def test_models_of_two_revisions_share_only_the_base() -> None:
+    shared = set(v2025_06_18.Tool.__mro__) & set(v2025_11_25.Tool.__mro__)
+    assert {kind.__name__ for kind in shared} == {"Model", "BaseModel", "object"}
+
+
+def test_docstring_tells_where_a_definition_comes_from() -> None:
+    doc = v2025_11_25.Tool.__doc__ or ""
+    assert [line.strip() for line in doc.splitlines() if line.strip()] == [
+        "`Tool` of MCP 2025-11-25.",
+        "Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.",
+        "Source: `schema/2025-11-25/schema.json#/$defs/Tool`,",
+        "https://modelcontextprotocol.io/specification/2025-11-25/schema#tool",
+    ]
+
+
+def _fresh(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_methods_import_without_pydantic() -> None:
+    code = "import dragoman_spec.v2026_07_28.methods, dragoman_spec.revisions"
+    assert _fresh(f"import sys; {code}; print('pydantic' in sys.modules)") == "False"
+
+
+def test_models_load_when_first_asked_for() -> None:
+    before = "from dragoman_spec import v2025_06_18 as v; before = 'pydantic' in sys.modules"
+    assert _fresh(f"import sys; {before}; v.Tool; print(before, 'pydantic' in sys.modules)") == "False True"
+
+
+def test_star_import_gives_every_model() -> None:
+    assert (
+        _fresh("from dragoman_spec.v2024_11_05 import *; print(Annotated.__name__, len(METHODS) > 20)")
+        == "Annotated True"
+    )
