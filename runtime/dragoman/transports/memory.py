@@ -56,14 +56,16 @@ class MemoryTransport:
     def hurry(self) -> None:
         """Nothing here takes time."""
 
-    async def close(self) -> None:
-        """Say that nothing more comes; what was written is still delivered."""
-        if self._closed:
-            return
-        self._closed = True
+    def end(self) -> None:
+        """Say that nothing more comes, and go on listening; what was written is still delivered."""
         if self._peer is not None:
             self._peer._ended = True
             self._peer._schedule()
+
+    async def close(self) -> None:
+        """Say that nothing more comes, and listen no more."""
+        self._closed = True
+        self.end()
 
     def _take(self, data: bytes) -> None:
         self._inbox.append(data)

@@ -1,0 +1,506 @@
+"""How a session opens: which revision each side is spoken to in, what is offered, retried, queued and refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.core.commands import Outcome
+from dragoman_spec import DEFAULT_RULES, HANDSHAKE_REVISIONS
+from tests.proxy.conversation import (
+    READY,
+    Step,
+    an_error,
+    client,
+    client_closes,
+    error,
+    expect_end,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    initialize,
+    initialized,
+    notification,
+    opening,
+    request,
+    result,
+    server,
+    server_closes,
+    server_restarts,
+    time_passes,
+)
+
+A, B, C, D = HANDSHAKE_REVISIONS
+
+
+def offers(revision: str, key: Any = 0, **capabilities: Any) -> Step:
+    def offered(frame: Any) -> bool:
+        params = frame["params"]
+        same_key = key is None or frame["id"] == key
+        return same_key and params["protocolVersion"] == revision and params["capabilities"] == capabilities
+
+    return expect_to_server(offered)
+
+
+def answers(revision: str) -> Step:
+    return expect_to_client(lambda frame: frame["result"]["protocolVersion"] == revision)
+
+
+@pytest.mark.parametrize("asked", ["1999-01-01", "2099-01-01", "2026-07-28", "", None, 7])
+def test_an_unknown_revision_is_answered_with_the_newest_of_the_handshake(asked: Any) -> None:
+    hold([client(initialize(asked)), offers(D), server(initialized(D)), answers(D)])
+
+
+def test_a_client_value_goes_on_as_it_came_without_the_echo_rule() -> None:
+    rules = DEFAULT_RULES - {"echoing-server"}
+    hold([client(initialize("2099-01-01")), offers("2099-01-01"), server(initialized(C)), answers(D)], rules=rules)
+
+
+def test_a_per_request_revision_is_never_offered() -> None:
+    hold([client(initialize("2026-07-28")), offers(D)], rules=DEFAULT_RULES - {"echoing-server"})
+
+
+def test_the_server_may_be_offered_another_revision() -> None:
+    hold(
+        [client(initialize(D, elicitation={})), offers(A), server(initialized(A, tools={})), answers(D)],
+        server_revision=A,
+    )
+
+
+def test_the_client_may_be_pinned_to_a_revision() -> None:
+    hold([client(initialize(D)), offers(B), server(initialized(D)), answers(B)], client_revision=B)
+
+
+def test_client_capabilities_that_the_server_lacks_are_left_out() -> None:
+    hold(
+        [client(initialize(D, roots={}, elicitation={"form": {}}, tasks={"list": {}})), offers(B, roots={})],
+        server_revision=B,
+    )
+
+
+def test_server_capabilities_that_the_client_lacks_are_left_out() -> None:
+    hold(
+        [
+            client(initialize(A)),
+            offers(A),
+            server(initialized(D, tools={}, completions={}, tasks={"list": {}})),
+            expect_to_client(lambda frame: frame["result"]["capabilities"] == {"tools": {}}),
+        ]
+    )
+
+
+@pytest.mark.parametrize("answer", ["2026-07-28", "2099-01-01", None, 5, ["2025-06-18"]])
+def test_a_server_that_answers_no_handshake_revision_fails_the_session(answer: Any) -> None:
+    words = ["'supported': ['2024-11-05', '2025-03-26'", f"'requested': '{C}'"]
+    words += ["per-request era"] if answer == "2026-07-28" else []
+    hold(
+        [
+            client(initialize(C)),
+            offers(C),
+            server(initialized(answer)),
+            expect_to_client(an_error(0, -32602, "Unsupported protocol version", *words)),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ]
+    )
+
+
+REJECTIONS = [
+    ({"code": -32602, "message": "Unsupported protocol version", "data": {"supported": [A], "requested": D}}, A),
+    ({"code": -32602, "message": "Unsupported protocol version", "data": {"supported": [A, B]}}, B),
+    ({"code": -32000, "message": "no", "data": {"supportedVersions": [C, "1999-01-01"]}}, C),
+    ({"code": -32602, "message": "x", "data": {"supported": A}}, A),
+    ({"code": -32602, "message": f"Unsupported protocol version: {D}. Supported versions: {A}, {B}"}, B),
+    ({"code": -32600, "message": "Bad Request: Unsupported protocol version"}, C),
+    ({"code": -32022, "message": "go away"}, C),
+    ({"code": -32603, "message": "Unknown version", "data": "try 2025-03-26 please"}, B),
+    ({"code": -32602, "message": "protocolVersion must be one of 2024-11-05"}, A),
+]
+
+
+@pytest.mark.parametrize(("rejection", "second"), REJECTIONS)
+def test_an_explicit_rejection_is_answered_with_one_other_offer(rejection: dict[str, Any], second: str) -> None:
+    hold(
+        [
+            client(initialize(D, key="c-0")),
+            offers(D, key="c-0"),
+            server({"jsonrpc": "2.0", "id": "c-0", "error": rejection}),
+            offers(second, key="dragoman-initialize-2"),
+            server(initialized(second, key="dragoman-initialize-2")),
+            expect_to_client(lambda frame: frame["id"] == "c-0" and frame["result"]["protocolVersion"] == D),
+            client(READY),
+            expect_to_server(READY),
+        ]
+    )
+
+
+def test_the_oldest_revision_rejected_without_a_list_leads_to_the_newest() -> None:
+    hold([client(initialize(A)), offers(A), server(error(0, -32602, "Unsupported protocol version")), offers(D, None)])
+
+
+def test_a_second_rejection_fails_the_session() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            server(error(0, -32602, "Unsupported protocol version")),
+            offers(C, None),
+            server(error("dragoman-initialize-2", -32602, "Unsupported protocol version", supported=[A])),
+            expect_to_client(an_error(0, -32602, "Unsupported protocol version", A, "'requested': '2025-11-25'")),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ]
+    )
+
+
+def test_the_second_offer_can_be_turned_off() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            server(error(0, -32602, "Unsupported protocol version", supported=[A])),
+            expect_to_client(an_error(0, -32602, "Unsupported protocol version")),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ],
+        retry_older=False,
+    )
+
+
+def test_a_server_of_the_per_request_era_is_named_as_such() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            server(error(0, -32022, "Unsupported protocol version", supported=["2026-07-28"], requested=D)),
+            expect_to_client(an_error(0, -32602, "2026-07-28", "per-request era")),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ]
+    )
+
+
+def test_a_server_that_dies_of_its_rejection_is_started_once_more() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            server(error(0, -32602, "Unsupported protocol version", supported=[A])),
+            offers(A, None),
+            server_closes(),
+            time_passes(0.05),
+            server_restarts(),
+            offers(A, None),
+            server(initialized(A, key="dragoman-initialize-2")),
+            answers(D),
+        ]
+    )
+
+
+def test_a_server_that_dies_twice_fails_the_session() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            server(error(0, -32602, "Unsupported protocol version", supported=[A])),
+            offers(A, None),
+            server_closes(),
+            time_passes(0.05),
+            server_restarts(),
+            offers(A, None),
+            server_closes(),
+            expect_to_client(an_error(0, -32000, "server has closed")),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )
+
+
+def test_a_silent_death_is_not_retried() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            server_closes(),
+            expect_to_client(an_error(0, -32000, "server has closed")),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )
+
+
+def test_an_error_of_another_kind_passes_and_the_client_may_ask_again() -> None:
+    refusal = b'{"jsonrpc":"2.0", "id":0,"error":{"code":-32603,"message":"no API key"}}\n'
+    hold(
+        [
+            client(initialize(D)),
+            client(request(1, "tools/list")),
+            offers(D),
+            server(refusal),
+            expect_to_client(refusal),
+            expect_to_client(an_error(1, -32000, "initialize was refused")),
+            client(initialize(D, key=2)),
+            offers(D, 2),
+            server(initialized(D, 2)),
+            answers(D),
+        ]
+    )
+
+
+def test_an_error_without_id_is_taken_for_the_answer_to_initialize() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            server(error(None, -32700, "what?")),
+            expect_to_client(error(0, -32700, "what?")),
+            client_closes(),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"jsonrpc":"2.0","id":0,"result":"yes"}\n',
+        b'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion" "2025-11-25"}}\n',
+        b'{"jsonrpc":"2.0","id":0,"error":["no"]}\n',
+        b'{"jsonrpc":"1.0","id":0,"result":{}}\n',
+    ],
+)
+def test_a_garbled_answer_to_initialize_fails_the_session(answer: bytes) -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            server(answer),
+            expect_to_client(an_error(0, -32603, "initialize")),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ]
+    )
+
+
+def test_requests_wait_until_the_session_is_open_and_keep_their_order() -> None:
+    changed = notification("notifications/roots/list_changed")
+    hold(
+        [
+            client(request(1, "tools/list")),
+            client(initialize(D)),
+            offers(D),
+            client(request(2, "prompts/list")),
+            client(changed),
+            server(initialized(D)),
+            answers(D),
+            client(request(3, "resources/list")),
+            client(READY),
+            expect_to_server(READY),
+            expect_to_server(request(1, "tools/list")),
+            expect_to_server(request(2, "prompts/list")),
+            expect_to_server(changed),
+            expect_to_server(request(3, "resources/list")),
+        ]
+    )
+
+
+def test_a_script_piped_in_at_once_is_served_to_its_end() -> None:
+    hold(
+        [
+            client(initialize(A)),
+            client(READY),
+            client(request(1, "tools/list")),
+            client_closes(),
+            offers(A),
+            server(initialized(D)),
+            answers(A),
+            expect_to_server(READY),
+            expect_to_server(request(1, "tools/list")),
+            server(result(1, {"tools": []})),
+            expect_to_client(result(1, {"tools": []})),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
+def test_a_queued_request_can_be_cancelled() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            offers(D),
+            client(request("a", "tools/list")),
+            client(notification("notifications/cancelled", requestId="a")),
+            client(notification("notifications/cancelled", requestId="unknown")),
+            client(notification("notifications/cancelled")),
+            server(initialized(D)),
+            answers(D),
+            client(READY),
+            expect_to_server(READY),
+        ]
+    )
+
+
+def test_initialisation_that_takes_too_long_fails_all_that_waits() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            client(request(1, "tools/list")),
+            offers(D),
+            expect_to_client(an_error(0, -32000, "timed out after 0.05 s", "server's answer", "InitializationTimeout")),
+            expect_to_client(an_error(1, -32000, "timed out", "'offered': '2025-11-25'")),
+            expect_end(Outcome.INITIALIZATION_TIMED_OUT),
+        ],
+        init_timeout_s=0.05,
+    )
+
+
+def test_requests_before_an_initialize_that_never_comes_time_out() -> None:
+    hold(
+        [
+            client(request(1, "tools/list")),
+            expect_to_client(an_error(1, -32000, "waiting for the client's initialize")),
+            expect_end(Outcome.INITIALIZATION_TIMED_OUT),
+        ],
+        init_timeout_s=0.05,
+    )
+
+
+def test_requests_before_an_initialized_that_never_comes_time_out_and_the_session_stays() -> None:
+    hold(
+        [
+            *opening(D, D)[:-2],
+            client(request(1, "tools/list")),
+            expect_to_client(an_error(1, -32000, "waiting for the client's notifications/initialized")),
+            client(READY),
+            expect_to_server(READY),
+        ],
+        init_timeout_s=0.05,
+    )
+
+
+def test_ping_is_always_answered() -> None:
+    hold(
+        [
+            client(request("p1", "ping")),
+            expect_to_client(result("p1", {})),
+            server(request(5, "ping")),
+            expect_to_server(result(5, {})),
+            client(initialize(D)),
+            offers(D),
+            client(request("p2", "ping")),
+            expect_to_client(result("p2", {})),
+            server(request(6, "ping")),
+            expect_to_server(result(6, {})),
+        ]
+    )
+
+
+def test_log_messages_pass_before_the_session_is_open() -> None:
+    message = notification("notifications/message", level="info", data="starting")
+    hold(
+        [
+            server(message),
+            expect_to_client(message),
+            client(initialize(A)),
+            offers(A),
+            server(message),
+            expect_to_client(message),
+            server(initialized(D)),
+            answers(A),
+            server(message),
+            expect_to_client(message),
+        ]
+    )
+
+
+def test_server_requests_wait_until_the_session_is_open() -> None:
+    hold(
+        [
+            client(initialize(D, roots={})),
+            offers(D, roots={}),
+            server(request(1, "roots/list")),
+            server(initialized(D)),
+            answers(D),
+            client(READY),
+            expect_to_server(READY),
+            expect_to_client(request(1, "roots/list")),
+        ]
+    )
+
+
+def test_the_legacy_name_of_initialized_is_accepted_and_never_sent() -> None:
+    steps = [*opening(A, D)[:-2], client(notification("initialized")), expect_to_server(READY)]
+    hold([*steps, client(notification("initialized")), expect_to_server(READY)])
+
+
+def test_the_legacy_name_of_initialized_is_not_accepted_without_its_rule() -> None:
+    rules = DEFAULT_RULES - {"legacy-initialized-name"}
+    legacy = notification("initialized")
+    steps = [*opening(A, A)[:-2], client(legacy), client(READY), expect_to_server(READY), expect_to_server(legacy)]
+    hold(steps, rules=rules)
+
+
+@pytest.mark.parametrize("method", ["initialize"])
+def test_a_second_initialize_is_refused(method: str) -> None:
+    hold([*opening(A, D), client(initialize(A, key=9)), expect_to_client(an_error(9, -32600, "initialize"))])
+
+
+def test_initialize_again_under_the_same_id_does_not_end_the_first() -> None:
+    hold(
+        [
+            client(initialize(A)),
+            offers(A),
+            client(initialize(A)),
+            expect_to_client(an_error(None, -32600, "initialize")),
+            server(initialized(A)),
+            answers(A),
+        ]
+    )
+
+
+def test_initialize_as_a_notification_is_refused() -> None:
+    frame = initialize(A)
+    del frame["id"]
+    hold([client(frame), expect_to_client(an_error(None, -32600, "initialize"))])
+
+
+def test_an_initialize_that_cannot_be_read_is_answered() -> None:
+    broken = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities" {}}}\n'
+    hold([client(broken), expect_to_client(an_error(None, -32700, "not JSON"))])
+
+
+def test_discovery_is_refused_so_that_a_client_of_both_eras_falls_back() -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    hold(
+        [
+            client(request(1, "server/discover", _meta=meta)),
+            expect_to_client(an_error(1, -32601, "per-request era", "2026-07-28", "initialize")),
+            client(request(2, "tools/list", _meta=meta)),
+            expect_to_client(an_error(2, -32602, "per-request era", "'requested': '2026-07-28'")),
+            *opening(D, D),
+        ]
+    )
+
+
+def test_notifications_and_responses_before_initialize_are_dropped() -> None:
+    hold([client(READY), client(result(1, {})), client(b"[]\n"), *opening_after_batch()])
+
+
+def opening_after_batch() -> list[Step]:
+    return [expect_to_client(an_error(None, -32600, "batch")), *opening(D, D)]
+
+
+def test_too_many_early_requests_are_refused() -> None:
+    steps = [client(request(n, "tools/list")) for n in range(300)]
+    refused = [expect_to_client(an_error(n, -32000, "too many")) for n in range(256, 300)]
+    hold([*steps, *refused, client(notification("notifications/x")), client_closes(), *closed_early()])
+
+
+def closed_early() -> list[Step]:
+    return [
+        *(expect_to_client(an_error(n, -32000, "without sending initialize")) for n in range(256)),
+        expect_end(Outcome.CLIENT_CLOSED),
+    ]
+
+
+def test_an_initialize_without_params_is_given_the_benefit_of_the_doubt() -> None:
+    hold(
+        [
+            client({"jsonrpc": "2.0", "id": 1, "method": "initialize"}),
+            expect_to_server(lambda frame: frame["params"]["protocolVersion"] == D),
+        ]
+    )
