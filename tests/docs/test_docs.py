@@ -1,0 +1,86 @@
+"""The documentation: links lead somewhere, Python examples and shell sessions give what they show."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("schema/*.md")])
+LINK = re.compile(r"\[[^\]]*\]\((?!https?://|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PROMPT = "$ "
+# What the shell sessions read: each file as it is shown by `cat` before it is used.
+SHOWN_FILE = re.compile(r"^\$ cat (\S+)$")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for found, text in BLOCK.findall(page.read_text(encoding="utf-8")) if found == language]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the usual viewers make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    broken = []
+    for path, anchor in LINK.findall(text):
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor[1:] not in anchors(target)):
+            broken.append(path + anchor)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")], ids=name)
+def test_python_examples_of_a_page_give_what_they_show(page: Path) -> None:
+    text = "\n".join(blocks(page, "pycon"))
+    test = doctest.DocTestParser().get_doctest(text, {}, name(page), name(page), 0)
+    report: list[str] = []
+    failures, examples = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
+    assert (failures, examples > 0) == (0, True), "".join(report)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent != ROOT and blocks(page, "console")], ids=name)
+def test_shell_sessions_of_a_page_give_what_they_show(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "console"):
+        for command, expected in conversation(block):
+            shown = SHOWN_FILE.match(PROMPT + command)
+            if shown and not (tmp_path / shown[1]).exists():
+                (tmp_path / shown[1]).write_text(expected, encoding="utf-8")
+            assert matches(expected, shell(command, tmp_path)), command
+
+
+def conversation(block: str) -> list[tuple[str, str]]:
+    """Split a shell session into commands and what each printed."""
+    parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def shell(command: str, directory: Path) -> str:
+    """Run a command as a reader would, with the programs of this environment first; return what a terminal shows."""
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path}
+    done = subprocess.run(["sh", "-c", command], cwd=directory, env=environment, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def matches(expected: str, found: str) -> bool:
+    """Compare output; a line of three dots stands for any lines."""
+    pattern = re.escape(expected).replace(re.escape("...\n"), r"(?:.*\n)*?")
+    return re.fullmatch(pattern, found) is not None
+
+
+def test_a_wrong_example_is_noticed() -> None:
+    assert (matches("a\n...\nb\n", "a\nx\ny\nb\n"), matches("a\n", "b\n")) == (True, False)
