@@ -81,25 +81,30 @@ def size(value: Any) -> int:
 
 
 def spell(steps: list[Losses]) -> tuple[Loss, ...]:
-    """The losses of a chain of steps, their pointers led back to the frame that the chain was given.
+    """The losses of a chain of steps, their pointers led back to the frame that the chain was given, those of what was added led on to
+    the frame that comes out.
 
     What one step added and a later one dropped again is no loss, and neither is said.
     """
     found: list[Loss] = []
     dropped: dict[str, int] = {}
+    added: dict[int, str | None] = {}
     moves: list[tuple[str, list[int]]] = []
     for losses in steps:
         for at, kind, value in losses.notes:
             here = pointer(at)
             if kind == REORDERED:
                 moves.append((here, value))
+                added = {index: _lead_on(place, here, value) for index, place in added.items()}
                 continue
+            if kind == "added":
+                added[len(found)] = here
             for where, origins in reversed(moves):
                 here = _lead_back(here, where, origins)
             if kind == "dropped":
                 dropped[here] = len(found)
             found.append(Loss(here, kind, size(value)))
-    return _undo(found, dropped) if any(loss.kind == "added" for loss in found) else tuple(found)
+    return _undo(found, dropped, added) if added else tuple(found)
 
 
 def _lead_back(here: str, where: str, origins: list[int]) -> str:
@@ -112,14 +117,24 @@ def _lead_back(here: str, where: str, origins: list[int]) -> str:
     return f"{where}/{origins[int(index)]}{slash}{rest}"
 
 
-def _undo(found: list[Loss], dropped: Mapping[str, int]) -> tuple[Loss, ...]:
+def _lead_on(place: str | None, where: str, origins: list[int]) -> str | None:
+    """*place*, with the index right below *where* replaced by the one it went to; `None` if it went nowhere."""
+    if place is None or not place.startswith(where + "/"):
+        return place
+    index, slash, rest = place[len(where) + 1 :].partition("/")
+    if not index.isdigit():
+        return place
+    return f"{where}/{origins.index(int(index))}{slash}{rest}" if int(index) in origins else None
+
+
+def _undo(found: list[Loss], dropped: Mapping[str, int], places: Mapping[int, str | None]) -> tuple[Loss, ...]:
     """Take out what was added and later dropped, alone or with what it is in, and the drops of what had been added.
 
-    *dropped* says for each pointer where in *found* it was dropped last. Every loss is looked at once, and its ancestors: a list of
-    tools has hundreds.
+    *dropped* says for each pointer where in *found* it was dropped last, *places* where in the frame that comes out the added ones stand.
+    Every loss is looked at once, and its ancestors: a list of tools has hundreds.
     """
     added: dict[str, int] = {}
-    gone: set[int] = set()
+    gone = {index for index, place in places.items() if place is None}
     for index, loss in enumerate(found):
         if loss.kind == "added":
             added[loss.pointer] = index
@@ -127,7 +142,11 @@ def _undo(found: list[Loss], dropped: Mapping[str, int]) -> tuple[Loss, ...]:
                 gone.add(index)
         elif loss.kind == "dropped" and loss.pointer in added:
             gone.add(index)
-    return tuple(loss for index, loss in enumerate(found) if index not in gone)
+    return tuple(
+        Loss(places.get(index) or loss.pointer, loss.kind, loss.bytes)
+        for index, loss in enumerate(found)
+        if index not in gone
+    )
 
 
 def _upwards(place: str) -> Iterator[str]:
