@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from codegen import pull, regen
+from codegen import diff_command, pull, regen
 from codegen.errors import CodegenError
 
 
@@ -16,6 +16,7 @@ def main(argv: list[str] | None = None) -> int:
     for name, module, summary in (
         ("pull", pull, "fetch a revision's schema, check it, pin it"),
         ("regen", regen, "write generated/ from schema/ and codegen/overlays/"),
+        ("diff", diff_command, "list what changed between two pulled schemas, before anything is generated"),
     ):
         subparser = commands.add_parser(name, help=summary, description=module.__doc__)
         module.add_arguments(subparser)

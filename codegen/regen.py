@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -23,10 +22,9 @@ from codegen.bindings import render_models
 from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
-from codegen.fixes import apply_fixes
 from codegen.load import load_spec
 from codegen.model import Spec
-from codegen.normalise import Normalised, normalise
+from codegen.normalise import read_normalised
 from codegen.nulls import render_nulls
 from codegen.overlay import parse_overlay, read_overlay
 from codegen.pins import check_pins
@@ -147,13 +145,6 @@ def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> t
             plan = plan_step(older, newer, parse_overlay(newer.revision, text))
         plans.append(plan)
     return plans, overlays
-
-
-def read_normalised(root: Path, revision: str) -> Normalised:
-    """Read a revision's canonical schema, fixed and in normal form."""
-    path = root / "schema" / revision / "schema.json"
-    overlay = root / "codegen" / "overlays" / f"{revision}.toml"
-    return normalise(revision, apply_fixes(json.loads(path.read_text(encoding="utf-8")), overlay))
 
 
 def format_python(output: Mapping[str, str]) -> dict[str, str]:
