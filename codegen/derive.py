@@ -239,7 +239,7 @@ class Derivation:
             if hook.at == site.at and hook.direction == self.direction and self.profile in hook.profiles:
                 self.overlay.use(hook.name, hook.at)
                 if hook.kind == when:
-                    found.append(Action(hook.do, dict(hook.arguments)))
+                    found.append(Action(hook.do, dict(hook.arguments), hook.when))
         return tuple(found)
 
     # --- unions ------------------------------------------------------------------------------------------------------

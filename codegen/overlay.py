@@ -68,7 +68,7 @@ class Decision:
 class Hook:
     """A call that no schema asks for: on values of a definition (`at`), or on frames (`method`, `kind`).
 
-    With a `rule`, the call is a named repair rule that users can switch off.
+    With `when`, only objects that have this field are handed to it. With a `rule`, the call is a named repair rule that users can switch off.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Hook:
     kind: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     profiles: tuple[str, ...] = ("strict",)
+    when: str = ""
     rule: str = ""
 
 

@@ -27,6 +27,8 @@ class Action:
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    when: str = ""
+    """For hooks: the field without which there is nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)

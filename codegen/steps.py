@@ -135,10 +135,13 @@ class Function:
         return f"lambda v, at, out: {self.work(work, 'v', 'at')}"
 
     def guards(self) -> dict[str, str]:
-        """The predicate for each guarded key."""
-        label = self.node.label
+        """The condition under which each guarded key may stay."""
         assert not isinstance(self.node, ArrayNode | UnionNode)
-        return {key: self.way.checks.function(type_, f"{label}.{key}") for key, type_ in self.node.guards.items()}
+        return {key: self.way.checks.expression(type_, f"y[{key!r}]") for key, type_ in self.node.guards.items()}
+
+    def may_leave(self, action: Action) -> bool:
+        """Whether a hook can end in leaving the object out."""
+        return snake(action.name) in CAN_BE_GONE
 
     def test(self, case: Any) -> str:
         """The condition under which a value is of a union's case."""

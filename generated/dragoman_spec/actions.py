@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dragoman_spec.errors import MissingRequiredField, TranslationError, Untranslatable
@@ -20,6 +20,9 @@ from dragoman_spec.losses import At, Losses, Swallowed, pointer
 
 GONE: Final = object()
 """Returned in place of a value that must not stay."""
+
+NUMBERS: Final = frozenset({bool, int, float})
+"""Types whose values are never empty, though they can be false."""
 
 Check = Callable[[Any], bool]
 _FIELD = re.compile(r"\{([A-Za-z|]+)\}")
@@ -51,52 +54,25 @@ def describe(value: Any) -> str:
 # --- parts of objects, called by generated code ----------------------------------------------------------------------
 
 
-def drop(x: dict[str, Any], y: dict[str, Any], keys: frozenset[str], at: At, out: Losses) -> dict[str, Any]:
-    """Take *keys* out of *y* (copied if it is still *x*); a value that was not empty is a loss."""
-    y = x.copy() if y is x else y
-    for key in [key for key in x if key in keys]:
-        value = y.pop(key, None)
-        if value not in (None, "") and value != [] and value != {}:
-            out.add((at, key), "dropped", value)
-    return y
+def lose(y: dict[str, Any], key: str, at: At, out: Losses) -> None:
+    """Take a member out of an object of our own; a value that was not empty is a loss."""
+    value = y.pop(key)
+    if value or type(value) in NUMBERS:
+        out.notes.append(((at, key), "dropped", value))
 
 
-def drop_present(x: dict[str, Any], y: dict[str, Any], keys: frozenset[str], at: At, out: Losses) -> dict[str, Any]:
-    """As `drop`, where an empty object says something too: a capability is declared by being there."""
-    y = x.copy() if y is x else y
-    for key in [key for key in x if key in keys]:
-        value = y.pop(key, None)
-        if value is not None:
-            out.add((at, key), "dropped", value)
-    return y
+def lose_declared(y: dict[str, Any], key: str, at: At, out: Losses) -> None:
+    """As `lose`, where an empty object says something too: a capability is declared by being there."""
+    value = y.pop(key)
+    if value is not None:
+        out.notes.append(((at, key), "dropped", value))
 
 
-def drop_except(
-    x: dict[str, Any], y: dict[str, Any], keys: frozenset[str], silent: dict[str, Any], at: At, out: Losses
-) -> dict[str, Any]:
-    """As `drop`, but a value that equals the one in *silent* is no loss: the way back puts it there again."""
-    y = x.copy() if y is x else y
-    for key in [key for key in x if key in keys]:
-        value = y.pop(key, None)
-        if value in (None, "") or value == [] or value == {} or (key in silent and _same(value, silent[key])):
-            continue
-        out.add((at, key), "dropped", value)
-    return y
-
-
-def _same(one: Any, two: Any) -> bool:
-    return type(one) is type(two) and bool(one == two)
-
-
-def guard(x: dict[str, Any], y: dict[str, Any], checks: Mapping[str, Check], at: At, out: Losses) -> dict[str, Any]:
-    """Drop keys that only the target names and whose values it would not accept there."""
-    for key in [key for key in x if key in checks]:
-        if key in y and not checks[key](y[key]):
-            y = x.copy() if y is x else y
-            value = y.pop(key)
-            if value is not None:
-                out.add((at, key), "dropped", value)
-    return y
+def lose_unless(y: dict[str, Any], key: str, same: Any, at: At, out: Losses) -> None:
+    """As `lose`, but a value that is *same* is no loss: the way back puts it there again."""
+    value = y.pop(key)
+    if (value or type(value) in NUMBERS) and not (type(value) is type(same) and value == same):
+        out.notes.append(((at, key), "dropped", value))
 
 
 # --- actions on values -----------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 At: TypeAlias = "tuple[At, str | int] | None"
@@ -22,7 +21,6 @@ REORDERED = "#"
 """Kind of a note, not of a loss: the items of this list came from these indexes."""
 
 
-@dataclass(frozen=True, slots=True)
 class Loss:
     """What a conversion could not carry.
 
@@ -30,12 +28,35 @@ class Loss:
         pointer: JSON pointer (RFC 6901) into the frame as it was given, such as `/result/tools/0/title`. For kind `added`, into the
             frame that came out: there the conversion put something that the other side did not say.
         kind: One of `KINDS`.
-        bytes: Size of the compact JSON (UTF-8) of what was lost; for `added`, of what was put there.
+        value: What was lost; for `added`, what was put there.
     """
 
-    pointer: str
-    kind: str
-    bytes: int
+    __slots__ = ("_bytes", "kind", "pointer", "value")
+
+    def __init__(self, pointer: str, kind: str, value: Any) -> None:
+        self.pointer = pointer
+        self.kind = kind
+        self.value = value
+        self._bytes = -1
+
+    @property
+    def bytes(self) -> int:
+        """Size of the compact JSON (UTF-8) of the value; measured when first asked for."""
+        if self._bytes < 0:
+            self._bytes = size(self.value)
+        return self._bytes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Loss) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"Loss(pointer={self.pointer!r}, kind={self.kind!r}, bytes={self.bytes})"
+
+    def _key(self) -> tuple[str, str, int]:
+        return self.pointer, self.kind, self.bytes
 
 
 class Swallowed(Exception):
@@ -103,7 +124,7 @@ def spell(steps: list[Losses]) -> tuple[Loss, ...]:
                 here = _lead_back(here, where, origins)
             if kind == "dropped":
                 dropped[here] = len(found)
-            found.append(Loss(here, kind, size(value)))
+            found.append(Loss(here, kind, value))
     return _undo(found, dropped, added) if added else tuple(found)
 
 
@@ -143,7 +164,7 @@ def _undo(found: list[Loss], dropped: Mapping[str, int], places: Mapping[int, st
         elif loss.kind == "dropped" and loss.pointer in added:
             gone.add(index)
     return tuple(
-        Loss(places.get(index) or loss.pointer, loss.kind, loss.bytes)
+        Loss(places.get(index) or loss.pointer, loss.kind, loss.value)
         for index, loss in enumerate(found)
         if index not in gone
     )

@@ -7,12 +7,11 @@ Source: the `[[rule]]` tables of codegen/overlays. Most are functions of steps; 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One repair rule.
 
     Args:

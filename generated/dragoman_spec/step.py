@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 from dragoman_spec.losses import At, Losses
 
@@ -13,16 +13,17 @@ Convert: TypeAlias = "Callable[[Any, At, Losses], Any]"
 """A function from one JSON value to another; the same object back where nothing changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class Refusal(NamedTuple):
     """Why requests of a method are refused, and the JSON-RPC code to say it with."""
 
     reason: str
     code: int = -32601
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(NamedTuple):
     """A function of a named repair rule on the frames of one method and kind; `*` is every method."""
 
     rule: str
@@ -31,8 +32,7 @@ class Repair:
     convert: Convert
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRepair:
+class ErrorRepair(NamedTuple):
     """A function on error responses whose code lies between two, inclusive."""
 
     lowest: int
@@ -40,29 +40,27 @@ class ErrorRepair:
     convert: Callable[[Any, str | None, Losses], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Direction:
+class Direction(NamedTuple):
     """One way over a step. A method without an entry passes unchanged.
 
     `requests`, `notifications` and `results` convert whole frames, by method; `definitions` convert values of a definition, by its name in
     the source revision; `renamed` has the names that differ in the target.
     """
 
-    requests: Mapping[str, Convert] = field(default_factory=dict)
-    notifications: Mapping[str, Convert] = field(default_factory=dict)
-    results: Mapping[str, Convert] = field(default_factory=dict)
-    definitions: Mapping[str, Convert] = field(default_factory=dict)
-    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    requests: Mapping[str, Convert] = _NONE
+    notifications: Mapping[str, Convert] = _NONE
+    results: Mapping[str, Convert] = _NONE
+    definitions: Mapping[str, Convert] = _NONE
+    refused: Mapping[str, Refusal] = _NONE
     swallowed: frozenset[str] = frozenset()
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    methods: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = _NONE
+    methods: Mapping[str, str] = _NONE
     errors: tuple[ErrorRepair, ...] = ()
     every_error: tuple[Convert, ...] = ()
     repairs: tuple[Repair, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """The change between two neighbouring revisions, both ways, by profile (`strict`, `minimal`)."""
 
     older: str

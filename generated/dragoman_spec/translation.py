@@ -10,13 +10,12 @@ steps before it. Losses are collected a step at a time and spelled at the end. N
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dragoman_spec.errors import TranslationError, Untranslatable
-from dragoman_spec.losses import At, Loss, Losses, Swallowed, size, spell
+from dragoman_spec.losses import At, Loss, Losses, Swallowed, spell
 from dragoman_spec.revisions import REVISIONS, era
 from dragoman_spec.rules import ALIASES, NULLS, STRICT_METHODS, check_rules
 from dragoman_spec.step import Convert, Direction, Refusal, Step
@@ -27,21 +26,39 @@ PROFILES = ("strict", "minimal")
 TABLES: Mapping[str, str] = {"request": "requests", "notification": "notifications", "result": "results"}
 
 
-@dataclass(frozen=True, slots=True)
 class Translation:
     """A translated frame and what it lost.
 
-    Args:
+    Attributes:
         frame: The frame for the other side; the very object given where nothing changes; `None` where nothing must reach the other side.
-        losses: In the order in which they were met.
     """
 
-    frame: Frame | None
-    losses: tuple[Loss, ...] = ()
+    __slots__ = ("_losses", "_steps", "frame")
+
+    def __init__(
+        self, frame: Frame | None, losses: tuple[Loss, ...] = (), *, steps: list[Losses] | None = None
+    ) -> None:
+        self.frame = frame
+        self._losses: tuple[Loss, ...] | None = None if steps else losses
+        self._steps = steps
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What could not be carried, in the order in which it was met; spelled when first asked for."""
+        if self._losses is None:
+            self._losses = spell(self._steps or [])
+        return self._losses
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Translation) and (self.frame, self.losses) == (other.frame, other.losses)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Translation(frame={self.frame!r}, losses={self.losses!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Route:
+class _Route(NamedTuple):
     """What happens to the frames of one kind and method: functions by step, or the reason why they do not pass."""
 
     steps: tuple[tuple[Convert, ...], ...] = ()
@@ -147,18 +164,19 @@ class Translator:
         if route.refusal is not None:
             raise Untranslatable(route.refusal.reason, code=route.refusal.code)
         if route.swallowed:
-            return Translation(None, (Loss("", "swallowed", size(frame)),))
+            return Translation(None, (Loss("", "swallowed", frame),))
         collected: list[Losses] = []
         new = frame
         try:
             for functions in route.steps:
                 losses = Losses()
-                collected.append(losses)
                 for function in functions:
                     new = function(new, None, losses)
+                if losses.notes:
+                    collected.append(losses)
         except Swallowed:
-            return Translation(None, (Loss("", "swallowed", size(frame)),))
-        return Translation(new, spell(collected))
+            return Translation(None, (Loss("", "swallowed", frame),))
+        return Translation(new, steps=collected)
 
     def _route(self, kind: str, method: str | None) -> _Route:
         route = self._routes.get((kind, method))

@@ -21,14 +21,6 @@ from dragoman_spec.step import Direction, Repair, Step
 # --- up: 2024-11-05 to 2025-03-26
 
 
-def up_is_progress_notification_params_message(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_server_capabilities_completions(v: Any) -> bool:
-    return type(v) is dict
-
-
 def up_is_tool_annotations(v: Any) -> bool:
     return (
         type(v) is dict
@@ -110,14 +102,10 @@ def up_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PROGRESS_NOTIFICATION_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PROGRESS_NOTIFICATION_PARAMS_GUARDS, at, out)
+    if "message" in y and not (type(y["message"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "message", at, out)
     return y
-
-
-_UP_PROGRESS_NOTIFICATION_PARAMS_GUARDS = {
-    "message": up_is_progress_notification_params_message,
-}
 
 
 def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
@@ -125,14 +113,10 @@ def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_SERVER_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_SERVER_CAPABILITIES_GUARDS, at, out)
+    if "completions" in y and not (type(y["completions"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "completions", at, out)
     return y
-
-
-_UP_SERVER_CAPABILITIES_GUARDS = {
-    "completions": up_is_server_capabilities_completions,
-}
 
 
 def up_tool(x: Any, at: At, out: Losses) -> Any:
@@ -140,14 +124,10 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TOOL_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_TOOL_GUARDS, at, out)
+    if "annotations" in y and not (up_is_tool_annotations(y["annotations"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "annotations", at, out)
     return y
-
-
-_UP_TOOL_GUARDS = {
-    "annotations": up_is_tool_annotations,
-}
 
 
 def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -404,16 +384,10 @@ def down_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PROGRESS_NOTIFICATION_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_PROGRESS_NOTIFICATION_PARAMS_DROPS, at, out)
+    if "message" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "message", at, out)
     return y
-
-
-_DOWN_PROGRESS_NOTIFICATION_PARAMS_DROPS = frozenset(
-    {
-        "message",
-    }
-)
 
 
 def down_prompt_message(x: Any, at: At, out: Losses) -> Any:
@@ -503,16 +477,10 @@ def down_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_SERVER_CAPABILITIES_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _DOWN_SERVER_CAPABILITIES_DROPS, at, out)
+    if "completions" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "completions", at, out)
     return y
-
-
-_DOWN_SERVER_CAPABILITIES_DROPS = frozenset(
-    {
-        "completions",
-    }
-)
 
 
 def down_tool(x: Any, at: At, out: Losses) -> Any:
@@ -520,16 +488,10 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_TOOL_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_TOOL_DROPS, at, out)
+    if "annotations" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "annotations", at, out)
     return y
-
-
-_DOWN_TOOL_DROPS = frozenset(
-    {
-        "annotations",
-    }
-)
 
 
 def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:

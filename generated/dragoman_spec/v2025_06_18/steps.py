@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman_spec import actions as do
 from dragoman_spec import frames
-from dragoman_spec.actions import GONE, wrong
+from dragoman_spec.actions import wrong
 from dragoman_spec.errors import MissingRequiredField
 from dragoman_spec.losses import At, Losses, pointer
 from dragoman_spec.step import Direction, Refusal, Repair, Step
@@ -21,127 +21,15 @@ from dragoman_spec.step import Direction, Refusal, Repair, Step
 # --- up: 2025-03-26 to 2025-06-18
 
 
-def up_is_annotations_last_modified(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_audio_content_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_blob_resource_contents_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_call_tool_result_structured_content(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_client_capabilities_elicitation(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_complete_request_params_context(v: Any) -> bool:
-    return type(v) is dict and (
-        "arguments" not in v
-        or (type(v["arguments"]) is dict and all(type(i1) is str for k1, i1 in v["arguments"].items()))
-    )
-
-
-def up_is_embedded_resource_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_image_content_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_implementation_title(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_prompt_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_prompt_title(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_prompt_argument_title(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_prompt_reference_title(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_resource_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_resource_title(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_resource_contents_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_resource_template_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_resource_template_title(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_root_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_text_content_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_text_resource_contents_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_tool_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_tool_output_schema(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and (
-            "properties" not in v
-            or (type(v["properties"]) is dict and all(type(i1) is dict for k1, i1 in v["properties"].items()))
-        )
-        and ("required" not in v or (type(v["required"]) is list and all(type(i1) is str for i1 in v["required"])))
-        and "type" in v
-        and (type(v["type"]) is str and v["type"] in ("object",))
-    )
-
-
-def up_is_tool_title(v: Any) -> bool:
-    return type(v) is str
-
-
 def up_annotations(x: Any, at: At, out: Losses) -> Any:
     """Annotations."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ANNOTATIONS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_ANNOTATIONS_GUARDS, at, out)
+    if "lastModified" in y and not (type(y["lastModified"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "lastModified", at, out)
     return y
-
-
-_UP_ANNOTATIONS_GUARDS = {
-    "lastModified": up_is_annotations_last_modified,
-}
 
 
 def up_audio_content(x: Any, at: At, out: Losses) -> Any:
@@ -149,8 +37,9 @@ def up_audio_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_AUDIO_CONTENT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_AUDIO_CONTENT_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = up_annotations(v, (at, "annotations"), out)
@@ -160,24 +49,15 @@ def up_audio_content(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_AUDIO_CONTENT_GUARDS = {
-    "_meta": up_is_audio_content_meta,
-}
-
-
 def up_blob_resource_contents(x: Any, at: At, out: Losses) -> Any:
     """BlobResourceContents."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_BLOB_RESOURCE_CONTENTS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_BLOB_RESOURCE_CONTENTS_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_BLOB_RESOURCE_CONTENTS_GUARDS = {
-    "_meta": up_is_blob_resource_contents_meta,
-}
 
 
 def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
@@ -185,8 +65,9 @@ def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CALL_TOOL_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CALL_TOOL_RESULT_GUARDS, at, out)
+    if "structuredContent" in y and not (type(y["structuredContent"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "structuredContent", at, out)
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
@@ -195,11 +76,6 @@ def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-_UP_CALL_TOOL_RESULT_GUARDS = {
-    "structuredContent": up_is_call_tool_result_structured_content,
-}
 
 
 def up_call_tool_result_content(x: Any, at: At, out: Losses) -> Any:
@@ -227,14 +103,10 @@ def up_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CLIENT_CAPABILITIES_GUARDS, at, out)
+    if "elicitation" in y and not (type(y["elicitation"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitation", at, out)
     return y
-
-
-_UP_CLIENT_CAPABILITIES_GUARDS = {
-    "elicitation": up_is_client_capabilities_elicitation,
-}
 
 
 def up_complete_request(x: Any, at: At, out: Losses) -> Any:
@@ -257,8 +129,18 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_COMPLETE_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_COMPLETE_REQUEST_PARAMS_GUARDS, at, out)
+    if "context" in y and not (
+        type(y["context"]) is dict
+        and (
+            "arguments" not in y["context"]
+            or (
+                type(y["context"]["arguments"]) is dict
+                and all(type(i1) is str for k1, i1 in y["context"]["arguments"].items())
+            )
+        )
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "context", at, out)
     if "ref" not in y:
         raise MissingRequiredField(pointer(at), "ref")
     v = y["ref"]
@@ -267,11 +149,6 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["ref"] = w
     return y
-
-
-_UP_COMPLETE_REQUEST_PARAMS_GUARDS = {
-    "context": up_is_complete_request_params_context,
-}
 
 
 def up_complete_request_params_ref(x: Any, at: At, out: Losses) -> Any:
@@ -351,8 +228,9 @@ def up_embedded_resource(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_EMBEDDED_RESOURCE_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_EMBEDDED_RESOURCE_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = up_annotations(v, (at, "annotations"), out)
@@ -367,11 +245,6 @@ def up_embedded_resource(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["resource"] = w
     return y
-
-
-_UP_EMBEDDED_RESOURCE_GUARDS = {
-    "_meta": up_is_embedded_resource_meta,
-}
 
 
 def up_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
@@ -408,8 +281,9 @@ def up_image_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_IMAGE_CONTENT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_IMAGE_CONTENT_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = up_annotations(v, (at, "annotations"), out)
@@ -419,24 +293,15 @@ def up_image_content(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_IMAGE_CONTENT_GUARDS = {
-    "_meta": up_is_image_content_meta,
-}
-
-
 def up_implementation(x: Any, at: At, out: Losses) -> Any:
     """Implementation."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_IMPLEMENTATION_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_IMPLEMENTATION_GUARDS, at, out)
+    if "title" in y and not (type(y["title"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     return y
-
-
-_UP_IMPLEMENTATION_GUARDS = {
-    "title": up_is_implementation_title,
-}
 
 
 def up_initialize_request(x: Any, at: At, out: Losses) -> Any:
@@ -611,8 +476,12 @@ def up_prompt(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PROMPT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PROMPT_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "title" in y and not (type(y["title"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     v = y.get("arguments")
     if v is not None:
         w = up_prompt_arguments(v, (at, "arguments"), out)
@@ -622,25 +491,15 @@ def up_prompt(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_PROMPT_GUARDS = {
-    "_meta": up_is_prompt_meta,
-    "title": up_is_prompt_title,
-}
-
-
 def up_prompt_argument(x: Any, at: At, out: Losses) -> Any:
     """PromptArgument."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PROMPT_ARGUMENT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PROMPT_ARGUMENT_GUARDS, at, out)
+    if "title" in y and not (type(y["title"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     return y
-
-
-_UP_PROMPT_ARGUMENT_GUARDS = {
-    "title": up_is_prompt_argument_title,
-}
 
 
 def up_prompt_arguments(x: Any, at: At, out: Losses) -> Any:
@@ -683,14 +542,10 @@ def up_prompt_reference(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PROMPT_REFERENCE_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PROMPT_REFERENCE_GUARDS, at, out)
+    if "title" in y and not (type(y["title"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     return y
-
-
-_UP_PROMPT_REFERENCE_GUARDS = {
-    "title": up_is_prompt_reference_title,
-}
 
 
 def up_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -757,8 +612,12 @@ def up_resource(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "title" in y and not (type(y["title"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     v = y.get("annotations")
     if v is not None:
         w = up_annotations(v, (at, "annotations"), out)
@@ -766,12 +625,6 @@ def up_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     return y
-
-
-_UP_RESOURCE_GUARDS = {
-    "_meta": up_is_resource_meta,
-    "title": up_is_resource_title,
-}
 
 
 def up_resource_contents(x: Any, at: At, out: Losses) -> Any:
@@ -779,14 +632,10 @@ def up_resource_contents(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_CONTENTS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_CONTENTS_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_RESOURCE_CONTENTS_GUARDS = {
-    "_meta": up_is_resource_contents_meta,
-}
 
 
 def up_resource_template(x: Any, at: At, out: Losses) -> Any:
@@ -794,8 +643,12 @@ def up_resource_template(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_TEMPLATE_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_TEMPLATE_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "title" in y and not (type(y["title"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     v = y.get("annotations")
     if v is not None:
         w = up_annotations(v, (at, "annotations"), out)
@@ -803,12 +656,6 @@ def up_resource_template(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     return y
-
-
-_UP_RESOURCE_TEMPLATE_GUARDS = {
-    "_meta": up_is_resource_template_meta,
-    "title": up_is_resource_template_title,
-}
 
 
 def up_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -861,14 +708,10 @@ def up_root(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ROOT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_ROOT_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_ROOT_GUARDS = {
-    "_meta": up_is_root_meta,
-}
 
 
 def up_roots_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -934,8 +777,9 @@ def up_text_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TEXT_CONTENT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_TEXT_CONTENT_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = up_annotations(v, (at, "annotations"), out)
@@ -945,24 +789,15 @@ def up_text_content(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_TEXT_CONTENT_GUARDS = {
-    "_meta": up_is_text_content_meta,
-}
-
-
 def up_text_resource_contents(x: Any, at: At, out: Losses) -> Any:
     """TextResourceContents."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TEXT_RESOURCE_CONTENTS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_TEXT_RESOURCE_CONTENTS_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_TEXT_RESOURCE_CONTENTS_GUARDS = {
-    "_meta": up_is_text_resource_contents_meta,
-}
 
 
 def up_tool(x: Any, at: At, out: Losses) -> Any:
@@ -970,16 +805,34 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TOOL_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_TOOL_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "outputSchema" in y and not (
+        type(y["outputSchema"]) is dict
+        and (
+            "properties" not in y["outputSchema"]
+            or (
+                type(y["outputSchema"]["properties"]) is dict
+                and all(type(i1) is dict for k1, i1 in y["outputSchema"]["properties"].items())
+            )
+        )
+        and (
+            "required" not in y["outputSchema"]
+            or (
+                type(y["outputSchema"]["required"]) is list
+                and all(type(i1) is str for i1 in y["outputSchema"]["required"])
+            )
+        )
+        and "type" in y["outputSchema"]
+        and (type(y["outputSchema"]["type"]) is str and y["outputSchema"]["type"] in ("object",))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "outputSchema", at, out)
+    if "title" in y and not (type(y["title"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     return y
-
-
-_UP_TOOL_GUARDS = {
-    "_meta": up_is_tool_meta,
-    "outputSchema": up_is_tool_output_schema,
-    "title": up_is_tool_title,
-}
 
 
 def up_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -1105,16 +958,10 @@ def down_annotations(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_ANNOTATIONS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_ANNOTATIONS_DROPS, at, out)
+    if "lastModified" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "lastModified", at, out)
     return y
-
-
-_DOWN_ANNOTATIONS_DROPS = frozenset(
-    {
-        "lastModified",
-    }
-)
 
 
 def down_audio_content(x: Any, at: At, out: Losses) -> Any:
@@ -1122,8 +969,9 @@ def down_audio_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_AUDIO_CONTENT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_AUDIO_CONTENT_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
@@ -1133,41 +981,27 @@ def down_audio_content(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_AUDIO_CONTENT_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
-
-
 def down_blob_resource_contents(x: Any, at: At, out: Losses) -> Any:
     """BlobResourceContents."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_BLOB_RESOURCE_CONTENTS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_BLOB_RESOURCE_CONTENTS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_BLOB_RESOURCE_CONTENTS_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.json_as_text(x, at, out, field="structuredContent", into="content")
-    if h is GONE:
-        return GONE
+    h = do.json_as_text(x, at, out, field="structuredContent", into="content") if "structuredContent" in x else x
     x = h
     y = x
-    if not _DOWN_CALL_TOOL_RESULT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_CALL_TOOL_RESULT_DROPS, at, out)
+    if "structuredContent" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "structuredContent", at, out)
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
@@ -1176,13 +1010,6 @@ def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-_DOWN_CALL_TOOL_RESULT_DROPS = frozenset(
-    {
-        "structuredContent",
-    }
-)
 
 
 def down_call_tool_result_content(x: Any, at: At, out: Losses) -> Any:
@@ -1216,16 +1043,10 @@ def down_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CLIENT_CAPABILITIES_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _DOWN_CLIENT_CAPABILITIES_DROPS, at, out)
+    if "elicitation" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "elicitation", at, out)
     return y
-
-
-_DOWN_CLIENT_CAPABILITIES_DROPS = frozenset(
-    {
-        "elicitation",
-    }
-)
 
 
 def down_complete_request(x: Any, at: At, out: Losses) -> Any:
@@ -1248,8 +1069,9 @@ def down_complete_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_COMPLETE_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_COMPLETE_REQUEST_PARAMS_DROPS, at, out)
+    if "context" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "context", at, out)
     if "ref" not in y:
         raise MissingRequiredField(pointer(at), "ref")
     v = y["ref"]
@@ -1258,13 +1080,6 @@ def down_complete_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["ref"] = w
     return y
-
-
-_DOWN_COMPLETE_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "context",
-    }
-)
 
 
 def down_complete_request_params_ref(x: Any, at: At, out: Losses) -> Any:
@@ -1344,8 +1159,9 @@ def down_embedded_resource(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_EMBEDDED_RESOURCE_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_EMBEDDED_RESOURCE_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
@@ -1360,13 +1176,6 @@ def down_embedded_resource(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["resource"] = w
     return y
-
-
-_DOWN_EMBEDDED_RESOURCE_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def down_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
@@ -1403,8 +1212,9 @@ def down_image_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_IMAGE_CONTENT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_IMAGE_CONTENT_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
@@ -1414,28 +1224,15 @@ def down_image_content(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_IMAGE_CONTENT_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
-
-
 def down_implementation(x: Any, at: At, out: Losses) -> Any:
     """Implementation."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_IMPLEMENTATION_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_IMPLEMENTATION_DROPS, at, out)
+    if "title" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     return y
-
-
-_DOWN_IMPLEMENTATION_DROPS = frozenset(
-    {
-        "title",
-    }
-)
 
 
 def down_initialize_request(x: Any, at: At, out: Losses) -> Any:
@@ -1610,8 +1407,12 @@ def down_prompt(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PROMPT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_PROMPT_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "title" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     v = y.get("arguments")
     if v is not None:
         w = down_prompt_arguments(v, (at, "arguments"), out)
@@ -1621,29 +1422,15 @@ def down_prompt(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_PROMPT_DROPS = frozenset(
-    {
-        "_meta",
-        "title",
-    }
-)
-
-
 def down_prompt_argument(x: Any, at: At, out: Losses) -> Any:
     """PromptArgument."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PROMPT_ARGUMENT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_PROMPT_ARGUMENT_DROPS, at, out)
+    if "title" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     return y
-
-
-_DOWN_PROMPT_ARGUMENT_DROPS = frozenset(
-    {
-        "title",
-    }
-)
 
 
 def down_prompt_arguments(x: Any, at: At, out: Losses) -> Any:
@@ -1692,16 +1479,10 @@ def down_prompt_reference(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PROMPT_REFERENCE_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_PROMPT_REFERENCE_DROPS, at, out)
+    if "title" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     return y
-
-
-_DOWN_PROMPT_REFERENCE_DROPS = frozenset(
-    {
-        "title",
-    }
-)
 
 
 def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -1768,8 +1549,12 @@ def down_resource(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESOURCE_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_RESOURCE_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "title" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
@@ -1777,14 +1562,6 @@ def down_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     return y
-
-
-_DOWN_RESOURCE_DROPS = frozenset(
-    {
-        "_meta",
-        "title",
-    }
-)
 
 
 def down_resource_contents(x: Any, at: At, out: Losses) -> Any:
@@ -1792,16 +1569,10 @@ def down_resource_contents(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESOURCE_CONTENTS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_RESOURCE_CONTENTS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_RESOURCE_CONTENTS_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def down_resource_template(x: Any, at: At, out: Losses) -> Any:
@@ -1809,8 +1580,12 @@ def down_resource_template(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESOURCE_TEMPLATE_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_RESOURCE_TEMPLATE_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "title" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
@@ -1818,14 +1593,6 @@ def down_resource_template(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     return y
-
-
-_DOWN_RESOURCE_TEMPLATE_DROPS = frozenset(
-    {
-        "_meta",
-        "title",
-    }
-)
 
 
 def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -1878,16 +1645,10 @@ def down_root(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_ROOT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_ROOT_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_ROOT_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def down_roots_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -1953,8 +1714,9 @@ def down_text_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_TEXT_CONTENT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_TEXT_CONTENT_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
@@ -1964,51 +1726,34 @@ def down_text_content(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_TEXT_CONTENT_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
-
-
 def down_text_resource_contents(x: Any, at: At, out: Losses) -> Any:
     """TextResourceContents."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_TEXT_RESOURCE_CONTENTS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_TEXT_RESOURCE_CONTENTS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_TEXT_RESOURCE_CONTENTS_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def down_tool(x: Any, at: At, out: Losses) -> Any:
     """Tool."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.copy_into(x, at, out, field="title", into=["annotations", "title"])
-    if h is GONE:
-        return GONE
+    h = do.copy_into(x, at, out, field="title", into=["annotations", "title"]) if "title" in x else x
     x = h
     y = x
-    if not _DOWN_TOOL_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_TOOL_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "outputSchema" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "outputSchema", at, out)
+    if "title" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "title", at, out)
     return y
-
-
-_DOWN_TOOL_DROPS = frozenset(
-    {
-        "_meta",
-        "outputSchema",
-        "title",
-    }
-)
 
 
 def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:

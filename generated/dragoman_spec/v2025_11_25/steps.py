@@ -27,56 +27,6 @@ def up_is_task_metadata(v: Any) -> bool:
     )
 
 
-def up_is_client_capabilities_tasks(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("cancel" not in v or (type(v["cancel"]) is dict))
-        and ("list" not in v or (type(v["list"]) is dict))
-        and (
-            "requests" not in v
-            or (
-                type(v["requests"]) is dict
-                and (
-                    "elicitation" not in v["requests"]
-                    or (
-                        type(v["requests"]["elicitation"]) is dict
-                        and (
-                            "create" not in v["requests"]["elicitation"]
-                            or (type(v["requests"]["elicitation"]["create"]) is dict)
-                        )
-                    )
-                )
-                and (
-                    "sampling" not in v["requests"]
-                    or (
-                        type(v["requests"]["sampling"]) is dict
-                        and (
-                            "createMessage" not in v["requests"]["sampling"]
-                            or (type(v["requests"]["sampling"]["createMessage"]) is dict)
-                        )
-                    )
-                )
-            )
-        )
-    )
-
-
-def up_is_client_capabilities_elicitation_form(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_client_capabilities_elicitation_url(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_client_capabilities_sampling_context(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_client_capabilities_sampling_tools(v: Any) -> bool:
-    return type(v) is dict
-
-
 def up_is_tool_choice(v: Any) -> bool:
     return type(v) is dict and (
         "mode" not in v or (type(v["mode"]) is str and v["mode"] in ("auto", "none", "required"))
@@ -170,109 +120,12 @@ def up_is_icon(v: Any) -> bool:
     )
 
 
-def up_is_create_message_request_params_tools(v: Any) -> bool:
-    return type(v) is list and all(up_is_tool(i1) for i1 in v)
-
-
-def up_is_elicit_request_params_mode(v: Any) -> bool:
-    return type(v) is str and v in ("form",)
-
-
-def up_is_elicit_request_params_requested_schema_schema(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_enum_schema_default(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_implementation_description(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_implementation_icons(v: Any) -> bool:
-    return type(v) is list and all(up_is_icon(i1) for i1 in v)
-
-
-def up_is_implementation_website_url(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_number_schema_default(v: Any) -> bool:
-    return type(v) in (int, float)
-
-
 def up_is_request_id(v: Any) -> bool:
     return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
 
 
-def up_is_paginated_request_jsonrpc(v: Any) -> bool:
-    return type(v) is str and v in ("2.0",)
-
-
 def up_is_progress_token(v: Any) -> bool:
     return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
-
-
-def up_is_paginated_request_params_meta(v: Any) -> bool:
-    return type(v) is dict and ("progressToken" not in v or (up_is_progress_token(v["progressToken"])))
-
-
-def up_is_prompt_icons(v: Any) -> bool:
-    return type(v) is list and all(up_is_icon(i1) for i1 in v)
-
-
-def up_is_resource_icons(v: Any) -> bool:
-    return type(v) is list and all(up_is_icon(i1) for i1 in v)
-
-
-def up_is_resource_link_icons(v: Any) -> bool:
-    return type(v) is list and all(up_is_icon(i1) for i1 in v)
-
-
-def up_is_resource_template_icons(v: Any) -> bool:
-    return type(v) is list and all(up_is_icon(i1) for i1 in v)
-
-
-def up_is_sampling_message_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_server_capabilities_tasks(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("cancel" not in v or (type(v["cancel"]) is dict))
-        and ("list" not in v or (type(v["list"]) is dict))
-        and (
-            "requests" not in v
-            or (
-                type(v["requests"]) is dict
-                and (
-                    "tools" not in v["requests"]
-                    or (
-                        type(v["requests"]["tools"]) is dict
-                        and ("call" not in v["requests"]["tools"] or (type(v["requests"]["tools"]["call"]) is dict))
-                    )
-                )
-            )
-        )
-    )
-
-
-def up_is_string_schema_default(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_tool_icons(v: Any) -> bool:
-    return type(v) is list and all(up_is_icon(i1) for i1 in v)
-
-
-def up_is_tool_input_schema_schema(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_tool_output_schema_schema(v: Any) -> bool:
-    return type(v) is str
 
 
 def up_call_tool_request(x: Any, at: At, out: Losses) -> Any:
@@ -295,14 +148,10 @@ def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CALL_TOOL_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CALL_TOOL_REQUEST_PARAMS_GUARDS, at, out)
+    if "task" in y and not (up_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     return y
-
-
-_UP_CALL_TOOL_REQUEST_PARAMS_GUARDS = {
-    "task": up_is_task_metadata,
-}
 
 
 def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
@@ -330,8 +179,39 @@ def up_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CLIENT_CAPABILITIES_GUARDS, at, out)
+    if "tasks" in y and not (
+        type(y["tasks"]) is dict
+        and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
+        and ("list" not in y["tasks"] or (type(y["tasks"]["list"]) is dict))
+        and (
+            "requests" not in y["tasks"]
+            or (
+                type(y["tasks"]["requests"]) is dict
+                and (
+                    "elicitation" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["elicitation"]) is dict
+                        and (
+                            "create" not in y["tasks"]["requests"]["elicitation"]
+                            or (type(y["tasks"]["requests"]["elicitation"]["create"]) is dict)
+                        )
+                    )
+                )
+                and (
+                    "sampling" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["sampling"]) is dict
+                        and (
+                            "createMessage" not in y["tasks"]["requests"]["sampling"]
+                            or (type(y["tasks"]["requests"]["sampling"]["createMessage"]) is dict)
+                        )
+                    )
+                )
+            )
+        )
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "tasks", at, out)
     v = y.get("elicitation")
     if v is not None:
         w = up_client_capabilities_elicitation(v, (at, "elicitation"), out)
@@ -347,25 +227,18 @@ def up_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_CLIENT_CAPABILITIES_GUARDS = {
-    "tasks": up_is_client_capabilities_tasks,
-}
-
-
 def up_client_capabilities_elicitation(x: Any, at: At, out: Losses) -> Any:
     """ClientCapabilities.elicitation."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CLIENT_CAPABILITIES_ELICITATION_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CLIENT_CAPABILITIES_ELICITATION_GUARDS, at, out)
+    if "form" in y and not (type(y["form"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "form", at, out)
+    if "url" in y and not (type(y["url"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "url", at, out)
     return y
-
-
-_UP_CLIENT_CAPABILITIES_ELICITATION_GUARDS = {
-    "form": up_is_client_capabilities_elicitation_form,
-    "url": up_is_client_capabilities_elicitation_url,
-}
 
 
 def up_client_capabilities_sampling(x: Any, at: At, out: Losses) -> Any:
@@ -373,15 +246,13 @@ def up_client_capabilities_sampling(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CLIENT_CAPABILITIES_SAMPLING_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CLIENT_CAPABILITIES_SAMPLING_GUARDS, at, out)
+    if "context" in y and not (type(y["context"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "context", at, out)
+    if "tools" in y and not (type(y["tools"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "tools", at, out)
     return y
-
-
-_UP_CLIENT_CAPABILITIES_SAMPLING_GUARDS = {
-    "context": up_is_client_capabilities_sampling_context,
-    "tools": up_is_client_capabilities_sampling_tools,
-}
 
 
 def up_content_block(x: Any, at: At, out: Losses) -> Any:
@@ -413,8 +284,15 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CREATE_MESSAGE_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CREATE_MESSAGE_REQUEST_PARAMS_GUARDS, at, out)
+    if "task" in y and not (up_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
+    if "toolChoice" in y and not (up_is_tool_choice(y["toolChoice"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "toolChoice", at, out)
+    if "tools" in y and not (type(y["tools"]) is list and all(up_is_tool(i1) for i1 in y["tools"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "tools", at, out)
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
@@ -423,13 +301,6 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["messages"] = w
     return y
-
-
-_UP_CREATE_MESSAGE_REQUEST_PARAMS_GUARDS = {
-    "task": up_is_task_metadata,
-    "toolChoice": up_is_tool_choice,
-    "tools": up_is_create_message_request_params_tools,
-}
 
 
 def up_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
@@ -457,8 +328,12 @@ def up_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ELICIT_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_ELICIT_REQUEST_PARAMS_GUARDS, at, out)
+    if "mode" in y and not (type(y["mode"]) is str and y["mode"] in ("form",)):
+        y = x.copy() if y is x else y
+        do.lose(y, "mode", at, out)
+    if "task" in y and not (up_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     if "requestedSchema" not in y:
         raise MissingRequiredField(pointer(at), "requestedSchema")
     v = y["requestedSchema"]
@@ -467,12 +342,6 @@ def up_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["requestedSchema"] = w
     return y
-
-
-_UP_ELICIT_REQUEST_PARAMS_GUARDS = {
-    "mode": up_is_elicit_request_params_mode,
-    "task": up_is_task_metadata,
-}
 
 
 def up_elicit_request_params_(x: Any, at: At, out: Losses) -> Any:
@@ -487,8 +356,9 @@ def up_elicit_request_params_requested_schema(x: Any, at: At, out: Losses) -> An
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ELICIT_REQUEST_PARAMS_REQUESTED_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_ELICIT_REQUEST_PARAMS_REQUESTED_SCHEMA_GUARDS, at, out)
+    if "$schema" in y and not (type(y["$schema"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "$schema", at, out)
     if "properties" not in y:
         raise MissingRequiredField(pointer(at), "properties")
     v = y["properties"]
@@ -497,11 +367,6 @@ def up_elicit_request_params_requested_schema(x: Any, at: At, out: Losses) -> An
         y = x.copy() if y is x else y
         y["properties"] = w
     return y
-
-
-_UP_ELICIT_REQUEST_PARAMS_REQUESTED_SCHEMA_GUARDS = {
-    "$schema": up_is_elicit_request_params_requested_schema_schema,
-}
 
 
 def up_elicit_request_params_requested_schema_properties(x: Any, at: At, out: Losses) -> Any:
@@ -523,14 +388,10 @@ def up_enum_schema_as_legacy_titled_enum_schema(x: Any, at: At, out: Losses) -> 
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ENUM_SCHEMA_AS_LEGACY_TITLED_ENUM_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_ENUM_SCHEMA_AS_LEGACY_TITLED_ENUM_SCHEMA_GUARDS, at, out)
+    if "default" in y and not (type(y["default"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "default", at, out)
     return y
-
-
-_UP_ENUM_SCHEMA_AS_LEGACY_TITLED_ENUM_SCHEMA_GUARDS = {
-    "default": up_is_enum_schema_default,
-}
 
 
 def up_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
@@ -558,16 +419,16 @@ def up_implementation(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_IMPLEMENTATION_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_IMPLEMENTATION_GUARDS, at, out)
+    if "description" in y and not (type(y["description"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "description", at, out)
+    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
+    if "websiteUrl" in y and not (type(y["websiteUrl"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "websiteUrl", at, out)
     return y
-
-
-_UP_IMPLEMENTATION_GUARDS = {
-    "description": up_is_implementation_description,
-    "icons": up_is_implementation_icons,
-    "websiteUrl": up_is_implementation_website_url,
-}
 
 
 def up_initialize_request(x: Any, at: At, out: Losses) -> Any:
@@ -663,16 +524,10 @@ def up_jsonrpc_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_JSONRPC_NOTIFICATION_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_JSONRPC_NOTIFICATION_PARAMS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_JSONRPC_NOTIFICATION_PARAMS_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def up_jsonrpc_request(x: Any, at: At, out: Losses) -> Any:
@@ -694,16 +549,10 @@ def up_jsonrpc_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_JSONRPC_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_JSONRPC_REQUEST_PARAMS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_JSONRPC_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
@@ -805,16 +654,10 @@ def up_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_NOTIFICATION_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_NOTIFICATION_PARAMS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_NOTIFICATION_PARAMS_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def up_number_schema(x: Any, at: At, out: Losses) -> Any:
@@ -822,14 +665,10 @@ def up_number_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_NUMBER_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_NUMBER_SCHEMA_GUARDS, at, out)
+    if "default" in y and not (type(y["default"]) in (int, float)):
+        y = x.copy() if y is x else y
+        do.lose(y, "default", at, out)
     return y
-
-
-_UP_NUMBER_SCHEMA_GUARDS = {
-    "default": up_is_number_schema_default,
-}
 
 
 def up_paginated_request(x: Any, at: At, out: Losses) -> Any:
@@ -837,8 +676,12 @@ def up_paginated_request(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PAGINATED_REQUEST_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PAGINATED_REQUEST_GUARDS, at, out)
+    if "id" in y and not (up_is_request_id(y["id"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "id", at, out)
+    if "jsonrpc" in y and not (type(y["jsonrpc"]) is str and y["jsonrpc"] in ("2.0",)):
+        y = x.copy() if y is x else y
+        do.lose(y, "jsonrpc", at, out)
     v = y.get("params")
     if v is not None:
         w = up_paginated_request_params(v, (at, "params"), out)
@@ -853,25 +696,18 @@ def up_paginated_request(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_PAGINATED_REQUEST_GUARDS = {
-    "id": up_is_request_id,
-    "jsonrpc": up_is_paginated_request_jsonrpc,
-}
-
-
 def up_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
     """PaginatedRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PAGINATED_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PAGINATED_REQUEST_PARAMS_GUARDS, at, out)
+    if "_meta" in y and not (
+        type(y["_meta"]) is dict
+        and ("progressToken" not in y["_meta"] or (up_is_progress_token(y["_meta"]["progressToken"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_PAGINATED_REQUEST_PARAMS_GUARDS = {
-    "_meta": up_is_paginated_request_params_meta,
-}
 
 
 def up_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
@@ -897,14 +733,10 @@ def up_prompt(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PROMPT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PROMPT_GUARDS, at, out)
+    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_UP_PROMPT_GUARDS = {
-    "icons": up_is_prompt_icons,
-}
 
 
 def up_prompt_message(x: Any, at: At, out: Losses) -> Any:
@@ -971,16 +803,10 @@ def up_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_REQUEST_PARAMS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def up_resource(x: Any, at: At, out: Losses) -> Any:
@@ -988,14 +814,10 @@ def up_resource(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_GUARDS, at, out)
+    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_UP_RESOURCE_GUARDS = {
-    "icons": up_is_resource_icons,
-}
 
 
 def up_resource_link(x: Any, at: At, out: Losses) -> Any:
@@ -1003,14 +825,10 @@ def up_resource_link(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_LINK_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_LINK_GUARDS, at, out)
+    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_UP_RESOURCE_LINK_GUARDS = {
-    "icons": up_is_resource_link_icons,
-}
 
 
 def up_resource_template(x: Any, at: At, out: Losses) -> Any:
@@ -1018,14 +836,10 @@ def up_resource_template(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_TEMPLATE_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_TEMPLATE_GUARDS, at, out)
+    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_UP_RESOURCE_TEMPLATE_GUARDS = {
-    "icons": up_is_resource_template_icons,
-}
 
 
 def up_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -1063,14 +877,10 @@ def up_sampling_message(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_SAMPLING_MESSAGE_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_SAMPLING_MESSAGE_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_SAMPLING_MESSAGE_GUARDS = {
-    "_meta": up_is_sampling_message_meta,
-}
 
 
 def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
@@ -1078,14 +888,30 @@ def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_SERVER_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_SERVER_CAPABILITIES_GUARDS, at, out)
+    if "tasks" in y and not (
+        type(y["tasks"]) is dict
+        and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
+        and ("list" not in y["tasks"] or (type(y["tasks"]["list"]) is dict))
+        and (
+            "requests" not in y["tasks"]
+            or (
+                type(y["tasks"]["requests"]) is dict
+                and (
+                    "tools" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["tools"]) is dict
+                        and (
+                            "call" not in y["tasks"]["requests"]["tools"]
+                            or (type(y["tasks"]["requests"]["tools"]["call"]) is dict)
+                        )
+                    )
+                )
+            )
+        )
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "tasks", at, out)
     return y
-
-
-_UP_SERVER_CAPABILITIES_GUARDS = {
-    "tasks": up_is_server_capabilities_tasks,
-}
 
 
 def up_string_schema(x: Any, at: At, out: Losses) -> Any:
@@ -1093,14 +919,10 @@ def up_string_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_STRING_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_STRING_SCHEMA_GUARDS, at, out)
+    if "default" in y and not (type(y["default"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "default", at, out)
     return y
-
-
-_UP_STRING_SCHEMA_GUARDS = {
-    "default": up_is_string_schema_default,
-}
 
 
 def up_tool(x: Any, at: At, out: Losses) -> Any:
@@ -1108,8 +930,12 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TOOL_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_TOOL_GUARDS, at, out)
+    if "execution" in y and not (up_is_tool_execution(y["execution"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "execution", at, out)
+    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     if "inputSchema" not in y:
         raise MissingRequiredField(pointer(at), "inputSchema")
     v = y["inputSchema"]
@@ -1126,25 +952,15 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_TOOL_GUARDS = {
-    "execution": up_is_tool_execution,
-    "icons": up_is_tool_icons,
-}
-
-
 def up_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     """Tool.inputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TOOL_INPUT_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_TOOL_INPUT_SCHEMA_GUARDS, at, out)
+    if "$schema" in y and not (type(y["$schema"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "$schema", at, out)
     return y
-
-
-_UP_TOOL_INPUT_SCHEMA_GUARDS = {
-    "$schema": up_is_tool_input_schema_schema,
-}
 
 
 def up_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
@@ -1152,14 +968,10 @@ def up_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TOOL_OUTPUT_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_TOOL_OUTPUT_SCHEMA_GUARDS, at, out)
+    if "$schema" in y and not (type(y["$schema"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "$schema", at, out)
     return y
-
-
-_UP_TOOL_OUTPUT_SCHEMA_GUARDS = {
-    "$schema": up_is_tool_output_schema_schema,
-}
 
 
 def up_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -1281,28 +1093,8 @@ _UP_MINIMAL = Direction(
 # --- down: 2025-11-25 to 2025-06-18
 
 
-def down_is_jsonrpc_notification_params_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
 def down_is_progress_token(v: Any) -> bool:
     return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
-
-
-def down_is_jsonrpc_request_params_meta(v: Any) -> bool:
-    return type(v) is dict and ("progressToken" not in v or (down_is_progress_token(v["progressToken"])))
-
-
-def down_is_notification_params_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def down_is_request_params_meta(v: Any) -> bool:
-    return type(v) is dict and ("progressToken" not in v or (down_is_progress_token(v["progressToken"])))
-
-
-def down_is_untitled_single_select_enum_schema_enum_names(v: Any) -> bool:
-    return type(v) is list and all(type(i1) is str for i1 in v)
 
 
 def down_call_tool_request(x: Any, at: At, out: Losses) -> Any:
@@ -1325,16 +1117,10 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CALL_TOOL_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_CALL_TOOL_REQUEST_PARAMS_DROPS, at, out)
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     return y
-
-
-_DOWN_CALL_TOOL_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "task",
-    }
-)
 
 
 def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
@@ -1389,8 +1175,9 @@ def down_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CLIENT_CAPABILITIES_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _DOWN_CLIENT_CAPABILITIES_DROPS, at, out)
+    if "tasks" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "tasks", at, out)
     v = y.get("elicitation")
     if v is not None:
         w = down_client_capabilities_elicitation(v, (at, "elicitation"), out)
@@ -1406,29 +1193,18 @@ def down_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_CLIENT_CAPABILITIES_DROPS = frozenset(
-    {
-        "tasks",
-    }
-)
-
-
 def down_client_capabilities_elicitation(x: Any, at: At, out: Losses) -> Any:
     """ClientCapabilities.elicitation."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CLIENT_CAPABILITIES_ELICITATION_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _DOWN_CLIENT_CAPABILITIES_ELICITATION_DROPS, at, out)
+    if "form" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "form", at, out)
+    if "url" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "url", at, out)
     return y
-
-
-_DOWN_CLIENT_CAPABILITIES_ELICITATION_DROPS = frozenset(
-    {
-        "form",
-        "url",
-    }
-)
 
 
 def down_client_capabilities_sampling(x: Any, at: At, out: Losses) -> Any:
@@ -1436,17 +1212,13 @@ def down_client_capabilities_sampling(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CLIENT_CAPABILITIES_SAMPLING_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _DOWN_CLIENT_CAPABILITIES_SAMPLING_DROPS, at, out)
+    if "context" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "context", at, out)
+    if "tools" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "tools", at, out)
     return y
-
-
-_DOWN_CLIENT_CAPABILITIES_SAMPLING_DROPS = frozenset(
-    {
-        "context",
-        "tools",
-    }
-)
 
 
 def down_content_block(x: Any, at: At, out: Losses) -> Any:
@@ -1478,16 +1250,23 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = do.split_messages(x, at, out, field="messages")
-    if h is GONE:
-        return GONE
     x = h
-    h = do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist in 2025-06-18.")
-    if h is GONE:
-        return GONE
+    h = (
+        do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist in 2025-06-18.")
+        if "tools" in x
+        else x
+    )
     x = h
     y = x
-    if not _DOWN_CREATE_MESSAGE_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_CREATE_MESSAGE_REQUEST_PARAMS_DROPS, at, out)
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
+    if "toolChoice" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "toolChoice", at, out)
+    if "tools" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "tools", at, out)
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
@@ -1496,15 +1275,6 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["messages"] = w
     return y
-
-
-_DOWN_CREATE_MESSAGE_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "task",
-        "toolChoice",
-        "tools",
-    }
-)
 
 
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
@@ -1570,8 +1340,12 @@ def down_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_ELICIT_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_ELICIT_REQUEST_PARAMS_DROPS, at, out)
+    if "mode" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "mode", at, out)
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     if "requestedSchema" not in y:
         raise MissingRequiredField(pointer(at), "requestedSchema")
     v = y["requestedSchema"]
@@ -1580,14 +1354,6 @@ def down_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["requestedSchema"] = w
     return y
-
-
-_DOWN_ELICIT_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "mode",
-        "task",
-    }
-)
 
 
 def down_elicit_request_params_(x: Any, at: At, out: Losses) -> Any:
@@ -1610,8 +1376,9 @@ def down_elicit_request_params_requested_schema(x: Any, at: At, out: Losses) -> 
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_ELICIT_REQUEST_PARAMS_REQUESTED_SCHEMA_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_ELICIT_REQUEST_PARAMS_REQUESTED_SCHEMA_DROPS, at, out)
+    if "$schema" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "$schema", at, out)
     if "properties" not in y:
         raise MissingRequiredField(pointer(at), "properties")
     v = y["properties"]
@@ -1620,13 +1387,6 @@ def down_elicit_request_params_requested_schema(x: Any, at: At, out: Losses) -> 
         y = x.copy() if y is x else y
         y["properties"] = w
     return y
-
-
-_DOWN_ELICIT_REQUEST_PARAMS_REQUESTED_SCHEMA_DROPS = frozenset(
-    {
-        "$schema",
-    }
-)
 
 
 def down_elicit_request_params_requested_schema_properties(x: Any, at: At, out: Losses) -> Any:
@@ -1690,8 +1450,6 @@ def down_elicitation_create_result_frame(x: Any, at: At, out: Losses) -> Any:
         lacks="action",
         reason="The client answered with a task, which this server's revision cannot follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -1729,18 +1487,16 @@ def down_implementation(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_IMPLEMENTATION_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_IMPLEMENTATION_DROPS, at, out)
+    if "description" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "description", at, out)
+    if "icons" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
+    if "websiteUrl" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "websiteUrl", at, out)
     return y
-
-
-_DOWN_IMPLEMENTATION_DROPS = frozenset(
-    {
-        "description",
-        "icons",
-        "websiteUrl",
-    }
-)
 
 
 def down_initialize_request(x: Any, at: At, out: Losses) -> Any:
@@ -1848,14 +1604,10 @@ def down_jsonrpc_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_JSONRPC_NOTIFICATION_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_JSONRPC_NOTIFICATION_PARAMS_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_JSONRPC_NOTIFICATION_PARAMS_GUARDS = {
-    "_meta": down_is_jsonrpc_notification_params_meta,
-}
 
 
 def down_jsonrpc_request(x: Any, at: At, out: Losses) -> Any:
@@ -1877,14 +1629,13 @@ def down_jsonrpc_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_JSONRPC_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_JSONRPC_REQUEST_PARAMS_GUARDS, at, out)
+    if "_meta" in y and not (
+        type(y["_meta"]) is dict
+        and ("progressToken" not in y["_meta"] or (down_is_progress_token(y["_meta"]["progressToken"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_JSONRPC_REQUEST_PARAMS_GUARDS = {
-    "_meta": down_is_jsonrpc_request_params_meta,
-}
 
 
 def down_legacy_titled_enum_schema_as_enum_schema(x: Any, at: At, out: Losses) -> Any:
@@ -1892,16 +1643,10 @@ def down_legacy_titled_enum_schema_as_enum_schema(x: Any, at: At, out: Losses) -
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LEGACY_TITLED_ENUM_SCHEMA_AS_ENUM_SCHEMA_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_LEGACY_TITLED_ENUM_SCHEMA_AS_ENUM_SCHEMA_DROPS, at, out)
+    if "default" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "default", at, out)
     return y
-
-
-_DOWN_LEGACY_TITLED_ENUM_SCHEMA_AS_ENUM_SCHEMA_DROPS = frozenset(
-    {
-        "default",
-    }
-)
 
 
 def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
@@ -2003,14 +1748,10 @@ def down_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_NOTIFICATION_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_NOTIFICATION_PARAMS_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_NOTIFICATION_PARAMS_GUARDS = {
-    "_meta": down_is_notification_params_meta,
-}
 
 
 def down_number_schema(x: Any, at: At, out: Losses) -> Any:
@@ -2018,16 +1759,10 @@ def down_number_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_NUMBER_SCHEMA_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_NUMBER_SCHEMA_DROPS, at, out)
+    if "default" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "default", at, out)
     return y
-
-
-_DOWN_NUMBER_SCHEMA_DROPS = frozenset(
-    {
-        "default",
-    }
-)
 
 
 def down_paginated_request(x: Any, at: At, out: Losses) -> Any:
@@ -2035,8 +1770,12 @@ def down_paginated_request(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PAGINATED_REQUEST_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _DOWN_PAGINATED_REQUEST_DROPS, {"jsonrpc": "2.0"}, at, out)
+    if "id" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "id", at, out)
+    if "jsonrpc" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "jsonrpc", "2.0", at, out)
     v = y.get("params")
     if v is not None:
         w = down_paginated_request_params(v, (at, "params"), out)
@@ -2046,29 +1785,15 @@ def down_paginated_request(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_PAGINATED_REQUEST_DROPS = frozenset(
-    {
-        "id",
-        "jsonrpc",
-    }
-)
-
-
 def down_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
     """PaginatedRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PAGINATED_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_PAGINATED_REQUEST_PARAMS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_PAGINATED_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
@@ -2170,16 +1895,10 @@ def down_prompt(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PROMPT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_PROMPT_DROPS, at, out)
+    if "icons" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_DOWN_PROMPT_DROPS = frozenset(
-    {
-        "icons",
-    }
-)
 
 
 def down_prompt_message(x: Any, at: At, out: Losses) -> Any:
@@ -2246,14 +1965,13 @@ def down_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_REQUEST_PARAMS_GUARDS, at, out)
+    if "_meta" in y and not (
+        type(y["_meta"]) is dict
+        and ("progressToken" not in y["_meta"] or (down_is_progress_token(y["_meta"]["progressToken"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_REQUEST_PARAMS_GUARDS = {
-    "_meta": down_is_request_params_meta,
-}
 
 
 def down_resource(x: Any, at: At, out: Losses) -> Any:
@@ -2261,16 +1979,10 @@ def down_resource(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESOURCE_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_RESOURCE_DROPS, at, out)
+    if "icons" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_DOWN_RESOURCE_DROPS = frozenset(
-    {
-        "icons",
-    }
-)
 
 
 def down_resource_link(x: Any, at: At, out: Losses) -> Any:
@@ -2278,16 +1990,10 @@ def down_resource_link(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESOURCE_LINK_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_RESOURCE_LINK_DROPS, at, out)
+    if "icons" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_DOWN_RESOURCE_LINK_DROPS = frozenset(
-    {
-        "icons",
-    }
-)
 
 
 def down_resource_template(x: Any, at: At, out: Losses) -> Any:
@@ -2295,16 +2001,10 @@ def down_resource_template(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESOURCE_TEMPLATE_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_RESOURCE_TEMPLATE_DROPS, at, out)
+    if "icons" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_DOWN_RESOURCE_TEMPLATE_DROPS = frozenset(
-    {
-        "icons",
-    }
-)
 
 
 def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -2349,8 +2049,6 @@ def down_sampling_create_message_result_frame(x: Any, at: At, out: Losses) -> An
         lacks="content",
         reason="The client answered with a task, which this server's revision cannot follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2368,8 +2066,9 @@ def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_SAMPLING_MESSAGE_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_SAMPLING_MESSAGE_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
@@ -2378,13 +2077,6 @@ def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-_DOWN_SAMPLING_MESSAGE_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def down_sampling_message_content(x: Any, at: At, out: Losses) -> Any:
@@ -2415,16 +2107,10 @@ def down_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_SERVER_CAPABILITIES_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _DOWN_SERVER_CAPABILITIES_DROPS, at, out)
+    if "tasks" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "tasks", at, out)
     return y
-
-
-_DOWN_SERVER_CAPABILITIES_DROPS = frozenset(
-    {
-        "tasks",
-    }
-)
 
 
 def down_string_schema(x: Any, at: At, out: Losses) -> Any:
@@ -2432,38 +2118,28 @@ def down_string_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_STRING_SCHEMA_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_STRING_SCHEMA_DROPS, at, out)
+    if "default" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "default", at, out)
     return y
-
-
-_DOWN_STRING_SCHEMA_DROPS = frozenset(
-    {
-        "default",
-    }
-)
 
 
 def down_tool(x: Any, at: At, out: Losses) -> Any:
     """Tool."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.hide_when(x, at, out, path=["execution", "taskSupport"], equals="required")
+    h = do.hide_when(x, at, out, path=["execution", "taskSupport"], equals="required") if "execution" in x else x
     if h is GONE:
         return GONE
     x = h
     y = x
-    if not _DOWN_TOOL_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_TOOL_DROPS, at, out)
+    if "execution" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "execution", at, out)
+    if "icons" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "icons", at, out)
     return y
-
-
-_DOWN_TOOL_DROPS = frozenset(
-    {
-        "execution",
-        "icons",
-    }
-)
 
 
 def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -2478,8 +2154,6 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
         lacks="content",
         reason="The server answered with a task, which this client's revision cannot follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2512,23 +2186,13 @@ def down_untitled_single_select_enum_schema_as_enum_schema(x: Any, at: At, out: 
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_DROPS, at, out)
-    if not _DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_GUARDS, at, out)
+    if "default" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "default", at, out)
+    if "enumNames" in y and not (type(y["enumNames"]) is list and all(type(i1) is str for i1 in y["enumNames"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "enumNames", at, out)
     return y
-
-
-_DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_DROPS = frozenset(
-    {
-        "default",
-    }
-)
-
-
-_DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_GUARDS = {
-    "enumNames": down_is_untitled_single_select_enum_schema_enum_names,
-}
 
 
 def down_create_message_request_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -2551,8 +2215,6 @@ def down_create_message_request_params_minimal(x: Any, at: At, out: Losses) -> A
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = do.split_messages(x, at, out, field="messages")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "messages" not in y:
@@ -2754,8 +2416,6 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         lacks="content",
         reason="The server answered with a task, which this client's revision cannot follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     return x
 
@@ -2765,14 +2425,10 @@ def down_untitled_single_select_enum_schema_as_enum_schema_minimal(x: Any, at: A
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_MINIMAL_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_MINIMAL_GUARDS, at, out)
+    if "enumNames" in y and not (type(y["enumNames"]) is list and all(type(i1) is str for i1 in y["enumNames"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "enumNames", at, out)
     return y
-
-
-_DOWN_UNTITLED_SINGLE_SELECT_ENUM_SCHEMA_AS_ENUM_SCHEMA_MINIMAL_GUARDS = {
-    "enumNames": down_is_untitled_single_select_enum_schema_enum_names,
-}
 
 
 _DOWN_STRICT = Direction(

@@ -255,10 +255,6 @@ def up_is_elicit_result(v: Any) -> bool:
     )
 
 
-def up_is_call_tool_request_params_request_state(v: Any) -> bool:
-    return type(v) is str
-
-
 def up_is_client_capabilities(v: Any) -> bool:
     return (
         type(v) is dict
@@ -316,328 +312,8 @@ def up_is_logging_level(v: Any) -> bool:
     return type(v) is str and v in ("alert", "critical", "debug", "emergency", "error", "info", "notice", "warning")
 
 
-def up_is_call_tool_request_params_meta_io_modelcontextprotocol_protocol_version(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("form" not in v or (up_is_json_object(v["form"])))
-        and ("url" not in v or (up_is_json_object(v["url"])))
-    )
-
-
-def up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_roots(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("context" not in v or (up_is_json_object(v["context"])))
-        and ("tools" not in v or (up_is_json_object(v["tools"])))
-    )
-
-
-def up_is_call_tool_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
 def up_is_request_id(v: Any) -> bool:
     return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
-
-
-def up_is_client_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_complete_request_params_meta_io_modelcontextprotocol_protocol_version(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("form" not in v or (up_is_json_object(v["form"])))
-        and ("url" not in v or (up_is_json_object(v["url"])))
-    )
-
-
-def up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_roots(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("context" not in v or (up_is_json_object(v["context"])))
-        and ("tools" not in v or (up_is_json_object(v["tools"])))
-    )
-
-
-def up_is_complete_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_get_prompt_request_params_request_state(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_get_prompt_request_params_meta_io_modelcontextprotocol_protocol_version(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("form" not in v or (up_is_json_object(v["form"])))
-        and ("url" not in v or (up_is_json_object(v["url"])))
-    )
-
-
-def up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_roots(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("context" not in v or (up_is_json_object(v["context"])))
-        and ("tools" not in v or (up_is_json_object(v["tools"])))
-    )
-
-
-def up_is_get_prompt_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_list_prompts_result_cache_scope(v: Any) -> bool:
-    return type(v) is str and v in ("private", "public")
-
-
-def up_is_list_prompts_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_list_prompts_result_ttl_ms(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) and v >= 0
-
-
-def up_is_list_resource_templates_result_cache_scope(v: Any) -> bool:
-    return type(v) is str and v in ("private", "public")
-
-
-def up_is_list_resource_templates_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_list_resource_templates_result_ttl_ms(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) and v >= 0
-
-
-def up_is_list_resources_result_cache_scope(v: Any) -> bool:
-    return type(v) is str and v in ("private", "public")
-
-
-def up_is_list_resources_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_list_resources_result_ttl_ms(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) and v >= 0
-
-
-def up_is_list_tools_result_cache_scope(v: Any) -> bool:
-    return type(v) is str and v in ("private", "public")
-
-
-def up_is_list_tools_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_list_tools_result_ttl_ms(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) and v >= 0
-
-
-def up_is_paginated_request_params_meta_io_modelcontextprotocol_protocol_version(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("form" not in v or (up_is_json_object(v["form"])))
-        and ("url" not in v or (up_is_json_object(v["url"])))
-    )
-
-
-def up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_roots(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("context" not in v or (up_is_json_object(v["context"])))
-        and ("tools" not in v or (up_is_json_object(v["tools"])))
-    )
-
-
-def up_is_paginated_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_read_resource_request_params_request_state(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_read_resource_request_params_meta_io_modelcontextprotocol_protocol_version(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("form" not in v or (up_is_json_object(v["form"])))
-        and ("url" not in v or (up_is_json_object(v["url"])))
-    )
-
-
-def up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_roots(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("context" not in v or (up_is_json_object(v["context"])))
-        and ("tools" not in v or (up_is_json_object(v["tools"])))
-    )
-
-
-def up_is_read_resource_result_cache_scope(v: Any) -> bool:
-    return type(v) is str and v in ("private", "public")
-
-
-def up_is_read_resource_result_result_type(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_read_resource_result_ttl_ms(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) and v >= 0
-
-
-def up_is_request_params_meta_io_modelcontextprotocol_protocol_version(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("form" not in v or (up_is_json_object(v["form"])))
-        and ("url" not in v or (up_is_json_object(v["url"])))
-    )
-
-
-def up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_roots(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("context" not in v or (up_is_json_object(v["context"])))
-        and ("tools" not in v or (up_is_json_object(v["tools"])))
-    )
-
-
-def up_is_resource_request_params_meta_io_modelcontextprotocol_protocol_version(v: Any) -> bool:
-    return type(v) is str
-
-
-def up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("form" not in v or (up_is_json_object(v["form"])))
-        and ("url" not in v or (up_is_json_object(v["url"])))
-    )
-
-
-def up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
-
-
-def up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_roots(v: Any) -> bool:
-    return type(v) is dict
-
-
-def up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("context" not in v or (up_is_json_object(v["context"])))
-        and ("tools" not in v or (up_is_json_object(v["tools"])))
-    )
-
-
-def up_is_server_capabilities_extensions(v: Any) -> bool:
-    return type(v) is dict and all(up_is_json_object(i1) for k1, i1 in v.items())
 
 
 def up_call_tool_request(x: Any, at: At, out: Losses) -> Any:
@@ -660,10 +336,15 @@ def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CALL_TOOL_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_CALL_TOOL_REQUEST_PARAMS_DROPS, at, out)
-    if not _UP_CALL_TOOL_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CALL_TOOL_REQUEST_PARAMS_GUARDS, at, out)
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
+    if "inputResponses" in y and not (up_is_input_responses(y["inputResponses"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "inputResponses", at, out)
+    if "requestState" in y and not (type(y["requestState"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "requestState", at, out)
     v = y.get("_meta")
     w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
@@ -672,26 +353,29 @@ def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_CALL_TOOL_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "task",
-    }
-)
-
-
-_UP_CALL_TOOL_REQUEST_PARAMS_GUARDS = {
-    "inputResponses": up_is_input_responses,
-    "requestState": up_is_call_tool_request_params_request_state,
-}
-
-
 def up_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequestParams._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CALL_TOOL_REQUEST_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CALL_TOOL_REQUEST_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/clientCapabilities" in y and not (
+        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y and not (
+        type(y["io.modelcontextprotocol/protocolVersion"]) is str
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
     w = up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities(
         {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
@@ -705,33 +389,39 @@ def up_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_CALL_TOOL_REQUEST_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/clientCapabilities": up_is_client_capabilities,
-    "io.modelcontextprotocol/clientInfo": up_is_implementation,
-    "io.modelcontextprotocol/logLevel": up_is_logging_level,
-    "io.modelcontextprotocol/protocolVersion": up_is_call_tool_request_params_meta_io_modelcontextprotocol_protocol_version,
-}
-
-
 def up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CALL_TOOL_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(
-            x, y, _UP_CALL_TOOL_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS, at, out
-        )
+    if "elicitation" in y and not (
+        type(y["elicitation"]) is dict
+        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
+        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitation", at, out)
+    if "experimental" in y and not (
+        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "experimental", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
+    if "roots" in y and not (type(y["roots"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "roots", at, out)
+    if "sampling" in y and not (
+        type(y["sampling"]) is dict
+        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
+        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "sampling", at, out)
     return y
-
-
-_UP_CALL_TOOL_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS = {
-    "elicitation": up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation,
-    "experimental": up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental,
-    "extensions": up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions,
-    "roots": up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_roots,
-    "sampling": up_is_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling,
-}
 
 
 def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
@@ -739,8 +429,9 @@ def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CALL_TOOL_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CALL_TOOL_RESULT_GUARDS, at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_call_tool_result_meta(v, (at, "_meta"), out)
@@ -753,24 +444,17 @@ def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_CALL_TOOL_RESULT_GUARDS = {
-    "resultType": up_is_call_tool_result_result_type,
-}
-
-
 def up_call_tool_result_meta(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CALL_TOOL_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CALL_TOOL_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_CALL_TOOL_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_cancelled_notification(x: Any, at: At, out: Losses) -> Any:
@@ -811,14 +495,12 @@ def up_cancelled_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CANCELLED_NOTIFICATION_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CANCELLED_NOTIFICATION_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y and not (
+        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_UP_CANCELLED_NOTIFICATION_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/subscriptionId": up_is_request_id,
-}
 
 
 def up_client_capabilities(x: Any, at: At, out: Losses) -> Any:
@@ -826,10 +508,14 @@ def up_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CLIENT_CAPABILITIES_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _UP_CLIENT_CAPABILITIES_DROPS, at, out)
-    if not _UP_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_CLIENT_CAPABILITIES_GUARDS, at, out)
+    if "tasks" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "tasks", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
     v = y.get("roots")
     if v is not None:
         w = up_client_capabilities_roots(v, (at, "roots"), out)
@@ -839,33 +525,15 @@ def up_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_CLIENT_CAPABILITIES_DROPS = frozenset(
-    {
-        "tasks",
-    }
-)
-
-
-_UP_CLIENT_CAPABILITIES_GUARDS = {
-    "extensions": up_is_client_capabilities_extensions,
-}
-
-
 def up_client_capabilities_roots(x: Any, at: At, out: Losses) -> Any:
     """ClientCapabilities.roots."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CLIENT_CAPABILITIES_ROOTS_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _UP_CLIENT_CAPABILITIES_ROOTS_DROPS, at, out)
+    if "listChanged" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "listChanged", at, out)
     return y
-
-
-_UP_CLIENT_CAPABILITIES_ROOTS_DROPS = frozenset(
-    {
-        "listChanged",
-    }
-)
 
 
 def up_complete_request(x: Any, at: At, out: Losses) -> Any:
@@ -901,8 +569,24 @@ def up_complete_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_COMPLETE_REQUEST_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_COMPLETE_REQUEST_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/clientCapabilities" in y and not (
+        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y and not (
+        type(y["io.modelcontextprotocol/protocolVersion"]) is str
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
     w = up_complete_request_params_meta_io_modelcontextprotocol_client_capabilities(
         {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
@@ -916,31 +600,39 @@ def up_complete_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_COMPLETE_REQUEST_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/clientCapabilities": up_is_client_capabilities,
-    "io.modelcontextprotocol/clientInfo": up_is_implementation,
-    "io.modelcontextprotocol/logLevel": up_is_logging_level,
-    "io.modelcontextprotocol/protocolVersion": up_is_complete_request_params_meta_io_modelcontextprotocol_protocol_version,
-}
-
-
 def up_complete_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     """CompleteRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_COMPLETE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_COMPLETE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS, at, out)
+    if "elicitation" in y and not (
+        type(y["elicitation"]) is dict
+        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
+        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitation", at, out)
+    if "experimental" in y and not (
+        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "experimental", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
+    if "roots" in y and not (type(y["roots"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "roots", at, out)
+    if "sampling" in y and not (
+        type(y["sampling"]) is dict
+        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
+        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "sampling", at, out)
     return y
-
-
-_UP_COMPLETE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS = {
-    "elicitation": up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation,
-    "experimental": up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental,
-    "extensions": up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions,
-    "roots": up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_roots,
-    "sampling": up_is_complete_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling,
-}
 
 
 def up_complete_result(x: Any, at: At, out: Losses) -> Any:
@@ -948,8 +640,9 @@ def up_complete_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_COMPLETE_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_COMPLETE_RESULT_GUARDS, at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_complete_result_meta(v, (at, "_meta"), out)
@@ -967,11 +660,6 @@ def up_complete_result(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
-
-
-_UP_COMPLETE_RESULT_GUARDS = {
-    "resultType": up_is_complete_result_result_type,
-}
 
 
 def up_complete_result_completion(x: Any, at: At, out: Losses) -> Any:
@@ -994,14 +682,12 @@ def up_complete_result_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_COMPLETE_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_COMPLETE_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_COMPLETE_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -1009,8 +695,6 @@ def up_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -1028,8 +712,12 @@ def up_create_message_request(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CREATE_MESSAGE_REQUEST_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _UP_CREATE_MESSAGE_REQUEST_DROPS, {"jsonrpc": "2.0"}, at, out)
+    if "id" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "id", at, out)
+    if "jsonrpc" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "jsonrpc", "2.0", at, out)
     if "params" not in y:
         raise MissingRequiredField(pointer(at), "params")
     v = y["params"]
@@ -1040,21 +728,17 @@ def up_create_message_request(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_CREATE_MESSAGE_REQUEST_DROPS = frozenset(
-    {
-        "id",
-        "jsonrpc",
-    }
-)
-
-
 def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_CREATE_MESSAGE_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_CREATE_MESSAGE_REQUEST_PARAMS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     v = y.get("tools")
     if v is not None:
         w = up_create_message_request_params_tools(v, (at, "tools"), out)
@@ -1062,14 +746,6 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["tools"] = w
     return y
-
-
-_UP_CREATE_MESSAGE_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "_meta",
-        "task",
-    }
-)
 
 
 def up_create_message_request_params_tools(x: Any, at: At, out: Losses) -> Any:
@@ -1082,8 +758,12 @@ def up_elicit_request(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ELICIT_REQUEST_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _UP_ELICIT_REQUEST_DROPS, {"jsonrpc": "2.0"}, at, out)
+    if "id" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "id", at, out)
+    if "jsonrpc" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "jsonrpc", "2.0", at, out)
     if "params" not in y:
         raise MissingRequiredField(pointer(at), "params")
     v = y["params"]
@@ -1094,30 +774,18 @@ def up_elicit_request(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_ELICIT_REQUEST_DROPS = frozenset(
-    {
-        "id",
-        "jsonrpc",
-    }
-)
-
-
 def up_elicit_request_form_params(x: Any, at: At, out: Losses) -> Any:
     """ElicitRequestFormParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ELICIT_REQUEST_FORM_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_ELICIT_REQUEST_FORM_PARAMS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     return y
-
-
-_UP_ELICIT_REQUEST_FORM_PARAMS_DROPS = frozenset(
-    {
-        "_meta",
-        "task",
-    }
-)
 
 
 def up_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
@@ -1136,18 +804,16 @@ def up_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ELICIT_REQUEST_URL_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_ELICIT_REQUEST_URL_PARAMS_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "elicitationId" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitationId", at, out)
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     return y
-
-
-_UP_ELICIT_REQUEST_URL_PARAMS_DROPS = frozenset(
-    {
-        "_meta",
-        "elicitationId",
-        "task",
-    }
-)
 
 
 def up_elicit_result(x: Any, at: At, out: Losses) -> Any:
@@ -1155,16 +821,10 @@ def up_elicit_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_ELICIT_RESULT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_ELICIT_RESULT_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_ELICIT_RESULT_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def up_empty_result(x: Any, at: At, out: Losses) -> Any:
@@ -1172,8 +832,9 @@ def up_empty_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_EMPTY_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_EMPTY_RESULT_GUARDS, at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_result_meta(v, (at, "_meta"), out)
@@ -1184,11 +845,6 @@ def up_empty_result(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
-
-
-_UP_EMPTY_RESULT_GUARDS = {
-    "resultType": up_is_result_result_type,
-}
 
 
 def up_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
@@ -1211,8 +867,12 @@ def up_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_GET_PROMPT_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_GET_PROMPT_REQUEST_PARAMS_GUARDS, at, out)
+    if "inputResponses" in y and not (up_is_input_responses(y["inputResponses"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "inputResponses", at, out)
+    if "requestState" in y and not (type(y["requestState"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "requestState", at, out)
     v = y.get("_meta")
     w = up_get_prompt_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
@@ -1221,19 +881,29 @@ def up_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_GET_PROMPT_REQUEST_PARAMS_GUARDS = {
-    "inputResponses": up_is_input_responses,
-    "requestState": up_is_get_prompt_request_params_request_state,
-}
-
-
 def up_get_prompt_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     """GetPromptRequestParams._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_GET_PROMPT_REQUEST_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_GET_PROMPT_REQUEST_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/clientCapabilities" in y and not (
+        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y and not (
+        type(y["io.modelcontextprotocol/protocolVersion"]) is str
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
     w = up_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities(
         {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
@@ -1247,33 +917,39 @@ def up_get_prompt_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_GET_PROMPT_REQUEST_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/clientCapabilities": up_is_client_capabilities,
-    "io.modelcontextprotocol/clientInfo": up_is_implementation,
-    "io.modelcontextprotocol/logLevel": up_is_logging_level,
-    "io.modelcontextprotocol/protocolVersion": up_is_get_prompt_request_params_meta_io_modelcontextprotocol_protocol_version,
-}
-
-
 def up_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     """GetPromptRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_GET_PROMPT_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(
-            x, y, _UP_GET_PROMPT_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS, at, out
-        )
+    if "elicitation" in y and not (
+        type(y["elicitation"]) is dict
+        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
+        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitation", at, out)
+    if "experimental" in y and not (
+        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "experimental", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
+    if "roots" in y and not (type(y["roots"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "roots", at, out)
+    if "sampling" in y and not (
+        type(y["sampling"]) is dict
+        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
+        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "sampling", at, out)
     return y
-
-
-_UP_GET_PROMPT_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS = {
-    "elicitation": up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation,
-    "experimental": up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental,
-    "extensions": up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions,
-    "roots": up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_roots,
-    "sampling": up_is_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling,
-}
 
 
 def up_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
@@ -1281,8 +957,9 @@ def up_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_GET_PROMPT_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_GET_PROMPT_RESULT_GUARDS, at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_get_prompt_result_meta(v, (at, "_meta"), out)
@@ -1295,24 +972,17 @@ def up_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_GET_PROMPT_RESULT_GUARDS = {
-    "resultType": up_is_get_prompt_result_result_type,
-}
-
-
 def up_get_prompt_result_meta(x: Any, at: At, out: Losses) -> Any:
     """GetPromptResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_GET_PROMPT_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_GET_PROMPT_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_GET_PROMPT_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
@@ -1333,8 +1003,17 @@ def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_PROMPTS_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LIST_PROMPTS_RESULT_GUARDS, at, out)
+    if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
+        y = x.copy() if y is x else y
+        do.lose(y, "cacheScope", at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
+    if "ttlMs" in y and not (
+        (type(y["ttlMs"]) is int or (type(y["ttlMs"]) is float and y["ttlMs"].is_integer())) and y["ttlMs"] >= 0
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_list_prompts_result_meta(v, (at, "_meta"), out)
@@ -1353,26 +1032,17 @@ def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_LIST_PROMPTS_RESULT_GUARDS = {
-    "cacheScope": up_is_list_prompts_result_cache_scope,
-    "resultType": up_is_list_prompts_result_result_type,
-    "ttlMs": up_is_list_prompts_result_ttl_ms,
-}
-
-
 def up_list_prompts_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ListPromptsResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_PROMPTS_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LIST_PROMPTS_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_LIST_PROMPTS_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_list_resource_templates_request(x: Any, at: At, out: Losses) -> Any:
@@ -1393,8 +1063,17 @@ def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_RESOURCE_TEMPLATES_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LIST_RESOURCE_TEMPLATES_RESULT_GUARDS, at, out)
+    if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
+        y = x.copy() if y is x else y
+        do.lose(y, "cacheScope", at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
+    if "ttlMs" in y and not (
+        (type(y["ttlMs"]) is int or (type(y["ttlMs"]) is float and y["ttlMs"].is_integer())) and y["ttlMs"] >= 0
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_list_resource_templates_result_meta(v, (at, "_meta"), out)
@@ -1413,26 +1092,17 @@ def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_LIST_RESOURCE_TEMPLATES_RESULT_GUARDS = {
-    "cacheScope": up_is_list_resource_templates_result_cache_scope,
-    "resultType": up_is_list_resource_templates_result_result_type,
-    "ttlMs": up_is_list_resource_templates_result_ttl_ms,
-}
-
-
 def up_list_resource_templates_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ListResourceTemplatesResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_RESOURCE_TEMPLATES_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LIST_RESOURCE_TEMPLATES_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_LIST_RESOURCE_TEMPLATES_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_list_resources_request(x: Any, at: At, out: Losses) -> Any:
@@ -1453,8 +1123,17 @@ def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_RESOURCES_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LIST_RESOURCES_RESULT_GUARDS, at, out)
+    if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
+        y = x.copy() if y is x else y
+        do.lose(y, "cacheScope", at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
+    if "ttlMs" in y and not (
+        (type(y["ttlMs"]) is int or (type(y["ttlMs"]) is float and y["ttlMs"].is_integer())) and y["ttlMs"] >= 0
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_list_resources_result_meta(v, (at, "_meta"), out)
@@ -1473,26 +1152,17 @@ def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_LIST_RESOURCES_RESULT_GUARDS = {
-    "cacheScope": up_is_list_resources_result_cache_scope,
-    "resultType": up_is_list_resources_result_result_type,
-    "ttlMs": up_is_list_resources_result_ttl_ms,
-}
-
-
 def up_list_resources_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ListResourcesResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_RESOURCES_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LIST_RESOURCES_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_LIST_RESOURCES_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_list_roots_request(x: Any, at: At, out: Losses) -> Any:
@@ -1500,8 +1170,12 @@ def up_list_roots_request(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_ROOTS_REQUEST_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _UP_LIST_ROOTS_REQUEST_DROPS, {"jsonrpc": "2.0"}, at, out)
+    if "id" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "id", at, out)
+    if "jsonrpc" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "jsonrpc", "2.0", at, out)
     v = y.get("params")
     if v is not None:
         w = up_list_roots_request_params(v, (at, "params"), out)
@@ -1509,14 +1183,6 @@ def up_list_roots_request(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["params"] = w
     return y
-
-
-_UP_LIST_ROOTS_REQUEST_DROPS = frozenset(
-    {
-        "id",
-        "jsonrpc",
-    }
-)
 
 
 def up_list_roots_request_params(x: Any, at: At, out: Losses) -> Any:
@@ -1538,16 +1204,10 @@ def up_list_roots_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_ROOTS_REQUEST_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_LIST_ROOTS_REQUEST_PARAMS_META_DROPS, at, out)
+    if "progressToken" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "progressToken", at, out)
     return y
-
-
-_UP_LIST_ROOTS_REQUEST_PARAMS_META_DROPS = frozenset(
-    {
-        "progressToken",
-    }
-)
 
 
 def up_list_roots_result(x: Any, at: At, out: Losses) -> Any:
@@ -1555,16 +1215,10 @@ def up_list_roots_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_ROOTS_RESULT_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_LIST_ROOTS_RESULT_DROPS, at, out)
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_UP_LIST_ROOTS_RESULT_DROPS = frozenset(
-    {
-        "_meta",
-    }
-)
 
 
 def up_list_tools_request(x: Any, at: At, out: Losses) -> Any:
@@ -1585,8 +1239,17 @@ def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_TOOLS_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LIST_TOOLS_RESULT_GUARDS, at, out)
+    if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
+        y = x.copy() if y is x else y
+        do.lose(y, "cacheScope", at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
+    if "ttlMs" in y and not (
+        (type(y["ttlMs"]) is int or (type(y["ttlMs"]) is float and y["ttlMs"].is_integer())) and y["ttlMs"] >= 0
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_list_tools_result_meta(v, (at, "_meta"), out)
@@ -1612,26 +1275,17 @@ def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_LIST_TOOLS_RESULT_GUARDS = {
-    "cacheScope": up_is_list_tools_result_cache_scope,
-    "resultType": up_is_list_tools_result_result_type,
-    "ttlMs": up_is_list_tools_result_ttl_ms,
-}
-
-
 def up_list_tools_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LIST_TOOLS_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LIST_TOOLS_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_LIST_TOOLS_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
@@ -1673,14 +1327,12 @@ def up_logging_message_notification_params_meta(x: Any, at: At, out: Losses) -> 
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_LOGGING_MESSAGE_NOTIFICATION_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_LOGGING_MESSAGE_NOTIFICATION_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y and not (
+        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_UP_LOGGING_MESSAGE_NOTIFICATION_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/subscriptionId": up_is_request_id,
-}
 
 
 def up_notification_params(x: Any, at: At, out: Losses) -> Any:
@@ -1702,14 +1354,12 @@ def up_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_NOTIFICATION_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_NOTIFICATION_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y and not (
+        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_UP_NOTIFICATION_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/subscriptionId": up_is_request_id,
-}
 
 
 def up_paginated_request(x: Any, at: At, out: Losses) -> Any:
@@ -1743,8 +1393,24 @@ def up_paginated_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PAGINATED_REQUEST_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PAGINATED_REQUEST_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/clientCapabilities" in y and not (
+        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y and not (
+        type(y["io.modelcontextprotocol/protocolVersion"]) is str
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
     w = up_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities(
         {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
@@ -1758,33 +1424,39 @@ def up_paginated_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_PAGINATED_REQUEST_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/clientCapabilities": up_is_client_capabilities,
-    "io.modelcontextprotocol/clientInfo": up_is_implementation,
-    "io.modelcontextprotocol/logLevel": up_is_logging_level,
-    "io.modelcontextprotocol/protocolVersion": up_is_paginated_request_params_meta_io_modelcontextprotocol_protocol_version,
-}
-
-
 def up_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     """PaginatedRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PAGINATED_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(
-            x, y, _UP_PAGINATED_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS, at, out
-        )
+    if "elicitation" in y and not (
+        type(y["elicitation"]) is dict
+        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
+        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitation", at, out)
+    if "experimental" in y and not (
+        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "experimental", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
+    if "roots" in y and not (type(y["roots"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "roots", at, out)
+    if "sampling" in y and not (
+        type(y["sampling"]) is dict
+        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
+        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "sampling", at, out)
     return y
-
-
-_UP_PAGINATED_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS = {
-    "elicitation": up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation,
-    "experimental": up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental,
-    "extensions": up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions,
-    "roots": up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_roots,
-    "sampling": up_is_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling,
-}
 
 
 def up_paginated_result(x: Any, at: At, out: Losses) -> Any:
@@ -1792,8 +1464,9 @@ def up_paginated_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PAGINATED_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PAGINATED_RESULT_GUARDS, at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_paginated_result_meta(v, (at, "_meta"), out)
@@ -1806,24 +1479,17 @@ def up_paginated_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_PAGINATED_RESULT_GUARDS = {
-    "resultType": up_is_paginated_result_result_type,
-}
-
-
 def up_paginated_result_meta(x: Any, at: At, out: Losses) -> Any:
     """PaginatedResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PAGINATED_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PAGINATED_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_PAGINATED_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_progress_notification(x: Any, at: At, out: Losses) -> Any:
@@ -1860,14 +1526,12 @@ def up_progress_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_PROGRESS_NOTIFICATION_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_PROGRESS_NOTIFICATION_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y and not (
+        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_UP_PROGRESS_NOTIFICATION_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/subscriptionId": up_is_request_id,
-}
 
 
 def up_prompt_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
@@ -1889,8 +1553,6 @@ def up_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -1908,8 +1570,6 @@ def up_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -1942,8 +1602,12 @@ def up_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_READ_RESOURCE_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_READ_RESOURCE_REQUEST_PARAMS_GUARDS, at, out)
+    if "inputResponses" in y and not (up_is_input_responses(y["inputResponses"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "inputResponses", at, out)
+    if "requestState" in y and not (type(y["requestState"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "requestState", at, out)
     v = y.get("_meta")
     w = up_read_resource_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
@@ -1952,19 +1616,29 @@ def up_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_READ_RESOURCE_REQUEST_PARAMS_GUARDS = {
-    "inputResponses": up_is_input_responses,
-    "requestState": up_is_read_resource_request_params_request_state,
-}
-
-
 def up_read_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceRequestParams._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_READ_RESOURCE_REQUEST_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_READ_RESOURCE_REQUEST_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/clientCapabilities" in y and not (
+        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y and not (
+        type(y["io.modelcontextprotocol/protocolVersion"]) is str
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
     w = up_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(
         {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
@@ -1978,14 +1652,6 @@ def up_read_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_READ_RESOURCE_REQUEST_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/clientCapabilities": up_is_client_capabilities,
-    "io.modelcontextprotocol/clientInfo": up_is_implementation,
-    "io.modelcontextprotocol/logLevel": up_is_logging_level,
-    "io.modelcontextprotocol/protocolVersion": up_is_read_resource_request_params_meta_io_modelcontextprotocol_protocol_version,
-}
-
-
 def up_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(
     x: Any, at: At, out: Losses
 ) -> Any:
@@ -1993,22 +1659,34 @@ def up_read_resource_request_params_meta_io_modelcontextprotocol_client_capabili
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_READ_RESOURCE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(
-        x
+    if "elicitation" in y and not (
+        type(y["elicitation"]) is dict
+        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
+        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
     ):
-        y = do.guard(
-            x, y, _UP_READ_RESOURCE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS, at, out
-        )
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitation", at, out)
+    if "experimental" in y and not (
+        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "experimental", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
+    if "roots" in y and not (type(y["roots"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "roots", at, out)
+    if "sampling" in y and not (
+        type(y["sampling"]) is dict
+        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
+        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "sampling", at, out)
     return y
-
-
-_UP_READ_RESOURCE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS = {
-    "elicitation": up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation,
-    "experimental": up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental,
-    "extensions": up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions,
-    "roots": up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_roots,
-    "sampling": up_is_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling,
-}
 
 
 def up_read_resource_result(x: Any, at: At, out: Losses) -> Any:
@@ -2016,8 +1694,17 @@ def up_read_resource_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_READ_RESOURCE_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_READ_RESOURCE_RESULT_GUARDS, at, out)
+    if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
+        y = x.copy() if y is x else y
+        do.lose(y, "cacheScope", at, out)
+    if "resultType" in y and not (type(y["resultType"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
+    if "ttlMs" in y and not (
+        (type(y["ttlMs"]) is int or (type(y["ttlMs"]) is float and y["ttlMs"].is_integer())) and y["ttlMs"] >= 0
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
         w = up_read_resource_result_meta(v, (at, "_meta"), out)
@@ -2036,26 +1723,17 @@ def up_read_resource_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_READ_RESOURCE_RESULT_GUARDS = {
-    "cacheScope": up_is_read_resource_result_cache_scope,
-    "resultType": up_is_read_resource_result_result_type,
-    "ttlMs": up_is_read_resource_result_ttl_ms,
-}
-
-
 def up_read_resource_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_READ_RESOURCE_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_READ_RESOURCE_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_READ_RESOURCE_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_request(x: Any, at: At, out: Losses) -> Any:
@@ -2090,8 +1768,24 @@ def up_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_REQUEST_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_REQUEST_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/clientCapabilities" in y and not (
+        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y and not (
+        type(y["io.modelcontextprotocol/protocolVersion"]) is str
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
     w = up_request_params_meta_io_modelcontextprotocol_client_capabilities(
         {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
@@ -2105,31 +1799,39 @@ def up_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_REQUEST_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/clientCapabilities": up_is_client_capabilities,
-    "io.modelcontextprotocol/clientInfo": up_is_implementation,
-    "io.modelcontextprotocol/logLevel": up_is_logging_level,
-    "io.modelcontextprotocol/protocolVersion": up_is_request_params_meta_io_modelcontextprotocol_protocol_version,
-}
-
-
 def up_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     """RequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS, at, out)
+    if "elicitation" in y and not (
+        type(y["elicitation"]) is dict
+        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
+        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitation", at, out)
+    if "experimental" in y and not (
+        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "experimental", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
+    if "roots" in y and not (type(y["roots"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "roots", at, out)
+    if "sampling" in y and not (
+        type(y["sampling"]) is dict
+        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
+        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "sampling", at, out)
     return y
-
-
-_UP_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS = {
-    "elicitation": up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation,
-    "experimental": up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental,
-    "extensions": up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions,
-    "roots": up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_roots,
-    "sampling": up_is_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling,
-}
 
 
 def up_resource_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
@@ -2164,8 +1866,24 @@ def up_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_REQUEST_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_REQUEST_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/clientCapabilities" in y and not (
+        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y and not (
+        type(y["io.modelcontextprotocol/protocolVersion"]) is str
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
     w = up_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(
         {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
@@ -2179,31 +1897,39 @@ def up_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_RESOURCE_REQUEST_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/clientCapabilities": up_is_client_capabilities,
-    "io.modelcontextprotocol/clientInfo": up_is_implementation,
-    "io.modelcontextprotocol/logLevel": up_is_logging_level,
-    "io.modelcontextprotocol/protocolVersion": up_is_resource_request_params_meta_io_modelcontextprotocol_protocol_version,
-}
-
-
 def up_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     """ResourceRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS, at, out)
+    if "elicitation" in y and not (
+        type(y["elicitation"]) is dict
+        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
+        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitation", at, out)
+    if "experimental" in y and not (
+        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "experimental", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
+    if "roots" in y and not (type(y["roots"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "roots", at, out)
+    if "sampling" in y and not (
+        type(y["sampling"]) is dict
+        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
+        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "sampling", at, out)
     return y
-
-
-_UP_RESOURCE_REQUEST_PARAMS_META_IO_MODELCONTEXTPROTOCOL_CLIENT_CAPABILITIES_GUARDS = {
-    "elicitation": up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_elicitation,
-    "experimental": up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_experimental,
-    "extensions": up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_extensions,
-    "roots": up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_roots,
-    "sampling": up_is_resource_request_params_meta_io_modelcontextprotocol_client_capabilities_sampling,
-}
 
 
 def up_resource_updated_notification(x: Any, at: At, out: Losses) -> Any:
@@ -2240,14 +1966,12 @@ def up_resource_updated_notification_params_meta(x: Any, at: At, out: Losses) ->
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESOURCE_UPDATED_NOTIFICATION_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESOURCE_UPDATED_NOTIFICATION_PARAMS_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y and not (
+        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_UP_RESOURCE_UPDATED_NOTIFICATION_PARAMS_META_GUARDS = {
-    "io.modelcontextprotocol/subscriptionId": up_is_request_id,
-}
 
 
 def up_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -2255,8 +1979,6 @@ def up_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2274,8 +1996,6 @@ def up_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2293,8 +2013,6 @@ def up_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> Any
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2312,14 +2030,12 @@ def up_result_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_RESULT_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_RESULT_META_GUARDS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y and not (
+        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_UP_RESULT_META_GUARDS = {
-    "io.modelcontextprotocol/serverInfo": up_is_implementation,
-}
 
 
 def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
@@ -2327,23 +2043,15 @@ def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_SERVER_CAPABILITIES_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _UP_SERVER_CAPABILITIES_DROPS, at, out)
-    if not _UP_SERVER_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _UP_SERVER_CAPABILITIES_GUARDS, at, out)
+    if "tasks" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "tasks", at, out)
+    if "extensions" in y and not (
+        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "extensions", at, out)
     return y
-
-
-_UP_SERVER_CAPABILITIES_DROPS = frozenset(
-    {
-        "tasks",
-    }
-)
-
-
-_UP_SERVER_CAPABILITIES_GUARDS = {
-    "extensions": up_is_server_capabilities_extensions,
-}
 
 
 def up_tool(x: Any, at: At, out: Losses) -> Any:
@@ -2351,8 +2059,9 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TOOL_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_TOOL_DROPS, at, out)
+    if "execution" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "execution", at, out)
     if "inputSchema" not in y:
         raise MissingRequiredField(pointer(at), "inputSchema")
     v = y["inputSchema"]
@@ -2369,29 +2078,18 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_UP_TOOL_DROPS = frozenset(
-    {
-        "execution",
-    }
-)
-
-
 def up_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     """Tool.inputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TOOL_INPUT_SCHEMA_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _UP_TOOL_INPUT_SCHEMA_DROPS, at, out)
+    if "properties" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "properties", at, out)
+    if "required" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "required", at, out)
     return y
-
-
-_UP_TOOL_INPUT_SCHEMA_DROPS = frozenset(
-    {
-        "properties",
-        "required",
-    }
-)
 
 
 def up_tool_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
@@ -2413,18 +2111,16 @@ def up_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _UP_TOOL_OUTPUT_SCHEMA_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _UP_TOOL_OUTPUT_SCHEMA_DROPS, {"type": "object"}, at, out)
+    if "properties" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "properties", at, out)
+    if "required" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "required", at, out)
+    if "type" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "type", "object", at, out)
     return y
-
-
-_UP_TOOL_OUTPUT_SCHEMA_DROPS = frozenset(
-    {
-        "properties",
-        "required",
-        "type",
-    }
-)
 
 
 def up_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -2432,8 +2128,6 @@ def up_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     h = frames.refuse_result(
         x,
@@ -2443,8 +2137,6 @@ def up_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
         lacks="content",
         reason="The server answered with a task of 2025-11-25, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2462,8 +2154,6 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2625,8 +2315,6 @@ def up_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -> 
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2883,8 +2571,6 @@ def up_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -2902,8 +2588,6 @@ def up_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -3054,8 +2738,6 @@ def up_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -3073,8 +2755,6 @@ def up_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -3092,8 +2772,6 @@ def up_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Losses
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -3111,8 +2789,6 @@ def up_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     h = frames.refuse_result(
         x,
@@ -3122,8 +2798,6 @@ def up_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         lacks="content",
         reason="The server answered with a task of 2025-11-25, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -3141,8 +2815,6 @@ def up_tools_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -3390,107 +3062,12 @@ def down_is_wanted_1(v: Any) -> bool:
     return type(v) is dict
 
 
-def down_is_client_capabilities_tasks(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("cancel" not in v or (type(v["cancel"]) is dict))
-        and ("list" not in v or (type(v["list"]) is dict))
-        and (
-            "requests" not in v
-            or (
-                type(v["requests"]) is dict
-                and (
-                    "elicitation" not in v["requests"]
-                    or (
-                        type(v["requests"]["elicitation"]) is dict
-                        and (
-                            "create" not in v["requests"]["elicitation"]
-                            or (type(v["requests"]["elicitation"]["create"]) is dict)
-                        )
-                    )
-                )
-                and (
-                    "sampling" not in v["requests"]
-                    or (
-                        type(v["requests"]["sampling"]) is dict
-                        and (
-                            "createMessage" not in v["requests"]["sampling"]
-                            or (type(v["requests"]["sampling"]["createMessage"]) is dict)
-                        )
-                    )
-                )
-            )
-        )
-    )
-
-
-def down_is_client_capabilities_roots_list_changed(v: Any) -> bool:
-    return type(v) is bool
-
-
 def down_is_request_id(v: Any) -> bool:
     return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
 
 
-def down_is_create_message_request_jsonrpc(v: Any) -> bool:
-    return type(v) is str and v in ("2.0",)
-
-
 def down_is_progress_token(v: Any) -> bool:
     return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
-
-
-def down_is_create_message_request_params_meta(v: Any) -> bool:
-    return type(v) is dict and ("progressToken" not in v or (down_is_progress_token(v["progressToken"])))
-
-
-def down_is_elicit_request_jsonrpc(v: Any) -> bool:
-    return type(v) is str and v in ("2.0",)
-
-
-def down_is_elicit_request_form_params_meta(v: Any) -> bool:
-    return type(v) is dict and ("progressToken" not in v or (down_is_progress_token(v["progressToken"])))
-
-
-def down_is_elicit_request_url_params_meta(v: Any) -> bool:
-    return type(v) is dict and ("progressToken" not in v or (down_is_progress_token(v["progressToken"])))
-
-
-def down_is_elicit_request_url_params_elicitation_id(v: Any) -> bool:
-    return type(v) is str
-
-
-def down_is_elicit_result_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def down_is_list_roots_request_jsonrpc(v: Any) -> bool:
-    return type(v) is str and v in ("2.0",)
-
-
-def down_is_list_roots_result_meta(v: Any) -> bool:
-    return type(v) is dict
-
-
-def down_is_server_capabilities_tasks(v: Any) -> bool:
-    return (
-        type(v) is dict
-        and ("cancel" not in v or (type(v["cancel"]) is dict))
-        and ("list" not in v or (type(v["list"]) is dict))
-        and (
-            "requests" not in v
-            or (
-                type(v["requests"]) is dict
-                and (
-                    "tools" not in v["requests"]
-                    or (
-                        type(v["requests"]["tools"]) is dict
-                        and ("call" not in v["requests"]["tools"] or (type(v["requests"]["tools"]["call"]) is dict))
-                    )
-                )
-            )
-        )
-    )
 
 
 def down_is_tool_execution(v: Any) -> bool:
@@ -3500,31 +3077,11 @@ def down_is_tool_execution(v: Any) -> bool:
     )
 
 
-def down_is_tool_input_schema_properties(v: Any) -> bool:
-    return type(v) is dict and all(type(i1) is dict for k1, i1 in v.items())
-
-
-def down_is_tool_input_schema_required(v: Any) -> bool:
-    return type(v) is list and all(type(i1) is str for i1 in v)
-
-
-def down_is_tool_output_schema_properties(v: Any) -> bool:
-    return type(v) is dict and all(type(i1) is dict for k1, i1 in v.items())
-
-
-def down_is_tool_output_schema_required(v: Any) -> bool:
-    return type(v) is list and all(type(i1) is str for i1 in v)
-
-
-def down_is_tool_output_schema_type(v: Any) -> bool:
-    return type(v) is str and v in ("object",)
-
-
-def down_is_wanted_22(v: Any) -> bool:
+def down_is_wanted_5(v: Any) -> bool:
     return type(v) is dict
 
 
-def down_is_wanted_23(v: Any) -> bool:
+def down_is_wanted_6(v: Any) -> bool:
     return type(v) is dict
 
 
@@ -3548,10 +3105,15 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CALL_TOOL_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_CALL_TOOL_REQUEST_PARAMS_DROPS, at, out)
-    if not _DOWN_CALL_TOOL_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_CALL_TOOL_REQUEST_PARAMS_GUARDS, at, out)
+    if "inputResponses" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "inputResponses", at, out)
+    if "requestState" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "requestState", at, out)
+    if "task" in y and not (down_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
@@ -3565,44 +3127,24 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_CALL_TOOL_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "inputResponses",
-        "requestState",
-    }
-)
-
-
-_DOWN_CALL_TOOL_REQUEST_PARAMS_GUARDS = {
-    "task": down_is_task_metadata,
-}
-
-
 def down_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequestParams._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CALL_TOOL_REQUEST_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_CALL_TOOL_REQUEST_PARAMS_META_DROPS,
-            {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
-            at,
-            out,
-        )
+    if "io.modelcontextprotocol/clientCapabilities" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
-
-
-_DOWN_CALL_TOOL_REQUEST_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/clientCapabilities",
-        "io.modelcontextprotocol/clientInfo",
-        "io.modelcontextprotocol/logLevel",
-        "io.modelcontextprotocol/protocolVersion",
-    }
-)
 
 
 def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
@@ -3610,8 +3152,9 @@ def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CALL_TOOL_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _DOWN_CALL_TOOL_RESULT_DROPS, {"resultType": "complete"}, at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_call_tool_result_meta(v, (at, "_meta"), out)
@@ -3627,28 +3170,15 @@ def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_CALL_TOOL_RESULT_DROPS = frozenset(
-    {
-        "resultType",
-    }
-)
-
-
 def down_call_tool_result_meta(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CALL_TOOL_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_CALL_TOOL_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_CALL_TOOL_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_cancelled_notification(x: Any, at: At, out: Losses) -> Any:
@@ -3685,16 +3215,10 @@ def down_cancelled_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CANCELLED_NOTIFICATION_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_CANCELLED_NOTIFICATION_PARAMS_META_DROPS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_DOWN_CANCELLED_NOTIFICATION_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/subscriptionId",
-    }
-)
 
 
 def down_client_capabilities(x: Any, at: At, out: Losses) -> Any:
@@ -3702,10 +3226,42 @@ def down_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CLIENT_CAPABILITIES_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _DOWN_CLIENT_CAPABILITIES_DROPS, at, out)
-    if not _DOWN_CLIENT_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_CLIENT_CAPABILITIES_GUARDS, at, out)
+    if "extensions" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "extensions", at, out)
+    if "tasks" in y and not (
+        type(y["tasks"]) is dict
+        and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
+        and ("list" not in y["tasks"] or (type(y["tasks"]["list"]) is dict))
+        and (
+            "requests" not in y["tasks"]
+            or (
+                type(y["tasks"]["requests"]) is dict
+                and (
+                    "elicitation" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["elicitation"]) is dict
+                        and (
+                            "create" not in y["tasks"]["requests"]["elicitation"]
+                            or (type(y["tasks"]["requests"]["elicitation"]["create"]) is dict)
+                        )
+                    )
+                )
+                and (
+                    "sampling" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["sampling"]) is dict
+                        and (
+                            "createMessage" not in y["tasks"]["requests"]["sampling"]
+                            or (type(y["tasks"]["requests"]["sampling"]["createMessage"]) is dict)
+                        )
+                    )
+                )
+            )
+        )
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "tasks", at, out)
     v = y.get("roots")
     if v is not None:
         w = down_client_capabilities_roots(v, (at, "roots"), out)
@@ -3715,31 +3271,15 @@ def down_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_CLIENT_CAPABILITIES_DROPS = frozenset(
-    {
-        "extensions",
-    }
-)
-
-
-_DOWN_CLIENT_CAPABILITIES_GUARDS = {
-    "tasks": down_is_client_capabilities_tasks,
-}
-
-
 def down_client_capabilities_roots(x: Any, at: At, out: Losses) -> Any:
     """ClientCapabilities.roots."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CLIENT_CAPABILITIES_ROOTS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_CLIENT_CAPABILITIES_ROOTS_GUARDS, at, out)
+    if "listChanged" in y and not (type(y["listChanged"]) is bool):
+        y = x.copy() if y is x else y
+        do.lose(y, "listChanged", at, out)
     return y
-
-
-_DOWN_CLIENT_CAPABILITIES_ROOTS_GUARDS = {
-    "listChanged": down_is_client_capabilities_roots_list_changed,
-}
 
 
 def down_complete_request(x: Any, at: At, out: Losses) -> Any:
@@ -3780,26 +3320,19 @@ def down_complete_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_COMPLETE_REQUEST_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_COMPLETE_REQUEST_PARAMS_META_DROPS,
-            {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
-            at,
-            out,
-        )
+    if "io.modelcontextprotocol/clientCapabilities" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
-
-
-_DOWN_COMPLETE_REQUEST_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/clientCapabilities",
-        "io.modelcontextprotocol/clientInfo",
-        "io.modelcontextprotocol/logLevel",
-        "io.modelcontextprotocol/protocolVersion",
-    }
-)
 
 
 def down_complete_result(x: Any, at: At, out: Losses) -> Any:
@@ -3807,8 +3340,9 @@ def down_complete_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_COMPLETE_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _DOWN_COMPLETE_RESULT_DROPS, {"resultType": "complete"}, at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_complete_result_meta(v, (at, "_meta"), out)
@@ -3818,28 +3352,15 @@ def down_complete_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_COMPLETE_RESULT_DROPS = frozenset(
-    {
-        "resultType",
-    }
-)
-
-
 def down_complete_result_meta(x: Any, at: At, out: Losses) -> Any:
     """CompleteResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_COMPLETE_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_COMPLETE_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_COMPLETE_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -3854,8 +3375,6 @@ def down_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -3873,8 +3392,12 @@ def down_create_message_request(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CREATE_MESSAGE_REQUEST_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_CREATE_MESSAGE_REQUEST_GUARDS, at, out)
+    if "id" in y and not (down_is_request_id(y["id"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "id", at, out)
+    if "jsonrpc" in y and not (type(y["jsonrpc"]) is str and y["jsonrpc"] in ("2.0",)):
+        y = x.copy() if y is x else y
+        do.lose(y, "jsonrpc", at, out)
     if "params" not in y:
         raise MissingRequiredField(pointer(at), "params")
     v = y["params"]
@@ -3890,19 +3413,20 @@ def down_create_message_request(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_CREATE_MESSAGE_REQUEST_GUARDS = {
-    "id": down_is_request_id,
-    "jsonrpc": down_is_create_message_request_jsonrpc,
-}
-
-
 def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CREATE_MESSAGE_REQUEST_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_CREATE_MESSAGE_REQUEST_PARAMS_GUARDS, at, out)
+    if "_meta" in y and not (
+        type(y["_meta"]) is dict
+        and ("progressToken" not in y["_meta"] or (down_is_progress_token(y["_meta"]["progressToken"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "task" in y and not (down_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
@@ -3917,12 +3441,6 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["tools"] = w
     return y
-
-
-_DOWN_CREATE_MESSAGE_REQUEST_PARAMS_GUARDS = {
-    "_meta": down_is_create_message_request_params_meta,
-    "task": down_is_task_metadata,
-}
 
 
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
@@ -3973,8 +3491,12 @@ def down_elicit_request(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_ELICIT_REQUEST_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_ELICIT_REQUEST_GUARDS, at, out)
+    if "id" in y and not (down_is_request_id(y["id"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "id", at, out)
+    if "jsonrpc" in y and not (type(y["jsonrpc"]) is str and y["jsonrpc"] in ("2.0",)):
+        y = x.copy() if y is x else y
+        do.lose(y, "jsonrpc", at, out)
     if "params" not in y:
         raise MissingRequiredField(pointer(at), "params")
     v = y["params"]
@@ -3990,26 +3512,21 @@ def down_elicit_request(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_ELICIT_REQUEST_GUARDS = {
-    "id": down_is_request_id,
-    "jsonrpc": down_is_elicit_request_jsonrpc,
-}
-
-
 def down_elicit_request_form_params(x: Any, at: At, out: Losses) -> Any:
     """ElicitRequestFormParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_ELICIT_REQUEST_FORM_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_ELICIT_REQUEST_FORM_PARAMS_GUARDS, at, out)
+    if "_meta" in y and not (
+        type(y["_meta"]) is dict
+        and ("progressToken" not in y["_meta"] or (down_is_progress_token(y["_meta"]["progressToken"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "task" in y and not (down_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     return y
-
-
-_DOWN_ELICIT_REQUEST_FORM_PARAMS_GUARDS = {
-    "_meta": down_is_elicit_request_form_params_meta,
-    "task": down_is_task_metadata,
-}
 
 
 def down_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
@@ -4028,8 +3545,18 @@ def down_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_ELICIT_REQUEST_URL_PARAMS_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_ELICIT_REQUEST_URL_PARAMS_GUARDS, at, out)
+    if "_meta" in y and not (
+        type(y["_meta"]) is dict
+        and ("progressToken" not in y["_meta"] or (down_is_progress_token(y["_meta"]["progressToken"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    if "elicitationId" in y and not (type(y["elicitationId"]) is str):
+        y = x.copy() if y is x else y
+        do.lose(y, "elicitationId", at, out)
+    if "task" in y and not (down_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     if "elicitationId" not in y:
         w = do.digest(y, at, out, of="url")
         y = x.copy() if y is x else y
@@ -4037,26 +3564,15 @@ def down_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_ELICIT_REQUEST_URL_PARAMS_GUARDS = {
-    "_meta": down_is_elicit_request_url_params_meta,
-    "elicitationId": down_is_elicit_request_url_params_elicitation_id,
-    "task": down_is_task_metadata,
-}
-
-
 def down_elicit_result(x: Any, at: At, out: Losses) -> Any:
     """ElicitResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_ELICIT_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_ELICIT_RESULT_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_ELICIT_RESULT_GUARDS = {
-    "_meta": down_is_elicit_result_meta,
-}
 
 
 def down_empty_result(x: Any, at: At, out: Losses) -> Any:
@@ -4064,8 +3580,9 @@ def down_empty_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_EMPTY_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _DOWN_EMPTY_RESULT_DROPS, {"resultType": "complete"}, at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_result_meta(v, (at, "_meta"), out)
@@ -4073,13 +3590,6 @@ def down_empty_result(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["_meta"] = w
     return y
-
-
-_DOWN_EMPTY_RESULT_DROPS = frozenset(
-    {
-        "resultType",
-    }
-)
 
 
 def down_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
@@ -4102,8 +3612,12 @@ def down_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_GET_PROMPT_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_GET_PROMPT_REQUEST_PARAMS_DROPS, at, out)
+    if "inputResponses" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "inputResponses", at, out)
+    if "requestState" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "requestState", at, out)
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
@@ -4117,39 +3631,24 @@ def down_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_GET_PROMPT_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "inputResponses",
-        "requestState",
-    }
-)
-
-
 def down_get_prompt_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     """GetPromptRequestParams._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_GET_PROMPT_REQUEST_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_GET_PROMPT_REQUEST_PARAMS_META_DROPS,
-            {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
-            at,
-            out,
-        )
+    if "io.modelcontextprotocol/clientCapabilities" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
-
-
-_DOWN_GET_PROMPT_REQUEST_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/clientCapabilities",
-        "io.modelcontextprotocol/clientInfo",
-        "io.modelcontextprotocol/logLevel",
-        "io.modelcontextprotocol/protocolVersion",
-    }
-)
 
 
 def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
@@ -4157,8 +3656,9 @@ def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_GET_PROMPT_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _DOWN_GET_PROMPT_RESULT_DROPS, {"resultType": "complete"}, at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_get_prompt_result_meta(v, (at, "_meta"), out)
@@ -4168,28 +3668,15 @@ def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_GET_PROMPT_RESULT_DROPS = frozenset(
-    {
-        "resultType",
-    }
-)
-
-
 def down_get_prompt_result_meta(x: Any, at: At, out: Losses) -> Any:
     """GetPromptResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_GET_PROMPT_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_GET_PROMPT_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_GET_PROMPT_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
@@ -4215,15 +3702,15 @@ def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_PROMPTS_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_LIST_PROMPTS_RESULT_DROPS,
-            {"cacheScope": "private", "resultType": "complete", "ttlMs": 0},
-            at,
-            out,
-        )
+    if "cacheScope" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "cacheScope", "private", at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    if "ttlMs" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_list_prompts_result_meta(v, (at, "_meta"), out)
@@ -4233,30 +3720,15 @@ def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_LIST_PROMPTS_RESULT_DROPS = frozenset(
-    {
-        "cacheScope",
-        "resultType",
-        "ttlMs",
-    }
-)
-
-
 def down_list_prompts_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ListPromptsResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_PROMPTS_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_LIST_PROMPTS_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_LIST_PROMPTS_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_list_resource_templates_request(x: Any, at: At, out: Losses) -> Any:
@@ -4282,15 +3754,15 @@ def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_RESOURCE_TEMPLATES_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_LIST_RESOURCE_TEMPLATES_RESULT_DROPS,
-            {"cacheScope": "private", "resultType": "complete", "ttlMs": 0},
-            at,
-            out,
-        )
+    if "cacheScope" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "cacheScope", "private", at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    if "ttlMs" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_list_resource_templates_result_meta(v, (at, "_meta"), out)
@@ -4300,30 +3772,15 @@ def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_LIST_RESOURCE_TEMPLATES_RESULT_DROPS = frozenset(
-    {
-        "cacheScope",
-        "resultType",
-        "ttlMs",
-    }
-)
-
-
 def down_list_resource_templates_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ListResourceTemplatesResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_RESOURCE_TEMPLATES_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_LIST_RESOURCE_TEMPLATES_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_LIST_RESOURCE_TEMPLATES_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_list_resources_request(x: Any, at: At, out: Losses) -> Any:
@@ -4349,15 +3806,15 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_RESOURCES_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_LIST_RESOURCES_RESULT_DROPS,
-            {"cacheScope": "private", "resultType": "complete", "ttlMs": 0},
-            at,
-            out,
-        )
+    if "cacheScope" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "cacheScope", "private", at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    if "ttlMs" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_list_resources_result_meta(v, (at, "_meta"), out)
@@ -4367,30 +3824,15 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_LIST_RESOURCES_RESULT_DROPS = frozenset(
-    {
-        "cacheScope",
-        "resultType",
-        "ttlMs",
-    }
-)
-
-
 def down_list_resources_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ListResourcesResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_RESOURCES_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_LIST_RESOURCES_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_LIST_RESOURCES_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_list_roots_request(x: Any, at: At, out: Losses) -> Any:
@@ -4398,8 +3840,12 @@ def down_list_roots_request(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_ROOTS_REQUEST_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_LIST_ROOTS_REQUEST_GUARDS, at, out)
+    if "id" in y and not (down_is_request_id(y["id"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "id", at, out)
+    if "jsonrpc" in y and not (type(y["jsonrpc"]) is str and y["jsonrpc"] in ("2.0",)):
+        y = x.copy() if y is x else y
+        do.lose(y, "jsonrpc", at, out)
     v = y.get("params")
     if v is not None:
         w = down_list_roots_request_params(v, (at, "params"), out)
@@ -4412,12 +3858,6 @@ def down_list_roots_request(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["jsonrpc"] = "2.0"
     return y
-
-
-_DOWN_LIST_ROOTS_REQUEST_GUARDS = {
-    "id": down_is_request_id,
-    "jsonrpc": down_is_list_roots_request_jsonrpc,
-}
 
 
 def down_list_roots_request_params(x: Any, at: At, out: Losses) -> Any:
@@ -4439,14 +3879,10 @@ def down_list_roots_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_ROOTS_REQUEST_PARAMS_META_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_LIST_ROOTS_REQUEST_PARAMS_META_GUARDS, at, out)
+    if "progressToken" in y and not (down_is_progress_token(y["progressToken"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "progressToken", at, out)
     return y
-
-
-_DOWN_LIST_ROOTS_REQUEST_PARAMS_META_GUARDS = {
-    "progressToken": down_is_progress_token,
-}
 
 
 def down_list_roots_result(x: Any, at: At, out: Losses) -> Any:
@@ -4454,14 +3890,10 @@ def down_list_roots_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_ROOTS_RESULT_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_LIST_ROOTS_RESULT_GUARDS, at, out)
+    if "_meta" in y and not (type(y["_meta"]) is dict):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
     return y
-
-
-_DOWN_LIST_ROOTS_RESULT_GUARDS = {
-    "_meta": down_is_list_roots_result_meta,
-}
 
 
 def down_list_tools_request(x: Any, at: At, out: Losses) -> Any:
@@ -4487,15 +3919,15 @@ def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_TOOLS_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_LIST_TOOLS_RESULT_DROPS,
-            {"cacheScope": "private", "resultType": "complete", "ttlMs": 0},
-            at,
-            out,
-        )
+    if "cacheScope" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "cacheScope", "private", at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    if "ttlMs" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_list_tools_result_meta(v, (at, "_meta"), out)
@@ -4512,30 +3944,15 @@ def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_LIST_TOOLS_RESULT_DROPS = frozenset(
-    {
-        "cacheScope",
-        "resultType",
-        "ttlMs",
-    }
-)
-
-
 def down_list_tools_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LIST_TOOLS_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_LIST_TOOLS_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_LIST_TOOLS_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
@@ -4577,16 +3994,10 @@ def down_logging_message_notification_params_meta(x: Any, at: At, out: Losses) -
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_LOGGING_MESSAGE_NOTIFICATION_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_LOGGING_MESSAGE_NOTIFICATION_PARAMS_META_DROPS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_DOWN_LOGGING_MESSAGE_NOTIFICATION_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/subscriptionId",
-    }
-)
 
 
 def down_notification_params(x: Any, at: At, out: Losses) -> Any:
@@ -4608,16 +4019,10 @@ def down_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_NOTIFICATION_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_NOTIFICATION_PARAMS_META_DROPS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_DOWN_NOTIFICATION_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/subscriptionId",
-    }
-)
 
 
 def down_paginated_request(x: Any, at: At, out: Losses) -> Any:
@@ -4661,26 +4066,19 @@ def down_paginated_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PAGINATED_REQUEST_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_PAGINATED_REQUEST_PARAMS_META_DROPS,
-            {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
-            at,
-            out,
-        )
+    if "io.modelcontextprotocol/clientCapabilities" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
-
-
-_DOWN_PAGINATED_REQUEST_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/clientCapabilities",
-        "io.modelcontextprotocol/clientInfo",
-        "io.modelcontextprotocol/logLevel",
-        "io.modelcontextprotocol/protocolVersion",
-    }
-)
 
 
 def down_paginated_result(x: Any, at: At, out: Losses) -> Any:
@@ -4688,8 +4086,9 @@ def down_paginated_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PAGINATED_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(x, y, _DOWN_PAGINATED_RESULT_DROPS, {"resultType": "complete"}, at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_paginated_result_meta(v, (at, "_meta"), out)
@@ -4699,28 +4098,15 @@ def down_paginated_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_PAGINATED_RESULT_DROPS = frozenset(
-    {
-        "resultType",
-    }
-)
-
-
 def down_paginated_result_meta(x: Any, at: At, out: Losses) -> Any:
     """PaginatedResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PAGINATED_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_PAGINATED_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_PAGINATED_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_progress_notification(x: Any, at: At, out: Losses) -> Any:
@@ -4757,16 +4143,10 @@ def down_progress_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_PROGRESS_NOTIFICATION_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_PROGRESS_NOTIFICATION_PARAMS_META_DROPS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_DOWN_PROGRESS_NOTIFICATION_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/subscriptionId",
-    }
-)
 
 
 def down_prompt_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
@@ -4795,8 +4175,6 @@ def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -4821,8 +4199,6 @@ def down_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -4855,8 +4231,12 @@ def down_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_READ_RESOURCE_REQUEST_PARAMS_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_READ_RESOURCE_REQUEST_PARAMS_DROPS, at, out)
+    if "inputResponses" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "inputResponses", at, out)
+    if "requestState" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "requestState", at, out)
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
@@ -4870,39 +4250,24 @@ def down_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_READ_RESOURCE_REQUEST_PARAMS_DROPS = frozenset(
-    {
-        "inputResponses",
-        "requestState",
-    }
-)
-
-
 def down_read_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceRequestParams._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_READ_RESOURCE_REQUEST_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_READ_RESOURCE_REQUEST_PARAMS_META_DROPS,
-            {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
-            at,
-            out,
-        )
+    if "io.modelcontextprotocol/clientCapabilities" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
-
-
-_DOWN_READ_RESOURCE_REQUEST_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/clientCapabilities",
-        "io.modelcontextprotocol/clientInfo",
-        "io.modelcontextprotocol/logLevel",
-        "io.modelcontextprotocol/protocolVersion",
-    }
-)
 
 
 def down_read_resource_result(x: Any, at: At, out: Losses) -> Any:
@@ -4910,15 +4275,15 @@ def down_read_resource_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_READ_RESOURCE_RESULT_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_READ_RESOURCE_RESULT_DROPS,
-            {"cacheScope": "private", "resultType": "complete", "ttlMs": 0},
-            at,
-            out,
-        )
+    if "cacheScope" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "cacheScope", "private", at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    if "ttlMs" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
         w = down_read_resource_result_meta(v, (at, "_meta"), out)
@@ -4928,30 +4293,15 @@ def down_read_resource_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_READ_RESOURCE_RESULT_DROPS = frozenset(
-    {
-        "cacheScope",
-        "resultType",
-        "ttlMs",
-    }
-)
-
-
 def down_read_resource_result_meta(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult._meta."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_READ_RESOURCE_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_READ_RESOURCE_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_READ_RESOURCE_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_request(x: Any, at: At, out: Losses) -> Any:
@@ -4991,21 +4341,19 @@ def down_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_REQUEST_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x, y, _DOWN_REQUEST_PARAMS_META_DROPS, {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}, at, out
-        )
+    if "io.modelcontextprotocol/clientCapabilities" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
-
-
-_DOWN_REQUEST_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/clientCapabilities",
-        "io.modelcontextprotocol/clientInfo",
-        "io.modelcontextprotocol/logLevel",
-        "io.modelcontextprotocol/protocolVersion",
-    }
-)
 
 
 def down_resource_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
@@ -5045,26 +4393,19 @@ def down_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESOURCE_REQUEST_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop_except(
-            x,
-            y,
-            _DOWN_RESOURCE_REQUEST_PARAMS_META_DROPS,
-            {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
-            at,
-            out,
-        )
+    if "io.modelcontextprotocol/clientCapabilities" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+    if "io.modelcontextprotocol/clientInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+    if "io.modelcontextprotocol/logLevel" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
-
-
-_DOWN_RESOURCE_REQUEST_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/clientCapabilities",
-        "io.modelcontextprotocol/clientInfo",
-        "io.modelcontextprotocol/logLevel",
-        "io.modelcontextprotocol/protocolVersion",
-    }
-)
 
 
 def down_resource_updated_notification(x: Any, at: At, out: Losses) -> Any:
@@ -5101,16 +4442,10 @@ def down_resource_updated_notification_params_meta(x: Any, at: At, out: Losses) 
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESOURCE_UPDATED_NOTIFICATION_PARAMS_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_RESOURCE_UPDATED_NOTIFICATION_PARAMS_META_DROPS, at, out)
+    if "io.modelcontextprotocol/subscriptionId" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
-
-
-_DOWN_RESOURCE_UPDATED_NOTIFICATION_PARAMS_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/subscriptionId",
-    }
-)
 
 
 def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -5125,8 +4460,6 @@ def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -5151,8 +4484,6 @@ def down_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -5177,8 +4508,6 @@ def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> A
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -5196,16 +4525,10 @@ def down_result_meta(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_RESULT_META_DROPS.isdisjoint(x):
-        y = do.drop(x, y, _DOWN_RESULT_META_DROPS, at, out)
+    if "io.modelcontextprotocol/serverInfo" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
-
-
-_DOWN_RESULT_META_DROPS = frozenset(
-    {
-        "io.modelcontextprotocol/serverInfo",
-    }
-)
 
 
 def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
@@ -5255,23 +4578,33 @@ def down_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_SERVER_CAPABILITIES_DROPS.isdisjoint(x):
-        y = do.drop_present(x, y, _DOWN_SERVER_CAPABILITIES_DROPS, at, out)
-    if not _DOWN_SERVER_CAPABILITIES_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_SERVER_CAPABILITIES_GUARDS, at, out)
+    if "extensions" in y:
+        y = x.copy() if y is x else y
+        do.lose_declared(y, "extensions", at, out)
+    if "tasks" in y and not (
+        type(y["tasks"]) is dict
+        and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
+        and ("list" not in y["tasks"] or (type(y["tasks"]["list"]) is dict))
+        and (
+            "requests" not in y["tasks"]
+            or (
+                type(y["tasks"]["requests"]) is dict
+                and (
+                    "tools" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["tools"]) is dict
+                        and (
+                            "call" not in y["tasks"]["requests"]["tools"]
+                            or (type(y["tasks"]["requests"]["tools"]["call"]) is dict)
+                        )
+                    )
+                )
+            )
+        )
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "tasks", at, out)
     return y
-
-
-_DOWN_SERVER_CAPABILITIES_DROPS = frozenset(
-    {
-        "extensions",
-    }
-)
-
-
-_DOWN_SERVER_CAPABILITIES_GUARDS = {
-    "tasks": down_is_server_capabilities_tasks,
-}
 
 
 def down_tool(x: Any, at: At, out: Losses) -> Any:
@@ -5279,8 +4612,9 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_TOOL_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_TOOL_GUARDS, at, out)
+    if "execution" in y and not (down_is_tool_execution(y["execution"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "execution", at, out)
     if "inputSchema" not in y:
         raise MissingRequiredField(pointer(at), "inputSchema")
     v = y["inputSchema"]
@@ -5300,29 +4634,22 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-_DOWN_TOOL_GUARDS = {
-    "execution": down_is_tool_execution,
-}
-
-
 def down_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     """Tool.inputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     h = schemas.objects_for_booleans(x, at, out)
-    if h is GONE:
-        return GONE
     x = h
     y = x
-    if not _DOWN_TOOL_INPUT_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_TOOL_INPUT_SCHEMA_GUARDS, at, out)
+    if "properties" in y and not (
+        type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "properties", at, out)
+    if "required" in y and not (type(y["required"]) is list and all(type(i1) is str for i1 in y["required"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "required", at, out)
     return y
-
-
-_DOWN_TOOL_INPUT_SCHEMA_GUARDS = {
-    "properties": down_is_tool_input_schema_properties,
-    "required": down_is_tool_input_schema_required,
-}
 
 
 def down_tool_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
@@ -5348,19 +4675,21 @@ def down_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
         return GONE
     x = h
     y = x
-    if not _DOWN_TOOL_OUTPUT_SCHEMA_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_TOOL_OUTPUT_SCHEMA_GUARDS, at, out)
+    if "properties" in y and not (
+        type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "properties", at, out)
+    if "required" in y and not (type(y["required"]) is list and all(type(i1) is str for i1 in y["required"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "required", at, out)
+    if "type" in y and not (type(y["type"]) is str and y["type"] in ("object",)):
+        y = x.copy() if y is x else y
+        do.lose(y, "type", at, out)
     if "type" not in y:
         y = x.copy() if y is x else y
         y["type"] = "object"
     return y
-
-
-_DOWN_TOOL_OUTPUT_SCHEMA_GUARDS = {
-    "properties": down_is_tool_output_schema_properties,
-    "required": down_is_tool_output_schema_required,
-    "type": down_is_tool_output_schema_type,
-}
 
 
 def down_tool_result_content(x: Any, at: At, out: Losses) -> Any:
@@ -5370,7 +4699,7 @@ def down_tool_result_content(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "structuredContent" in y:
         v = y["structuredContent"]
-        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_22)
+        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_5)
         if w is not v:
             y = x.copy() if y is x else y
             y["structuredContent"] = w
@@ -5389,8 +4718,6 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -5415,8 +4742,6 @@ def down_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -5449,14 +4774,10 @@ def down_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CALL_TOOL_REQUEST_PARAMS_MINIMAL_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_CALL_TOOL_REQUEST_PARAMS_MINIMAL_GUARDS, at, out)
+    if "task" in y and not (down_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
     return y
-
-
-_DOWN_CALL_TOOL_REQUEST_PARAMS_MINIMAL_GUARDS = {
-    "task": down_is_task_metadata,
-}
 
 
 def down_call_tool_result_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5466,7 +4787,7 @@ def down_call_tool_result_minimal(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "structuredContent" in y:
         v = y["structuredContent"]
-        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_23)
+        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_6)
         if w is not v:
             y = x.copy() if y is x else y
             y["structuredContent"] = w
@@ -5478,8 +4799,39 @@ def down_client_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_CLIENT_CAPABILITIES_MINIMAL_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_CLIENT_CAPABILITIES_MINIMAL_GUARDS, at, out)
+    if "tasks" in y and not (
+        type(y["tasks"]) is dict
+        and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
+        and ("list" not in y["tasks"] or (type(y["tasks"]["list"]) is dict))
+        and (
+            "requests" not in y["tasks"]
+            or (
+                type(y["tasks"]["requests"]) is dict
+                and (
+                    "elicitation" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["elicitation"]) is dict
+                        and (
+                            "create" not in y["tasks"]["requests"]["elicitation"]
+                            or (type(y["tasks"]["requests"]["elicitation"]["create"]) is dict)
+                        )
+                    )
+                )
+                and (
+                    "sampling" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["sampling"]) is dict
+                        and (
+                            "createMessage" not in y["tasks"]["requests"]["sampling"]
+                            or (type(y["tasks"]["requests"]["sampling"]["createMessage"]) is dict)
+                        )
+                    )
+                )
+            )
+        )
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "tasks", at, out)
     v = y.get("roots")
     if v is not None:
         w = down_client_capabilities_roots(v, (at, "roots"), out)
@@ -5487,11 +4839,6 @@ def down_client_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["roots"] = w
     return y
-
-
-_DOWN_CLIENT_CAPABILITIES_MINIMAL_GUARDS = {
-    "tasks": down_is_client_capabilities_tasks,
-}
 
 
 def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5506,8 +4853,6 @@ def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     return x
 
@@ -5539,8 +4884,6 @@ def down_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     return x
 
@@ -5557,8 +4900,6 @@ def down_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     return x
 
@@ -5575,8 +4916,6 @@ def down_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     return x
 
@@ -5593,8 +4932,6 @@ def down_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     return x
 
@@ -5611,8 +4948,6 @@ def down_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Loss
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     return x
 
@@ -5622,14 +4957,30 @@ def down_server_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if not _DOWN_SERVER_CAPABILITIES_MINIMAL_GUARDS.keys().isdisjoint(x):
-        y = do.guard(x, y, _DOWN_SERVER_CAPABILITIES_MINIMAL_GUARDS, at, out)
+    if "tasks" in y and not (
+        type(y["tasks"]) is dict
+        and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
+        and ("list" not in y["tasks"] or (type(y["tasks"]["list"]) is dict))
+        and (
+            "requests" not in y["tasks"]
+            or (
+                type(y["tasks"]["requests"]) is dict
+                and (
+                    "tools" not in y["tasks"]["requests"]
+                    or (
+                        type(y["tasks"]["requests"]["tools"]) is dict
+                        and (
+                            "call" not in y["tasks"]["requests"]["tools"]
+                            or (type(y["tasks"]["requests"]["tools"]["call"]) is dict)
+                        )
+                    )
+                )
+            )
+        )
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "tasks", at, out)
     return y
-
-
-_DOWN_SERVER_CAPABILITIES_MINIMAL_GUARDS = {
-    "tasks": down_is_server_capabilities_tasks,
-}
 
 
 def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5644,8 +4995,6 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
@@ -5670,8 +5019,6 @@ def down_tools_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    if h is GONE:
-        return GONE
     x = h
     y = x
     if "result" not in y:
