@@ -1,0 +1,63 @@
+"""A fix replaces what it expects and nothing else; one that no longer fits stops everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codegen.errors import UnusedDecision
+from codegen.fixes import Fix, apply_fixes, read_fixes
+
+SCHEMA: dict[str, Any] = {"$defs": {"A": {"type": ["string", "integer"]}, "b/c": {"anyOf": [{}, {"type": "null"}]}}}
+
+
+def _overlay(directory: Path, *tables: str) -> Path:
+    path = directory / "2099-01-01.toml"
+    path.write_text("".join(f"[[fix]]\n{table}\n" for table in tables), encoding="utf-8")
+    return path
+
+
+def _fix(pointer: str, expect: str, replace: str) -> str:
+    return f'pointer = "{pointer}"\nexpect = {expect}\nreplace = {replace}\nreason = "Because."'
+
+
+def test_missing_overlay_has_no_fixes(tmp_path: Path) -> None:
+    assert read_fixes(tmp_path / "none.toml") == ()
+
+
+def test_fix_is_read_with_its_reason(tmp_path: Path) -> None:
+    overlay = _overlay(tmp_path, _fix("/a", "1", '"two"'))
+    assert read_fixes(overlay) == (Fix(pointer="/a", expect=1, replace="two", reason="Because."),)
+
+
+def test_fix_replaces_what_it_expects(tmp_path: Path) -> None:
+    overlay = _overlay(tmp_path, _fix("/$defs/A/type", '["string", "integer"]', '["string", "number"]'))
+    assert apply_fixes(SCHEMA, overlay)["$defs"]["A"] == {"type": ["string", "number"]}
+
+
+def test_fix_leaves_its_input_alone(tmp_path: Path) -> None:
+    apply_fixes(SCHEMA, _overlay(tmp_path, _fix("/$defs/A/type", '["string", "integer"]', '"null"')))
+    assert SCHEMA["$defs"]["A"] == {"type": ["string", "integer"]}
+
+
+def test_pointer_goes_through_escapes_and_indexes(tmp_path: Path) -> None:
+    overlay = _overlay(tmp_path, _fix("/$defs/b~1c/anyOf/1/type", '"null"', '"string"'))
+    assert apply_fixes(SCHEMA, overlay)["$defs"]["b/c"]["anyOf"][1] == {"type": "string"}
+
+
+@pytest.mark.parametrize("pointer", ["/$defs/Z/type", "/$defs/b~1c/anyOf/7/type", "/$defs/A/type/x/y"])
+def test_pointer_that_leads_nowhere_is_an_error(tmp_path: Path, pointer: str) -> None:
+    with pytest.raises(UnusedDecision, match="the pointer leads nowhere in this schema"):
+        apply_fixes(SCHEMA, _overlay(tmp_path, _fix(pointer, '"x"', '"y"')))
+
+
+def test_other_value_than_expected_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UnusedDecision, match=r"expected 'string', found \['string', 'integer'\]"):
+        apply_fixes(SCHEMA, _overlay(tmp_path, _fix("/$defs/A/type", '"string"', '"null"')))
+
+
+def test_fix_without_reason_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UnusedDecision, match="expected the keys expect, pointer, reason, replace"):
+        read_fixes(_overlay(tmp_path, 'pointer = "/a"\nexpect = 1\nreplace = 2'))

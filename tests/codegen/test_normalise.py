@@ -1,0 +1,184 @@
+"""Small schemas in, their normal form out; what has no rule is named with its pointer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codegen.errors import UnknownSchemaForm
+from codegen.normalise import Normalised, normalise
+
+TEXT = {"type": "object", "properties": {"type": {"const": "text", "type": "string"}}, "required": ["type"]}
+IMAGE = {"type": "object", "properties": {"type": {"const": "image", "type": "string"}}, "required": ["type"]}
+NAMED = {"type": "object", "properties": {"name": {"type": "string"}}}
+EITHER = {"anyOf": [{"$ref": "#/$defs/Text"}, {"$ref": "#/$defs/Image"}]}
+TAGGED = {**EITHER, "discriminator": {"propertyName": "type"}}
+
+
+def _normal(**definitions: Any) -> Normalised:
+    return normalise("2099-01-01", {"$defs": definitions})
+
+
+def _one(node: Any) -> Any:
+    return _normal(X=node).definitions["X"]
+
+
+@pytest.mark.parametrize("node", [True, {}])
+def test_anything_is_the_empty_schema(node: Any) -> None:
+    assert _one(node) == {}
+
+
+@pytest.mark.parametrize(
+    "extra", [{"additionalProperties": True}, {"additionalProperties": {}}, {"properties": {}}, {}]
+)
+def test_open_object_says_nothing_about_it(extra: Any) -> None:
+    assert _one({"type": "object", **extra}) == {"type": "object"}
+
+
+def test_prose_and_formats_are_dropped() -> None:
+    assert _one({"type": "string", "format": "uri", "title": "T", "description": "D", "default": ""}) == {
+        "type": "string"
+    }
+
+
+def test_bounds_are_kept() -> None:
+    node = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "maxItems": 3}
+    assert _one(node) == node
+
+
+def test_list_of_types_becomes_a_union() -> None:
+    assert _one({"type": ["string", "integer"]}) == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+
+
+def test_nested_unions_become_one() -> None:
+    node = {"anyOf": [{"type": ["string", "null"]}, {"oneOf": [{"type": "boolean"}, {"type": "string"}]}]}
+    assert _one(node) == {"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "boolean"}]}
+
+
+def test_object_in_an_object_gets_a_name() -> None:
+    schema = _normal(Call={"type": "object", "properties": {"params": NAMED}})
+    assert schema.definitions["Call"]["properties"] == {"params": {"$ref": "#/$defs/CallParams"}}
+
+
+def test_name_remembers_where_it_came_from() -> None:
+    schema = _normal(Call={"type": "object", "properties": {"params": NAMED}})
+    assert schema.origins == {"Call": "/$defs/Call", "CallParams": "/$defs/Call/properties/params"}
+
+
+def test_helpers_are_the_names_that_are_not_upstreams() -> None:
+    assert _normal(Call={"type": "object", "properties": {"params": NAMED}}).helpers == {"CallParams"}
+
+
+def test_objects_at_any_depth_get_names() -> None:
+    node = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "object", "properties": {"b": NAMED}}}},
+    }
+    assert sorted(_normal(X=node).definitions) == ["X", "XAItem", "XAItemB"]
+
+
+def test_member_of_a_base_interface_is_named_once() -> None:
+    params = {"type": "object", "properties": {"cursor": {"type": "string"}}}
+    base = {"type": "object", "properties": {"method": {"type": "string"}, "params": params}}
+    ping = {"type": "object", "properties": {"method": {"const": "ping", "type": "string"}, "params": params}}
+    assert sorted(_normal(Paged=base, PingRequest=ping).definitions) == ["Paged", "PagedParams", "PingRequest"]
+
+
+def test_equal_members_of_siblings_are_named_each() -> None:
+    params = {"type": "object", "properties": {"uri": {"type": "string"}}}
+
+    def request(method: str) -> Any:
+        return {"type": "object", "properties": {"method": {"const": method}, "params": params}}
+
+    names = _normal(Read=request("read"), Subscribe=request("subscribe")).definitions
+    assert sorted(names) == ["Read", "ReadParams", "Subscribe", "SubscribeParams"]
+
+
+def test_error_of_an_error_is_its_object() -> None:
+    schema = _normal(TheError={"type": "object", "properties": {"error": NAMED}})
+    assert sorted(schema.definitions) == ["TheError", "TheErrorObject"]
+
+
+def test_two_objects_for_one_name_are_refused() -> None:
+    call = {"type": "object", "properties": {"params": NAMED}}
+    with pytest.raises(UnknownSchemaForm, match="/\\$defs/Call/properties/params: no rule for another object"):
+        _normal(Call=call, CallParams={"type": "string"})
+
+
+def test_union_with_constant_tags_says_which() -> None:
+    assert _normal(Text=TEXT, Image=IMAGE, Either=EITHER).definitions["Either"] == TAGGED
+
+
+def test_union_of_equal_constants_is_not_tagged() -> None:
+    union = {"anyOf": [{"$ref": "#/$defs/Text"}, {"$ref": "#/$defs/Other"}]}
+    assert _normal(Text=TEXT, Other=TEXT, Either=union).definitions["Either"] == union
+
+
+def test_union_with_an_optional_tag_is_not_tagged() -> None:
+    image = {key: value for key, value in IMAGE.items() if key != "required"}
+    assert _normal(Text=TEXT, Image=image, Either=EITHER).definitions["Either"] == EITHER
+
+
+def test_tagged_part_of_a_mixed_union_is_a_union_of_its_own() -> None:
+    mixed = {"anyOf": [*EITHER["anyOf"], {"type": "array", "items": {}}]}
+    assert _normal(Text=TEXT, Image=IMAGE, Mixed=mixed).definitions["Mixed"] == {
+        "anyOf": [TAGGED, {"type": "array", "items": {}}]
+    }
+
+
+def test_union_that_has_a_name_goes_by_it() -> None:
+    mixed = {"anyOf": [*EITHER["anyOf"], {"type": "string"}]}
+    schema = _normal(Text=TEXT, Image=IMAGE, Either=EITHER, Mixed=mixed)
+    assert schema.definitions["Mixed"] == {"anyOf": [{"$ref": "#/$defs/Either"}, {"type": "string"}]}
+
+
+def test_tagged_items_get_a_name() -> None:
+    result = {"type": "object", "properties": {"content": {"type": "array", "items": EITHER}}}
+    schema = _normal(Text=TEXT, Image=IMAGE, Result=result)
+    assert schema.definitions["ResultContentItem"] == TAGGED
+
+
+def test_all_of_becomes_one_object() -> None:
+    other = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+    schema = _normal(Named=NAMED, Both={"allOf": [{"$ref": "#/$defs/Named"}, other]})
+    assert schema.definitions["Both"] == {
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
+        "required": ["id"],
+    }
+
+
+def test_all_of_takes_the_narrower_member() -> None:
+    code = {"type": "object", "properties": {"code": {"const": 1, "type": "integer"}}}
+    wide = {"type": "object", "properties": {"code": {"type": "integer"}}}
+    assert _one({"allOf": [code, wide]}) == _one({"allOf": [wide, code]}) == _one(code)
+
+
+def test_null_is_admitted_by_anything_and_by_unions_with_null() -> None:
+    schema = _normal(Maybe={"type": ["string", "null"]})
+    nodes = [{}, {"$ref": "#/$defs/Maybe"}, {"type": "string"}, {"const": "x"}]
+    assert [schema.admits_null(node) for node in nodes] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("node", "found"),
+    [
+        ({"type": "string", "pattern": "a"}, "['pattern']"),
+        ({"not": {}}, "['not']"),
+        (False, "False"),
+        ({"$ref": "#/$defs/X", "type": "object"}, "$ref beside ['type']"),
+        ({"anyOf": [{}], "type": "object"}, "anyOf beside ['type']"),
+        ({"type": "tuple"}, "type 'tuple'"),
+        ({"type": "object", "required": ["a"]}, "an object with ['required', 'type']"),
+        ({**NAMED, "additionalProperties": {"type": "string"}}, "an object with ['additionalProperties'"),
+        ({"type": "object", "additionalProperties": False}, "False"),
+        ({"allOf": [{"type": "string"}, NAMED]}, "an allOf of something other than open objects"),
+        ({"allOf": [NAMED, {"type": "object", "properties": {"name": {"type": "null"}}}]}, "an allOf that asks for"),
+    ],
+)
+def test_form_without_a_rule_is_refused(node: Any, found: str) -> None:
+    with pytest.raises(UnknownSchemaForm) as caught:
+        _one(node)
+    assert caught.value.found.startswith(found)
+    assert caught.value.pointer.startswith("/$defs/X")
