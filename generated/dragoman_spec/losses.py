@@ -98,7 +98,24 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def size(value: Any) -> int:
     """Size of a value's compact JSON, in bytes of UTF-8."""
-    return len(_compact(value).encode("utf-8", "surrogatepass"))
+    try:
+        return len(_compact(value).encode("utf-8", "surrogatepass"))
+    except RecursionError:
+        return _deep_size(value)
+
+
+def _deep_size(value: Any) -> int:
+    """As `size`, for values nested more deeply than the encoder goes."""
+    total, left = 0, [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, (dict, list)):
+            total += 2 + max(len(item) - 1, 0)
+            left += item.values() if isinstance(item, dict) else item
+            total += sum(size(key) + 1 for key in item) if isinstance(item, dict) else 0
+        else:
+            total += size(item)
+    return total
 
 
 def spell(steps: list[Losses]) -> tuple[Loss, ...]:

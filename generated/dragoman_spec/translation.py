@@ -135,6 +135,15 @@ class Translator:
         except TranslationError as error:
             error.method, error.source, error.target = method, self.source, self.target
             raise
+        except RecursionError:
+            raise TranslationError(
+                "",
+                "values nested less deeply",
+                "too many levels",
+                method=method,
+                source=self.source,
+                target=self.target,
+            ) from None
 
     def definition(self, name: str, value: Any) -> tuple[str | None, Any, tuple[Loss, ...]]:
         """Convert a value of a definition.
