@@ -68,7 +68,8 @@ class Decision:
 class Hook:
     """A call that no schema asks for: on values of a definition (`at`), or on frames (`method`, `kind`).
 
-    With `when`, only objects that have this field are handed to it. With a `rule`, the call is a named repair rule that users can switch off.
+    With `when`, only objects that have this field are handed to it. With a `rule`, the call is a named repair rule
+    that users can switch off.
     """
 
     name: str

@@ -135,9 +135,11 @@ class Function:
         return f"lambda v, at, out: {self.work(work, 'v', 'at')}"
 
     def guards(self) -> dict[str, str]:
-        """The condition under which each guarded key may stay."""
+        """The condition under which each guarded key must go."""
         assert not isinstance(self.node, ArrayNode | UnionNode)
-        return {key: self.way.checks.expression(type_, f"y[{key!r}]") for key, type_ in self.node.guards.items()}
+        return {
+            key: negate(self.way.checks.expression(type_, f"y[{key!r}]")) for key, type_ in self.node.guards.items()
+        }
 
     def may_leave(self, action: Action) -> bool:
         """Whether a hook can end in leaving the object out."""
@@ -174,6 +176,13 @@ def _spell(plan: StepPlan, direction: str) -> Way:
             if profile == "strict" or not shared:
                 way.functions.append(Function(name, node, way, profile))
     return way
+
+
+def negate(condition: str) -> str:
+    """The opposite of an expression, as a person would write it."""
+    if re.fullmatch(r"type\(\S+\) is \w+", condition):
+        return condition.replace(") is ", ") is not ")
+    return f"not ({condition})"
 
 
 def equal_nodes(one: Mapping[Key, Node], two: Mapping[Key, Node]) -> set[Key]:

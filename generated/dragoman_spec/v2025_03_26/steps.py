@@ -102,7 +102,7 @@ def up_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "message" in y and not (type(y["message"]) is str):
+    if "message" in y and type(y["message"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "message", at, out)
     return y
@@ -113,7 +113,7 @@ def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "completions" in y and not (type(y["completions"]) is dict):
+    if "completions" in y and type(y["completions"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "completions", at, out)
     return y

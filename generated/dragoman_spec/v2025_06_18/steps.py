@@ -26,7 +26,7 @@ def up_annotations(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "lastModified" in y and not (type(y["lastModified"]) is str):
+    if "lastModified" in y and type(y["lastModified"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "lastModified", at, out)
     return y
@@ -37,7 +37,7 @@ def up_audio_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     v = y.get("annotations")
@@ -54,7 +54,7 @@ def up_blob_resource_contents(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y
@@ -65,7 +65,7 @@ def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "structuredContent" in y and not (type(y["structuredContent"]) is dict):
+    if "structuredContent" in y and type(y["structuredContent"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "structuredContent", at, out)
     if "content" not in y:
@@ -103,7 +103,7 @@ def up_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "elicitation" in y and not (type(y["elicitation"]) is dict):
+    if "elicitation" in y and type(y["elicitation"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "elicitation", at, out)
     return y
@@ -228,7 +228,7 @@ def up_embedded_resource(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     v = y.get("annotations")
@@ -281,7 +281,7 @@ def up_image_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     v = y.get("annotations")
@@ -298,7 +298,7 @@ def up_implementation(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "title" in y and not (type(y["title"]) is str):
+    if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "title", at, out)
     return y
@@ -476,10 +476,10 @@ def up_prompt(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
-    if "title" in y and not (type(y["title"]) is str):
+    if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "title", at, out)
     v = y.get("arguments")
@@ -496,7 +496,7 @@ def up_prompt_argument(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "title" in y and not (type(y["title"]) is str):
+    if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "title", at, out)
     return y
@@ -542,7 +542,7 @@ def up_prompt_reference(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "title" in y and not (type(y["title"]) is str):
+    if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "title", at, out)
     return y
@@ -612,10 +612,10 @@ def up_resource(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
-    if "title" in y and not (type(y["title"]) is str):
+    if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "title", at, out)
     v = y.get("annotations")
@@ -632,7 +632,7 @@ def up_resource_contents(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y
@@ -643,10 +643,10 @@ def up_resource_template(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
-    if "title" in y and not (type(y["title"]) is str):
+    if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "title", at, out)
     v = y.get("annotations")
@@ -708,7 +708,7 @@ def up_root(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y
@@ -777,7 +777,7 @@ def up_text_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     v = y.get("annotations")
@@ -794,7 +794,7 @@ def up_text_resource_contents(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y
@@ -805,7 +805,7 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     if "outputSchema" in y and not (
@@ -829,7 +829,7 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     ):
         y = x.copy() if y is x else y
         do.lose(y, "outputSchema", at, out)
-    if "title" in y and not (type(y["title"]) is str):
+    if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "title", at, out)
     return y

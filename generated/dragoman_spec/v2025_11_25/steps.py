@@ -232,10 +232,10 @@ def up_client_capabilities_elicitation(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "form" in y and not (type(y["form"]) is dict):
+    if "form" in y and type(y["form"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "form", at, out)
-    if "url" in y and not (type(y["url"]) is dict):
+    if "url" in y and type(y["url"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "url", at, out)
     return y
@@ -246,10 +246,10 @@ def up_client_capabilities_sampling(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "context" in y and not (type(y["context"]) is dict):
+    if "context" in y and type(y["context"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "context", at, out)
-    if "tools" in y and not (type(y["tools"]) is dict):
+    if "tools" in y and type(y["tools"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "tools", at, out)
     return y
@@ -356,7 +356,7 @@ def up_elicit_request_params_requested_schema(x: Any, at: At, out: Losses) -> An
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "$schema" in y and not (type(y["$schema"]) is str):
+    if "$schema" in y and type(y["$schema"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "$schema", at, out)
     if "properties" not in y:
@@ -388,7 +388,7 @@ def up_enum_schema_as_legacy_titled_enum_schema(x: Any, at: At, out: Losses) -> 
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "default" in y and not (type(y["default"]) is str):
+    if "default" in y and type(y["default"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "default", at, out)
     return y
@@ -419,13 +419,13 @@ def up_implementation(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "description" in y and not (type(y["description"]) is str):
+    if "description" in y and type(y["description"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "description", at, out)
     if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
         y = x.copy() if y is x else y
         do.lose(y, "icons", at, out)
-    if "websiteUrl" in y and not (type(y["websiteUrl"]) is str):
+    if "websiteUrl" in y and type(y["websiteUrl"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "websiteUrl", at, out)
     return y
@@ -877,7 +877,7 @@ def up_sampling_message(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y
@@ -919,7 +919,7 @@ def up_string_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "default" in y and not (type(y["default"]) is str):
+    if "default" in y and type(y["default"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "default", at, out)
     return y
@@ -957,7 +957,7 @@ def up_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "$schema" in y and not (type(y["$schema"]) is str):
+    if "$schema" in y and type(y["$schema"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "$schema", at, out)
     return y
@@ -968,7 +968,7 @@ def up_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "$schema" in y and not (type(y["$schema"]) is str):
+    if "$schema" in y and type(y["$schema"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "$schema", at, out)
     return y
@@ -1604,7 +1604,7 @@ def down_jsonrpc_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y
@@ -1748,7 +1748,7 @@ def down_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y

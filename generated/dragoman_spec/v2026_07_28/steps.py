@@ -342,7 +342,7 @@ def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     if "inputResponses" in y and not (up_is_input_responses(y["inputResponses"])):
         y = x.copy() if y is x else y
         do.lose(y, "inputResponses", at, out)
-    if "requestState" in y and not (type(y["requestState"]) is str):
+    if "requestState" in y and type(y["requestState"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "requestState", at, out)
     v = y.get("_meta")
@@ -371,9 +371,7 @@ def up_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and not (
-        type(y["io.modelcontextprotocol/protocolVersion"]) is str
-    ):
+    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
@@ -411,7 +409,7 @@ def up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities
     ):
         y = x.copy() if y is x else y
         do.lose(y, "extensions", at, out)
-    if "roots" in y and not (type(y["roots"]) is dict):
+    if "roots" in y and type(y["roots"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "roots", at, out)
     if "sampling" in y and not (
@@ -429,7 +427,7 @@ def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
@@ -582,9 +580,7 @@ def up_complete_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and not (
-        type(y["io.modelcontextprotocol/protocolVersion"]) is str
-    ):
+    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
@@ -622,7 +618,7 @@ def up_complete_request_params_meta_io_modelcontextprotocol_client_capabilities(
     ):
         y = x.copy() if y is x else y
         do.lose(y, "extensions", at, out)
-    if "roots" in y and not (type(y["roots"]) is dict):
+    if "roots" in y and type(y["roots"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "roots", at, out)
     if "sampling" in y and not (
@@ -640,7 +636,7 @@ def up_complete_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
@@ -832,7 +828,7 @@ def up_empty_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
@@ -870,7 +866,7 @@ def up_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     if "inputResponses" in y and not (up_is_input_responses(y["inputResponses"])):
         y = x.copy() if y is x else y
         do.lose(y, "inputResponses", at, out)
-    if "requestState" in y and not (type(y["requestState"]) is str):
+    if "requestState" in y and type(y["requestState"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "requestState", at, out)
     v = y.get("_meta")
@@ -899,9 +895,7 @@ def up_get_prompt_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and not (
-        type(y["io.modelcontextprotocol/protocolVersion"]) is str
-    ):
+    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
@@ -939,7 +933,7 @@ def up_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilitie
     ):
         y = x.copy() if y is x else y
         do.lose(y, "extensions", at, out)
-    if "roots" in y and not (type(y["roots"]) is dict):
+    if "roots" in y and type(y["roots"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "roots", at, out)
     if "sampling" in y and not (
@@ -957,7 +951,7 @@ def up_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
@@ -1006,7 +1000,7 @@ def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
     if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
         y = x.copy() if y is x else y
         do.lose(y, "cacheScope", at, out)
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     if "ttlMs" in y and not (
@@ -1066,7 +1060,7 @@ def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
     if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
         y = x.copy() if y is x else y
         do.lose(y, "cacheScope", at, out)
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     if "ttlMs" in y and not (
@@ -1126,7 +1120,7 @@ def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
         y = x.copy() if y is x else y
         do.lose(y, "cacheScope", at, out)
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     if "ttlMs" in y and not (
@@ -1242,7 +1236,7 @@ def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
         y = x.copy() if y is x else y
         do.lose(y, "cacheScope", at, out)
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     if "ttlMs" in y and not (
@@ -1406,9 +1400,7 @@ def up_paginated_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and not (
-        type(y["io.modelcontextprotocol/protocolVersion"]) is str
-    ):
+    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
@@ -1446,7 +1438,7 @@ def up_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities
     ):
         y = x.copy() if y is x else y
         do.lose(y, "extensions", at, out)
-    if "roots" in y and not (type(y["roots"]) is dict):
+    if "roots" in y and type(y["roots"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "roots", at, out)
     if "sampling" in y and not (
@@ -1464,7 +1456,7 @@ def up_paginated_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
@@ -1605,7 +1597,7 @@ def up_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
     if "inputResponses" in y and not (up_is_input_responses(y["inputResponses"])):
         y = x.copy() if y is x else y
         do.lose(y, "inputResponses", at, out)
-    if "requestState" in y and not (type(y["requestState"]) is str):
+    if "requestState" in y and type(y["requestState"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "requestState", at, out)
     v = y.get("_meta")
@@ -1634,9 +1626,7 @@ def up_read_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and not (
-        type(y["io.modelcontextprotocol/protocolVersion"]) is str
-    ):
+    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
@@ -1676,7 +1666,7 @@ def up_read_resource_request_params_meta_io_modelcontextprotocol_client_capabili
     ):
         y = x.copy() if y is x else y
         do.lose(y, "extensions", at, out)
-    if "roots" in y and not (type(y["roots"]) is dict):
+    if "roots" in y and type(y["roots"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "roots", at, out)
     if "sampling" in y and not (
@@ -1697,7 +1687,7 @@ def up_read_resource_result(x: Any, at: At, out: Losses) -> Any:
     if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
         y = x.copy() if y is x else y
         do.lose(y, "cacheScope", at, out)
-    if "resultType" in y and not (type(y["resultType"]) is str):
+    if "resultType" in y and type(y["resultType"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "resultType", at, out)
     if "ttlMs" in y and not (
@@ -1781,9 +1771,7 @@ def up_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and not (
-        type(y["io.modelcontextprotocol/protocolVersion"]) is str
-    ):
+    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
@@ -1821,7 +1809,7 @@ def up_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, a
     ):
         y = x.copy() if y is x else y
         do.lose(y, "extensions", at, out)
-    if "roots" in y and not (type(y["roots"]) is dict):
+    if "roots" in y and type(y["roots"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "roots", at, out)
     if "sampling" in y and not (
@@ -1879,9 +1867,7 @@ def up_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and not (
-        type(y["io.modelcontextprotocol/protocolVersion"]) is str
-    ):
+    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
@@ -1919,7 +1905,7 @@ def up_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(
     ):
         y = x.copy() if y is x else y
         do.lose(y, "extensions", at, out)
-    if "roots" in y and not (type(y["roots"]) is dict):
+    if "roots" in y and type(y["roots"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "roots", at, out)
     if "sampling" in y and not (
@@ -3276,7 +3262,7 @@ def down_client_capabilities_roots(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "listChanged" in y and not (type(y["listChanged"]) is bool):
+    if "listChanged" in y and type(y["listChanged"]) is not bool:
         y = x.copy() if y is x else y
         do.lose(y, "listChanged", at, out)
     return y
@@ -3551,7 +3537,7 @@ def down_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
     ):
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
-    if "elicitationId" in y and not (type(y["elicitationId"]) is str):
+    if "elicitationId" in y and type(y["elicitationId"]) is not str:
         y = x.copy() if y is x else y
         do.lose(y, "elicitationId", at, out)
     if "task" in y and not (down_is_task_metadata(y["task"])):
@@ -3569,7 +3555,7 @@ def down_elicit_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y
@@ -3890,7 +3876,7 @@ def down_list_roots_result(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y and not (type(y["_meta"]) is dict):
+    if "_meta" in y and type(y["_meta"]) is not dict:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
     return y
