@@ -150,11 +150,11 @@ def opening(
     client_revision: str, server_revision: str, client_has: Sequence[str] = (), server_has: Sequence[str] = ()
 ) -> list[Step]:
     """The handshake of a client that asks for one revision with a server that answers another."""
-    capabilities = dict.fromkeys(client_has, {})
+    capabilities: dict[str, Any] = {name: {} for name in client_has}
     return [
         client(initialize(client_revision, **capabilities)),
         expect_to_server(lambda frame: frame["method"] == "initialize"),
-        server(initialized(server_revision, **dict.fromkeys(server_has, {}))),
+        server(initialized(server_revision, **{name: {} for name in server_has})),
         expect_to_client(lambda frame: frame["result"]["protocolVersion"] == client_revision),
         client(READY),
         expect_to_server(READY),

@@ -1,0 +1,180 @@
+"""Arrays of frames, which only revision 2025-03-26 has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.core.commands import Outcome
+from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.proxy.conversation import (
+    READY,
+    an_error,
+    client,
+    error,
+    expect_end,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    initialize,
+    initialized,
+    notification,
+    opening,
+    request,
+    result,
+    server,
+    server_closes,
+)
+
+A, B, C, D = HANDSHAKE_REVISIONS
+LIST, PING = request(1, "tools/list"), request("p", "ping")
+
+
+@pytest.mark.parametrize("server_revision", [A, C, D])
+def test_a_batch_is_split_and_its_answers_go_back_as_one_array(server_revision: str) -> None:
+    hold(
+        [
+            *opening(B, server_revision),
+            client([LIST, notification("notifications/x"), PING]),
+            expect_to_server(LIST),
+            expect_to_server(notification("notifications/x")),
+            expect_to_server(PING),
+            server(result("p", {})),
+            server(notification("notifications/tools/list_changed")),
+            expect_to_client(notification("notifications/tools/list_changed")),
+            server(result(1, {"tools": [{"name": "t", "inputSchema": {}}]})),
+            expect_to_client([result("p", {}), result(1, {"tools": [{"name": "t", "inputSchema": {}}]})]),
+        ]
+    )
+
+
+@pytest.mark.parametrize("client_revision", [A, C, D])
+def test_a_batch_of_the_server_is_split_too(client_revision: str) -> None:
+    ask = request("s", "roots/list")
+    hold(
+        [
+            *opening(client_revision, B, ["roots"]),
+            client(LIST),
+            expect_to_server(LIST),
+            server([ask, result(1, {"tools": []}), notification("notifications/prompts/list_changed")]),
+            expect_to_client(ask),
+            expect_to_client(result(1, {"tools": []})),
+            expect_to_client(notification("notifications/prompts/list_changed")),
+            client(result("s", {"roots": []})),
+            expect_to_server([result("s", {"roots": []})]),
+        ]
+    )
+
+
+def test_a_batch_passes_as_it_came_between_two_that_know_batches() -> None:
+    batch = b'[ {"jsonrpc":"2.0","id":1,"method":"ping"} , {"jsonrpc":"2.0","id":2,"method":"ping"},7]\n'
+    answers = b'[{"jsonrpc":"2.0","id":2,"result":{}}, {"jsonrpc":"2.0","id":1,"result":{}}]\n'
+    proxy = hold([*opening(B, B), client(batch), expect_to_server(batch), server(answers), expect_to_client(answers)])
+    assert not any(table.waiting for table in proxy.session.exchange.in_flight.values())
+
+
+@pytest.mark.parametrize("client_revision", [A, C, D])
+@pytest.mark.parametrize("server_revision", HANDSHAKE_REVISIONS)
+def test_a_batch_from_a_client_of_another_revision_is_refused(client_revision: str, server_revision: str) -> None:
+    hold([*opening(client_revision, server_revision), client([LIST]), expect_to_client(an_error(None, -32600, B))])
+
+
+@pytest.mark.parametrize("server_revision", [A, C, D])
+def test_a_batch_from_a_server_of_another_revision_is_dropped(server_revision: str) -> None:
+    proxy = hold([*opening(B, server_revision), server([notification("notifications/tools/list_changed")])])
+    assert proxy.session.exchange.counters.malformed == 1
+
+
+def test_an_empty_batch_is_refused() -> None:
+    hold([*opening(B, A), client([]), expect_to_client(an_error(None, -32600, "at least one"))])
+
+
+def test_malformed_members_are_answered_in_an_array() -> None:
+    def answered(frame: Any) -> bool:
+        return [(member["id"], member["error"]["code"]) for member in frame] == [(None, -32600)] * 3 + [(9, -32600)]
+
+    hold(
+        [
+            *opening(B, A),
+            client([1, [LIST], {"id": None, "method": "x", "jsonrpc": "2.0"}, initialize(B, 9)]),
+            expect_to_client(answered),
+        ]
+    )
+
+
+def test_a_malformed_response_in_a_batch_is_not_answered() -> None:
+    proxy = hold([*opening(B, A), client([{"jsonrpc": "2.0", "id": 1, "result": 1}])])
+    assert proxy.session.exchange.counters.malformed == 1
+
+
+def test_good_and_bad_members_are_answered_together() -> None:
+    hold(
+        [
+            *opening(B, A),
+            client([7, LIST, request(1, "ping"), request(2, "tasks/list")]),
+            expect_to_server(LIST),
+            expect_to_server(request(2, "tasks/list")),
+            server(error(2, -32601, "no such method")),
+            server(result(1, {"tools": []})),
+            expect_to_client(
+                lambda frame: (
+                    [member["id"] for member in frame] == [None, None, 2, 1] and frame[3]["result"] == {"tools": []}
+                )
+            ),
+        ]
+    )
+
+
+def test_a_batch_of_notifications_is_not_answered() -> None:
+    one = notification("notifications/x")
+    hold([*opening(B, A), client([one, one]), expect_to_server(one), expect_to_server(one)])
+
+
+def test_a_batch_that_comes_early_waits_like_any_request() -> None:
+    hold(
+        [
+            client(initialize(B)),
+            client([LIST]),
+            expect_to_server(lambda frame: frame["method"] == "initialize"),
+            server(initialized(A)),
+            expect_to_client(initialized(B)),
+            client(READY),
+            expect_to_server(READY),
+            expect_to_server(LIST),
+            server(result(1, {"tools": []})),
+            expect_to_client([result(1, {"tools": []})]),
+        ]
+    )
+
+
+def test_a_batch_that_waits_is_answered_when_initialisation_fails() -> None:
+    hold(
+        [
+            client(initialize(B)),
+            client([LIST, notification("notifications/x"), PING]),
+            expect_to_server(lambda frame: frame["method"] == "initialize"),
+            server_closes(),
+            expect_to_client(an_error(0, -32000)),
+            expect_to_client(an_error(1, -32000)),
+            expect_to_client(an_error("p", -32000)),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )
+
+
+@pytest.mark.parametrize("server_revision", [A, B])
+def test_a_batch_cut_short_by_the_server_is_answered_as_one_array(server_revision: str) -> None:
+    arrives = (
+        [expect_to_server([LIST, PING])] if server_revision == B else [expect_to_server(LIST), expect_to_server(PING)]
+    )
+    hold(
+        [
+            *opening(B, server_revision),
+            client([LIST, PING]),
+            *arrives,
+            server_closes(),
+            expect_to_client(lambda frame: [member["error"]["code"] for member in frame] == [-32000, -32000]),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )

@@ -1,0 +1,215 @@
+"""Lines that are no frames, from either side: counted, logged on one line, answered where the protocol says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.proxy.conversation import (
+    an_error,
+    client,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    opening,
+    request,
+    result,
+    server,
+)
+
+A, B, C, D = HANDSHAKE_REVISIONS
+PAIRS = [(A, D), (C, C)]
+
+NOT_JSON = [
+    b"hello\n",
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"na\n',
+    b'{"jsonrpc":"2.0","id":1\n',
+    b"\x00\x00\n",
+    b'{"jsonrpc":"2.0","id":1,"method":"x\xff"}\n',
+    b'{"jsonrpc":"2.0","method":"x","id":NaN}\n',
+    b'{"jsonrpc":"2.0","method":"x","id":1e999}\n',
+    b"[" * 100_000 + b"\n",
+    b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"x","id":"\xc3\xa9"}\n',
+]
+NOT_FRAMES = [
+    b"7\n",
+    b'"text"\n',
+    b"null\n",
+    b"true\n",
+    b"1.5\n",
+    b"{}\n",
+    b'{"jsonrpc":"1.0","id":1,"method":"ping"}\n',
+    b'{"jsonrpc":2.0,"id":1,"method":"ping"}\n',
+    b'{"id":1,"method":"ping"}\n',
+    b'{"jsonrpc":"2.0","id":1}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":7}\n',
+    b'{"jsonrpc":"2.0","id":null,"method":"ping"}\n',
+    b'{"jsonrpc":"2.0","id":true,"method":"ping"}\n',
+    b'{"jsonrpc":"2.0","id":{},"method":"ping"}\n',
+    b'{"jsonrpc":"2.0","params":[1],"id":1,"method":"ping"}\n',
+]
+BAD_RESPONSES = [
+    b'{"jsonrpc":"2.0","result":{}}\n',
+    b'{"jsonrpc":"2.0","id":null,"result":{}}\n',
+    b'{"jsonrpc":"2.0","id":[],"error":{"code":1,"message":"x"}}\n',
+    b'{"jsonrpc":"2.0","result":{},"error":{},"id":77}\n',
+]
+
+
+@pytest.mark.parametrize(("client_revision", "server_revision"), PAIRS)
+@pytest.mark.parametrize(("line", "code"), [(x, -32700) for x in NOT_JSON] + [(x, -32600) for x in NOT_FRAMES])
+def test_a_malformed_line_of_the_client_is_answered(
+    client_revision: str, server_revision: str, line: bytes, code: int
+) -> None:
+    def answered(frame: Any) -> bool:
+        return frame["error"]["code"] == code and frame["id"] in (None, 1)
+
+    proxy = hold(
+        [
+            *opening(client_revision, server_revision),
+            client(line),
+            expect_to_client(answered),
+            client(request(2, "ping")),
+            expect_to_server(request(2, "ping")),
+        ]
+    )
+    assert proxy.session.exchange.counters.malformed == 1
+
+
+@pytest.mark.parametrize(("client_revision", "server_revision"), PAIRS)
+@pytest.mark.parametrize("line", NOT_JSON + NOT_FRAMES + BAD_RESPONSES)
+def test_a_malformed_line_of_the_server_is_dropped(client_revision: str, server_revision: str, line: bytes) -> None:
+    proxy = hold(
+        [
+            *opening(client_revision, server_revision),
+            server(line),
+            server(request(2, "ping")),
+            expect_to_client(request(2, "ping")),
+        ]
+    )
+    assert proxy.session.exchange.counters.malformed == 1
+
+
+@pytest.mark.parametrize("line", BAD_RESPONSES)
+def test_a_malformed_response_of_the_client_is_not_answered(line: bytes) -> None:
+    proxy = hold([*opening(A, D), client(line)])
+    assert proxy.session.exchange.counters.malformed == 1
+
+
+@pytest.mark.parametrize("line", [b"\n", b"\r\n", b"   \t \n", b"\n\n\n"])
+def test_empty_lines_are_nothing(line: bytes) -> None:
+    proxy = hold([*opening(A, D), client(line), server(line)])
+    assert proxy.session.exchange.counters.malformed == 0
+
+
+def test_a_banner_on_stdout_does_not_reach_the_client() -> None:
+    hold([server(b"Starting server v1.2 ...\n"), server(b"=====\n"), *opening(A, A)])
+
+
+def test_lines_may_end_in_crlf_and_come_in_pieces() -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\r\n'
+    hold([*opening(A, D), *(client(line[i : i + 1]) for i in range(len(line))), expect_to_server(line)])
+
+
+def test_who_waits_for_a_garbled_response_is_told() -> None:
+    hold(
+        [
+            *opening(A, D),
+            client(request(1, "tools/list")),
+            expect_to_server(request(1, "tools/list")),
+            server(b'{"jsonrpc":"2.0","id":1,"result":[]}\n' if False else b'{"jsonrpc":"2.0","id":1,"error":"no"}\n'),
+            expect_to_client(lambda frame: frame["id"] == 1 and "error" in frame),
+        ]
+    )
+
+
+def test_who_waits_for_a_response_that_is_both_is_told() -> None:
+    hold(
+        [
+            *opening(A, D),
+            client(request(1, "tools/list")),
+            expect_to_server(request(1, "tools/list")),
+            server(b'{"result":{},"id":1,"jsonrpc":"2.0","error":{}, "x":1}\n'),
+            expect_to_client(an_error(1, -32603, "both")),
+            server(result(1, {})),
+        ]
+    )
+
+
+def test_a_malformed_request_under_an_id_in_use_does_not_end_the_first() -> None:
+    hold(
+        [
+            *opening(A, D),
+            client(request(1, "tools/list")),
+            expect_to_server(request(1, "tools/list")),
+            client(b'{"jsonrpc":"1.0","id":1,"method":"ping"}\n'),
+            expect_to_client(an_error(None, -32600, "jsonrpc")),
+            server(result(1, {"tools": []})),
+            expect_to_client(result(1, {"tools": []})),
+        ]
+    )
+
+
+def test_a_line_over_the_limit_is_refused_and_the_next_one_read() -> None:
+    long = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"' + b"x" * 5000 + b'"}}\n'
+    hold(
+        [
+            *opening(A, D),
+            client(long),
+            expect_to_client(an_error(1, -32600, "larger than the limit of 2000 bytes")),
+            client(request(2, "ping")),
+            expect_to_server(request(2, "ping")),
+        ],
+        limit_bytes=2000,
+    )
+
+
+def test_who_waits_for_a_response_over_the_limit_is_told() -> None:
+    hold(
+        [
+            *opening(A, D),
+            client(request(1, "tools/list")),
+            expect_to_server(request(1, "tools/list")),
+            server(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[' + b" " * 5000 + b"]}}\n"),
+            expect_to_client(an_error(1, -32603, "larger than the limit")),
+        ],
+        limit_bytes=2000,
+    )
+
+
+def test_a_line_over_the_limit_that_says_nothing_is_counted() -> None:
+    proxy = hold([*opening(A, D), server(b"x" * 5000 + b"\n")], limit_bytes=2000)
+    assert proxy.session.exchange.counters.malformed == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["18446744073709551616", "-9223372036854775809", "1" * 400, '"\\ud800"', '"\\u0000"', "1.0", "100"]
+)
+def test_values_that_are_hard_to_hold_survive_translation(value: str) -> None:
+    tool = f'{{"name":"t","inputSchema":{{"default":{value}}}'
+    hold(
+        [
+            *opening(A, D),
+            client(request(1, "tools/list")),
+            expect_to_server(request(1, "tools/list")),
+            server(f'{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{tool},"title":"T"}}]}}}}\n'.encode()),
+            expect_to_client(f'{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{tool}}}]}}}}\n'.encode()),
+        ]
+    )
+
+
+def test_a_deep_frame_that_is_translated_survives_or_is_refused_by_name() -> None:
+    for depth in (300, 900, 5000):
+        deep = "[" * depth + "]" * depth
+        tool = f'{{"name":"t","inputSchema":{{"default":{deep}}},"title":"T"}}'
+        hold(
+            [
+                *opening(A, D),
+                client(request(1, "tools/list")),
+                expect_to_server(request(1, "tools/list")),
+                server(f'{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{tool}]}}}}\n'.encode()),
+                expect_to_client(lambda frame: "title" not in str(frame) or "deep" in str(frame)),
+            ]
+        )
