@@ -39,7 +39,7 @@ OWNED = (GENERATED, "docs/steps")
 IGNORED_PARTS = {"__pycache__"}
 RUFF = (sys.executable, "-m", "ruff")
 RUFF_CONFIG = ("--isolated", "--quiet", "--no-cache", "--line-length=120", "--target-version=py311")
-LINT = ("--fix-only", "--select=F401,I,UP", "--config=lint.isort.known-first-party=['dragoman_spec']")
+LINT = ("--fix-only", "--select=F401,I,UP,E713", "--config=lint.isort.known-first-party=['dragoman_spec']")
 
 
 @dataclass(frozen=True, slots=True)

@@ -665,7 +665,7 @@ def up_number_schema(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "default" in y and not (type(y["default"]) in (int, float)):
+    if "default" in y and type(y["default"]) not in (int, float):
         y = x.copy() if y is x else y
         do.lose(y, "default", at, out)
     return y
