@@ -150,7 +150,10 @@ class Proxy:
         front = self._edges[Side.CLIENT]
         front.transport.start(front)
         try:
-            return await self._ending
+            finish = await self._ending
+            if finish.outcome is Outcome.SERVER_CLOSED:
+                self._hurry()  # it is going already
+            return finish
         finally:
             self._stop_timer()
             if Side.SERVER in self._edges:

@@ -165,9 +165,7 @@ def test_a_batch_that_waits_is_answered_when_initialisation_fails() -> None:
 
 @pytest.mark.parametrize("server_revision", [A, B])
 def test_a_batch_cut_short_by_the_server_is_answered_as_one_array(server_revision: str) -> None:
-    arrives = (
-        [expect_to_server([LIST, PING])] if server_revision == B else [expect_to_server(LIST), expect_to_server(PING)]
-    )
+    arrives = [expect_to_server(frame) for frame in ([[LIST, PING]] if server_revision == B else [LIST, PING])]
     hold(
         [
             *opening(B, server_revision),

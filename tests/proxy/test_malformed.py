@@ -54,7 +54,7 @@ BAD_RESPONSES = [
     b'{"jsonrpc":"2.0","result":{}}\n',
     b'{"jsonrpc":"2.0","id":null,"result":{}}\n',
     b'{"jsonrpc":"2.0","id":[],"error":{"code":1,"message":"x"}}\n',
-    b'{"jsonrpc":"2.0","result":{},"error":{},"id":77}\n',
+    b'{"result":{},"error":{},"id":77,"jsonrpc":"2.0","more":1}\n',
 ]
 
 
@@ -119,7 +119,7 @@ def test_who_waits_for_a_garbled_response_is_told() -> None:
             *opening(A, D),
             client(request(1, "tools/list")),
             expect_to_server(request(1, "tools/list")),
-            server(b'{"jsonrpc":"2.0","id":1,"result":[]}\n' if False else b'{"jsonrpc":"2.0","id":1,"error":"no"}\n'),
+            server(b'{"jsonrpc":"2.0","id":1,"error":"no"}\n'),
             expect_to_client(lambda frame: frame["id"] == 1 and "error" in frame),
         ]
     )
@@ -184,9 +184,10 @@ def test_a_line_over_the_limit_that_says_nothing_is_counted() -> None:
     assert proxy.session.exchange.counters.malformed == 1
 
 
-@pytest.mark.parametrize(
-    "value", ["18446744073709551616", "-9223372036854775809", "1" * 400, '"\\ud800"', '"\\u0000"', "1.0", "100"]
-)
+HARD_VALUES = ["18446744073709551616", "-9223372036854775809", "1" * 400, '"\\ud800"', '"\\u0000"', "1.0", "100"]
+
+
+@pytest.mark.parametrize("value", HARD_VALUES)
 def test_values_that_are_hard_to_hold_survive_translation(value: str) -> None:
     tool = f'{{"name":"t","inputSchema":{{"default":{value}}}'
     hold(
