@@ -132,8 +132,8 @@ def _applies(entry: Mapping[str, Any], revision: str) -> bool:
 
 
 def _params(frame: Schema) -> str | None:
-    params = frame["properties"].get("params")
-    return None if params is None else params["$ref"].rpartition("/")[2]
+    """The definition of the params; none for params that are any object."""
+    return frame["properties"].get("params", {}).get("$ref", "").rpartition("/")[2] or None
 
 
 def _derived_capability(method: LoadedMethod, schema: Normalised) -> str | None:
@@ -142,7 +142,7 @@ def _derived_capability(method: LoadedMethod, schema: Normalised) -> str | None:
     action = re.sub(r"_([a-z])", lambda match: match[1].upper(), action)
     for sender in sorted(method.senders):
         side = OTHER[sender] if method.kind == "request" else sender
-        capabilities = schema.definitions[CAPABILITIES[side]]["properties"]
+        capabilities = schema.definitions[CAPABILITIES[side]].get("properties", {})
         if feature in capabilities:
             members = schema.resolve(capabilities[feature]).get("properties", {})
             return f"{feature}.{action}" if action in members else feature

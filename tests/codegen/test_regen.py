@@ -1,0 +1,141 @@
+"""Regeneration is pure, complete and careful: same bytes always, nothing stale, left over or touched twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codegen.__main__ import main
+from codegen.errors import CodegenError, PinMismatch
+from codegen.regen import Difference, compare_output, format_python, render, write_output
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def output() -> dict[str, str]:
+    return render(ROOT)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of what regen reads, and nothing else."""
+    shutil.copytree(ROOT / "schema", tmp_path / "schema")
+    shutil.copytree(ROOT / "codegen" / "overlays", tmp_path / "codegen" / "overlays")
+    return tmp_path
+
+
+def test_committed_tree_is_what_regen_writes(output: dict[str, str]) -> None:
+    assert compare_output(ROOT, output) == Difference((), (), ())
+
+
+def test_output_does_not_depend_on_the_hash_seed_or_the_place(output: dict[str, str], tree: Path) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)}
+    subprocess.run(
+        [sys.executable, "-m", "codegen", "regen", "--root", str(tree)],
+        env=environment, cwd=tree.parent, check=True, capture_output=True,
+    )  # fmt: skip
+    assert compare_output(tree, output) == Difference((), (), ())
+
+
+def test_output_has_no_absolute_paths(output: dict[str, str]) -> None:
+    assert [path for path, text in output.items() if str(ROOT) in text] == []
+
+
+def test_generated_python_says_that_it_is(output: dict[str, str]) -> None:
+    python = {path: text for path, text in output.items() if path.endswith(".py")}
+    assert [path for path, text in python.items() if "do not edit" not in text.split("\n", 2)[0]] == []
+
+
+def test_stale_missing_and_orphan_files_are_told_apart(tmp_path: Path) -> None:
+    write_output(tmp_path, {"generated/a.py": "1", "generated/b.py": "2", "generated/c/d.py": "3"}, _all_missing(3))
+    assert compare_output(
+        tmp_path, {"generated/a.py": "1", "generated/b.py": "X", "generated/e.py": "4"}
+    ) == Difference(stale=("generated/b.py",), missing=("generated/e.py",), orphans=("generated/c/d.py",))
+
+
+def _all_missing(count: int) -> Difference:
+    paths = ("generated/a.py", "generated/b.py", "generated/c/d.py")
+    return Difference((), paths[:count], ())
+
+
+def test_binary_file_in_place_of_text_is_stale(tmp_path: Path) -> None:
+    (tmp_path / "generated").mkdir()
+    (tmp_path / "generated" / "a.py").write_bytes(b"\xff")
+    assert compare_output(tmp_path, {"generated/a.py": ""}).stale == ("generated/a.py",)
+
+
+def test_byte_code_is_no_orphan(tmp_path: Path) -> None:
+    (tmp_path / "generated" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "generated" / "__pycache__" / "a.pyc").write_bytes(b"")
+    assert not compare_output(tmp_path, {})
+
+
+def test_orphans_go_with_their_empty_directories(tmp_path: Path) -> None:
+    write_output(tmp_path, {"generated/a.py": "1", "generated/b.py": "2", "generated/c/d.py": "3"}, _all_missing(3))
+    output = {"generated/a.py": "1", "generated/b.py": "2"}
+    write_output(tmp_path, output, compare_output(tmp_path, output))
+    assert not (tmp_path / "generated" / "c").exists()
+
+
+def test_files_that_are_right_are_not_touched(tmp_path: Path) -> None:
+    output = {"generated/a.py": "1", "generated/b.py": "2"}
+    write_output(tmp_path, output, _all_missing(2))
+    os.utime(tmp_path / "generated" / "a.py", (1, 1))
+    changed = {**output, "generated/b.py": "3"}
+    write_output(tmp_path, changed, compare_output(tmp_path, changed))
+    assert (tmp_path / "generated" / "a.py").stat().st_mtime == 1
+
+
+def test_nothing_staged_is_left_behind(tmp_path: Path) -> None:
+    write_output(tmp_path, {"generated/a.py": "1"}, _all_missing(1))
+    assert [path.name for path in (tmp_path / "generated").iterdir()] == ["a.py"]
+
+
+def test_python_is_formatted_and_freed_of_unused_imports() -> None:
+    text = "import os\nimport sys\nx = {'a':sys}\n"
+    assert format_python({"a.py": text, "b.md": "x  \n"}) == {"a.py": 'import sys\n\nx = {"a": sys}\n', "b.md": "x  \n"}
+
+
+def test_python_that_is_none_is_an_error() -> None:
+    with pytest.raises(CodegenError, match="failed on the generated code"):
+        format_python({"a.py": "def (:\n"})
+
+
+def test_schema_changed_by_hand_stops_everything(tree: Path) -> None:
+    (tree / "schema" / "2025-06-18" / "schema.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(PinMismatch, match="nox -s pull -- 2025-06-18"):
+        render(tree)
+
+
+def test_no_schema_at_all_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CodegenError, match="nox -s pull -- REVISION"):
+        render(tmp_path)
+
+
+def test_check_fails_on_a_bare_tree_and_writes_nothing(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["regen", "--check", "--root", str(tree)]) == 1
+    said = capsys.readouterr().err
+    assert "missing: generated/dragoman_spec/v2025_06_18/models.py" in said
+    assert "Run `nox -s regen` and commit the result." in said
+    assert not (tree / "generated").exists()
+
+
+def test_check_passes_on_the_repository(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["regen", "--check", "--root", str(ROOT)]) == 0
+    assert "up to date" in capsys.readouterr().out
+
+
+def test_diff_lists_changes_of_pulled_schemas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "2024-11-05", "2025-03-26", "--root", str(ROOT)]) == 0
+    assert "AudioContent: added: " in capsys.readouterr().out
+
+
+def test_diff_with_a_revision_that_was_not_pulled_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "2024-11-05", "2099-01-01", "--root", str(ROOT)]) == 1
+    assert "nox -s pull -- 2099-01-01" in capsys.readouterr().err

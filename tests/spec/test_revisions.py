@@ -1,0 +1,95 @@
+"""The registry knows the revisions, their eras and their packages, and says what it does not know."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from dragoman_spec.errors import UnsupportedRevision
+from dragoman_spec.revisions import HANDSHAKE_REVISIONS, LATEST, REVISIONS, era, load
+
+
+def test_revisions_come_oldest_first() -> None:
+    assert REVISIONS == ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+
+
+def test_latest_is_the_last() -> None:
+    assert REVISIONS[-1] == LATEST
+
+
+def test_handshake_revisions_are_those_that_initialize() -> None:
+    assert tuple(revision for revision in REVISIONS if "initialize" in load(revision).METHODS) == HANDSHAKE_REVISIONS
+
+
+def test_latest_speaks_per_request() -> None:
+    assert era(LATEST) == "per_request"
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_package_knows_its_revision(revision: str) -> None:
+    package = load(revision)
+    assert isinstance(package, ModuleType)
+    assert revision == package.REVISION
+
+
+@pytest.mark.parametrize("unknown", ["2023-01-01", "", "draft", "../../etc"])
+def test_unknown_revision_names_those_at_hand(unknown: str) -> None:
+    for ask in (era, load):
+        with pytest.raises(UnsupportedRevision) as caught:
+            ask(unknown)
+        assert (caught.value.requested, caught.value.supported) == (unknown, REVISIONS)
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_unknown_name_of_a_package_is_an_attribute_error(revision: str) -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'NoSuchModel'"):
+        load(revision).NoSuchModel  # noqa: B018
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_package_lists_its_models(revision: str) -> None:
+    package = load(revision)
+    assert set(package.DEFINITIONS) <= set(dir(package))
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_methods_name_definitions_that_exist(revision: str) -> None:
+    package = load(revision)
+    for method in package.METHODS.values():
+        for name in (method.frame, method.params, *method.results):
+            assert name is None or hasattr(package, name), (method.name, name)
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_method_goes_by_its_own_name(revision: str) -> None:
+    assert {name: method.name for name, method in load(revision).METHODS.items()} == {
+        n: n for n in load(revision).METHODS
+    }
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_error_codes_are_constants_of_the_module(revision: str) -> None:
+    methods = load(revision).methods
+    assert {code: getattr(methods, name) for code, name in methods.ERROR_CODES.items()} == {
+        c: c for c in methods.ERROR_CODES
+    }
+
+
+def test_codes_that_only_one_era_has() -> None:
+    assert {revision: -32002 in load(revision).ERROR_CODES for revision in REVISIONS} == {
+        revision: era(revision) == "handshake" for revision in REVISIONS
+    }
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_one_revision_imports_quickly(revision: str) -> None:
+    # The target is 150 ms with pydantic on an idle machine; twice that, and the best of three, for busy ones.
+    code = f"import time; import dragoman_spec.revisions as r; r.load({revision!r}).Tool; print(time.process_time())"
+    spent = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        for _ in range(3)
+    ]
+    assert min(spent) < 0.3
