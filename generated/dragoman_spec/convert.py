@@ -7,8 +7,12 @@ import warnings
 from collections.abc import Collection
 from typing import Any
 
+from pydantic import ValidationError
+
 from dragoman_spec._base import Model
-from dragoman_spec.errors import Untranslatable
+from dragoman_spec._locate import choose
+from dragoman_spec._validation import _problems
+from dragoman_spec.errors import TranslationError, Untranslatable
 from dragoman_spec.losses import Loss
 from dragoman_spec.revisions import REVISIONS, load
 from dragoman_spec.translation import translator
@@ -51,12 +55,20 @@ def convert(
     target = getattr(load(to), new_name, None) if new_name is not None else None
     if target is None or not hasattr(target, "model_validate"):
         raise Untranslatable(f"{to} has no {name}", source=source, target=to)
+    if "jsonrpc" in target.model_fields and "jsonrpc" not in value:
+        value = {"jsonrpc": "2.0", **value}
+    try:
+        converted = target.model_validate(value)
+    except ValidationError:
+        problem = choose(_problems(value, target.__name__, (), to, allow_null=False))
+        where = {"source": source, "target": to, "method": name}
+        raise TranslationError(problem.pointer, problem.expected, problem.found, **where) from None
     if losses is not None:
         losses += found
     elif found:
         said = ", ".join(f"{loss.pointer or '/'} {loss.kind}" for loss in found[:5])
         warnings.warn(f"{name} from {source} to {to} lost: {said}", LossyConversion, stacklevel=2)
-    return target.model_validate(value)
+    return converted
 
 
 def _origin(model: Model) -> tuple[str, str]:
