@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("schema/*.md")])
 LINK = re.compile(r"\[[^\]]*\]\((?!https?://|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"`[^`\n]*`")
 PROMPT = "$ "
 # What the shell sessions read: each file as it is shown by `cat` before it is used.
 SHOWN_FILE = re.compile(r"^\$ cat (\S+)$")
@@ -34,7 +35,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    text = CODE.sub("", BLOCK.sub("", page.read_text(encoding="utf-8")))
     broken = []
     for path, anchor in LINK.findall(text):
         target = (page.parent / path).resolve() if path else page
