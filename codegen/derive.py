@@ -90,7 +90,8 @@ class Derivation:
             site = Site(source, target, f"/$defs/{source}", f"/$defs/{target}")
             one, two = self.source.definitions[source], self.target.definitions[target]
             work = self.work(one, two, site)
-            if work.before is not None:
+            if work.before is not None or work.node in self._pending - {key}:
+                # The node of another definition stays where it is: `EmptyResult` is only another name for `Result`.
                 self.nodes[key] = UnionNode(source, None, (Case("object", work),))
             elif work.node is not None and work.node != key:
                 self.nodes[key] = self.nodes.pop(work.node)

@@ -824,23 +824,9 @@ def up_elicit_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_empty_result(x: Any, at: At, out: Losses) -> Any:
-    """Result."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" in y and type(y["resultType"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "resultType", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = up_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    if "resultType" not in y:
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    return y
+    """EmptyResult."""
+    return up_result(x, at, out)
+    return x
 
 
 def up_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
@@ -976,6 +962,21 @@ def up_get_prompt_result_meta(x: Any, at: At, out: Losses) -> Any:
     ):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+    return y
+
+
+def up_jsonrpc_result_response(x: Any, at: At, out: Losses) -> Any:
+    """JSONRPCResultResponse."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = up_result(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
     return y
 
 
@@ -2011,6 +2012,26 @@ def up_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> Any
     return y
 
 
+def up_result(x: Any, at: At, out: Losses) -> Any:
+    """Result."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "resultType" in y and type(y["resultType"]) is not str:
+        y = x.copy() if y is x else y
+        do.lose(y, "resultType", at, out)
+    v = y.get("_meta")
+    if v is not None:
+        w = up_result_meta(v, (at, "_meta"), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y["_meta"] = w
+    if "resultType" not in y:
+        y = x.copy() if y is x else y
+        y["resultType"] = "complete"
+    return y
+
+
 def up_result_meta(x: Any, at: At, out: Losses) -> Any:
     """Result._meta."""
     if type(x) is not dict:
@@ -2314,14 +2335,9 @@ def up_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -> 
 
 
 def up_empty_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """Result, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" not in y:
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    return y
+    """EmptyResult, only what validity needs."""
+    return up_result_minimal(x, at, out)
+    return x
 
 
 def up_get_prompt_request_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -2376,6 +2392,21 @@ def up_get_prompt_result_minimal(x: Any, at: At, out: Losses) -> Any:
     if "resultType" not in y:
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
+    return y
+
+
+def up_jsonrpc_result_response_minimal(x: Any, at: At, out: Losses) -> Any:
+    """JSONRPCResultResponse, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = up_result_minimal(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
     return y
 
 
@@ -2770,6 +2801,17 @@ def up_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Losses
     return y
 
 
+def up_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """Result, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "resultType" not in y:
+        y = x.copy() if y is x else y
+        y["resultType"] = "complete"
+    return y
+
+
 def up_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call, only what validity needs."""
     if type(x) is not dict:
@@ -2863,6 +2905,7 @@ _UP_STRICT = Direction(
         "GetPromptRequest": up_get_prompt_request,
         "GetPromptRequestParams": up_get_prompt_request_params,
         "GetPromptResult": up_get_prompt_result,
+        "JSONRPCResultResponse": up_jsonrpc_result_response,
         "ListPromptsRequest": up_list_prompts_request,
         "ListPromptsResult": up_list_prompts_result,
         "ListResourceTemplatesRequest": up_list_resource_templates_request,
@@ -2891,6 +2934,7 @@ _UP_STRICT = Direction(
         "ResourceRequestParams": up_resource_request_params,
         "ResourceUpdatedNotification": up_resource_updated_notification,
         "ResourceUpdatedNotificationParams": up_resource_updated_notification_params,
+        "Result": up_result,
         "ServerCapabilities": up_server_capabilities,
         "Tool": up_tool,
         "ToolListChangedNotification": up_tool_list_changed_notification,
@@ -2975,6 +3019,7 @@ _UP_MINIMAL = Direction(
         "GetPromptRequest": up_get_prompt_request_minimal,
         "GetPromptRequestParams": up_get_prompt_request_params_minimal,
         "GetPromptResult": up_get_prompt_result_minimal,
+        "JSONRPCResultResponse": up_jsonrpc_result_response_minimal,
         "ListPromptsRequest": up_list_prompts_request_minimal,
         "ListPromptsResult": up_list_prompts_result_minimal,
         "ListResourceTemplatesRequest": up_list_resource_templates_request_minimal,
@@ -2992,6 +3037,7 @@ _UP_MINIMAL = Direction(
         "Request": up_request_minimal,
         "RequestParams": up_request_params_minimal,
         "ResourceRequestParams": up_resource_request_params_minimal,
+        "Result": up_result_minimal,
     },
     refused={
         "elicitation/create": Refusal("elicitation/create does not exist in 2026-07-28", -32601),
@@ -3266,6 +3312,13 @@ def down_client_capabilities_roots(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         do.lose(y, "listChanged", at, out)
     return y
+
+
+def down_client_result(x: Any, at: At, out: Losses) -> Any:
+    """ClientResult."""
+    if type(x) is dict:
+        return down_result(x, at, out)
+    return x
 
 
 def down_complete_request(x: Any, at: At, out: Losses) -> Any:
@@ -3562,20 +3615,9 @@ def down_elicit_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_empty_result(x: Any, at: At, out: Losses) -> Any:
-    """Result."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "resultType", "complete", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = down_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
+    """EmptyResult."""
+    return down_result(x, at, out)
+    return x
 
 
 def down_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
@@ -3662,6 +3704,21 @@ def down_get_prompt_result_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+    return y
+
+
+def down_jsonrpc_result_response(x: Any, at: At, out: Losses) -> Any:
+    """JSONRPCResultResponse."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = down_result(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
     return y
 
 
@@ -4506,6 +4563,23 @@ def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> A
     return y
 
 
+def down_result(x: Any, at: At, out: Losses) -> Any:
+    """Result."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    v = y.get("_meta")
+    if v is not None:
+        w = down_result_meta(v, (at, "_meta"), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y["_meta"] = w
+    return y
+
+
 def down_result_meta(x: Any, at: At, out: Losses) -> Any:
     """Result._meta."""
     if type(x) is not dict:
@@ -5054,6 +5128,7 @@ _DOWN_STRICT = Direction(
         "CancelledNotification": down_cancelled_notification,
         "CancelledNotificationParams": down_cancelled_notification_params,
         "ClientCapabilities": down_client_capabilities,
+        "ClientResult": down_client_result,
         "CompleteRequest": down_complete_request,
         "CompleteRequestParams": down_complete_request_params,
         "CompleteResult": down_complete_result,
@@ -5068,6 +5143,7 @@ _DOWN_STRICT = Direction(
         "GetPromptRequest": down_get_prompt_request,
         "GetPromptRequestParams": down_get_prompt_request_params,
         "GetPromptResult": down_get_prompt_result,
+        "JSONRPCResultResponse": down_jsonrpc_result_response,
         "ListPromptsRequest": down_list_prompts_request,
         "ListPromptsResult": down_list_prompts_result,
         "ListResourceTemplatesRequest": down_list_resource_templates_request,
@@ -5096,6 +5172,7 @@ _DOWN_STRICT = Direction(
         "ResourceRequestParams": down_resource_request_params,
         "ResourceUpdatedNotification": down_resource_updated_notification,
         "ResourceUpdatedNotificationParams": down_resource_updated_notification_params,
+        "Result": down_result,
         "SamplingMessage": down_sampling_message,
         "ServerCapabilities": down_server_capabilities,
         "Tool": down_tool,
