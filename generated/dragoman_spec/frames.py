@@ -195,4 +195,4 @@ def name_urls(frame: dict[str, Any], method: str | None, out: Losses) -> dict[st
     if not missing:
         return frame
     out.add(((None, "error"), "message"), "rewritten", error.get("message"))
-    return {**frame, "error": {**error, "message": f"{error.get('message')} Open: {' '.join(missing)}"}}
+    return {**frame, "error": {**error, "message": f"{error.get('message')} (open {', '.join(missing)})"}}
