@@ -1,0 +1,61 @@
+"""What the strict profile promises, as JSON Schemas: a revision's schema that also refuses what only another revision names.
+
+In the place of each definition that both revisions have stands one in which the fields that only the *other* one names are `false`. Keys
+that neither names stay allowed, as in every open object. Judged by the same independent validator as validity. Used by the laws.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from typing import Any
+
+import jsonschema
+from jsonschema.validators import validator_for
+
+from tests.support.judge import canonical
+
+KEPT_ON_PURPOSE = {("inputSchema", "$schema"), ("outputSchema", "$schema")}
+"""Fields that stay although the target does not name them (overlay decision keep-schema-dialects), with what they are in."""
+
+ENVELOPE = {("", "jsonrpc"), ("", "id"), ("params", "_meta")}
+"""Fields of every frame, which the older files name in the base interfaces only."""
+
+RENAMED = {"ResourceReference": "ResourceTemplateReference", "ResourceTemplateReference": "ResourceReference"}
+
+
+@cache
+def strict_validator(source: str, target: str, definition: str) -> jsonschema.protocols.Validator:
+    """A validator of *target* that refuses the fields that only *source* names."""
+    theirs, schema = canonical(source)["$defs"], copy.deepcopy(canonical(target))
+    for name, node in schema["$defs"].items():
+        schema["$defs"][name] = _Pair(theirs, canonical(target)["$defs"]).strict(theirs.get(name) or theirs.get(RENAMED.get(name, ""), {}), node, "")
+    return validator_for(schema)({"$defs": schema["$defs"], "allOf": [{"$ref": f"#/$defs/{definition}"}]})
+
+
+class _Pair:
+    """The definitions of two revisions."""
+
+    def __init__(self, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+        self.theirs, self.ours = theirs, ours
+
+    def strict(self, theirs: Any, ours: Any, name: str) -> Any:
+        """*ours*, refusing the properties of the same object in *theirs* that *ours* does not have."""
+        if not isinstance(theirs, dict) or not isinstance(ours, dict) or ("$ref" in theirs and "$ref" in ours):
+            return ours
+        theirs, ours = _resolved(theirs, self.theirs), _resolved(ours, self.ours)
+        for keyword in ("items", "additionalProperties"):
+            if keyword in ours:
+                ours[keyword] = self.strict(theirs.get(keyword), ours[keyword], "")
+        properties = ours.get("properties", {})
+        for key, node in theirs.get("properties", {}).items() if "properties" in ours else ():
+            if key in properties:
+                properties[key] = self.strict(node, properties[key], key)
+            elif (name, key) not in KEPT_ON_PURPOSE | ENVELOPE:
+                properties[key] = False
+        return ours
+
+
+def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    resolved: dict[str, Any] = copy.deepcopy(definitions[node["$ref"].removeprefix("#/$defs/")] if "$ref" in node else node)
+    return resolved
