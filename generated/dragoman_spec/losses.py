@@ -133,7 +133,8 @@ def spell(steps: list[Losses]) -> tuple[Loss, ...]:
             here = pointer(at)
             if kind == REORDERED:
                 moves.append((here, value))
-                added = {index: _lead_on(place, here, value) for index, place in added.items()}
+                went = {str(origin): index for index, origin in reversed([*enumerate(value)])} if added else {}
+                added = {number: _lead_on(place, here, went) for number, place in added.items()}
                 continue
             if kind == "added":
                 added[len(found)] = here
@@ -155,14 +156,12 @@ def _lead_back(here: str, where: str, origins: list[int]) -> str:
     return f"{where}/{origins[int(index)]}{slash}{rest}"
 
 
-def _lead_on(place: str | None, where: str, origins: list[int]) -> str | None:
+def _lead_on(place: str | None, where: str, went: Mapping[str, int]) -> str | None:
     """*place*, with the index right below *where* replaced by the one it went to; `None` if it went nowhere."""
     if place is None or not place.startswith(where + "/"):
         return place
     index, slash, rest = place[len(where) + 1 :].partition("/")
-    if not index.isdigit():
-        return place
-    return f"{where}/{origins.index(int(index))}{slash}{rest}" if int(index) in origins else None
+    return f"{where}/{went[index]}{slash}{rest}" if index in went else None
 
 
 def _undo(found: list[Loss], dropped: Mapping[str, int], places: Mapping[int, str | None]) -> tuple[Loss, ...]:

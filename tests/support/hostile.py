@@ -1,0 +1,88 @@
+"""Input that is not valid: any JSON that happens to look like a frame, and frames with something wrong in each place.
+
+Also what a parser can hand over that no valid frame has: NaN, integers of any length, lone surrogates, deep nesting. Used by the law of
+totality.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.instances import SIMPLE
+from tests.support.subjects import REVISIONS, subjects
+
+METHODS = (*sorted({subject.method for revision in REVISIONS for subject in subjects(revision)}), "initialized", "x/y", "")
+KEYS = (
+    *("method", "id", "params", "result", "error", "jsonrpc", "_meta", "tools", "content", "type", "capabilities", "messages"),
+    *("role", "text", "contents", "uri", "code", "data", "original", "elicitations", "completion", "values", "requestedSchema"),
+    *("properties", "oneOf", "const", "title", "annotations", "structuredContent", "outputSchema", "inputSchema", "$schema"),
+    *("items", "mode", "url", "task", "execution", "taskSupport", "resultType", "name", "mimeType", "inputRequests"),
+)
+CONSTANTS = ("audio", "text", "resource_link", "tool_use", "tool_result", "object", "required", "url", "form", "complete")
+ODD = (*SIMPLE, *CONSTANTS, float("nan"), float("inf"), 10**400, "\ud800", "\x00")
+WRONG: tuple[Any, ...] = (
+    *(None, True, 5, 1.5, "x", [], {}, [[]], [None], {"a": None}, [{}], {"type": []}, {"type": "audio"}),
+    *({"code": "x"}, [{"type": {}}], {"oneOf": [{"const": 1}]}, {"properties": {"a": True}}),
+)
+
+
+def any_json(rng: random.Random, depth: int) -> Any:
+    """Some JSON, of words that the protocol uses."""
+    kind = rng.randrange(9 if depth > 0 else 6)
+    if kind < 5:
+        return rng.choice(ODD)
+    if kind == 5:
+        return rng.choice(([], {}, [[]], [{}]))
+    if kind == 6:
+        return [any_json(rng, depth - 1) for _ in range(rng.randrange(4))]
+    return {rng.choice(KEYS): any_json(rng, depth - 1) for _ in range(rng.randrange(6))}
+
+
+def any_frame(rng: random.Random) -> Any:
+    """Something that may be taken for a frame."""
+    frame = any_json(rng, 6)
+    if not isinstance(frame, dict):
+        return frame
+    if rng.random() < 0.5:
+        frame["method"] = rng.choice(METHODS) if rng.random() < 0.9 else any_json(rng, 1)
+    else:
+        frame.pop("method", None)
+        frame[rng.choice(("result", "error"))] = any_json(rng, 5)
+    return frame
+
+
+def wrong_in_each_place(frame: Any, rng: random.Random) -> Iterator[Any]:
+    """Copies of a frame with something else in one place, for every place."""
+    for path in list(_places(frame, ())):
+        yield _put(frame, path, rng.choice(WRONG))
+
+
+def deep(levels: int, kind: str) -> Any:
+    """A value nested in itself: `list`, `object`, or a JSON Schema by its `properties` or `anyOf`."""
+    value: Any = {"type": "object"}
+    for _ in range(levels):
+        match kind:
+            case "list":
+                value = [value]
+            case "properties":
+                value = {"properties": {"a": value}}
+            case _:
+                value = {kind: [value] if kind == "anyOf" else value}
+    return value
+
+
+def _places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    yield path
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from _places(child, (*path, key))
+
+
+def _put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = _put(value[path[0]], path[1:], new)
+    return copy
