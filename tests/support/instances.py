@@ -134,9 +134,10 @@ class _Maker:
         return None
 
     def array(self, node: Schema, depth: int) -> list[Any]:
-        least = node.get("minItems", 0)
-        count = least + (self.pick((0, 1, 2, 3)) if depth > 0 else 0)
-        return [self.make(node["items"], depth - 1) for _ in range(min(count, node.get("maxItems", count)))]
+        least, most = node.get("minItems", 0), node.get("maxItems", 1000)
+        counts = [count for count in (least, least + 1, least + 2, least + 3, node.get("maxItems", 0)) if count <= most]
+        count = self.pick(counts) if depth > 0 else least
+        return [self.make(node["items"], depth - 1) for _ in range(count)]
 
     def object(self, node: Schema, depth: int) -> dict[str, Any]:
         properties, required = node.get("properties", {}), node.get("required", [])
