@@ -163,6 +163,15 @@ def test_tagged_union_tries_only_the_tagged_arm() -> None:
     assert place == ("content", 0, "image", "data")
 
 
+@pytest.mark.parametrize(("count", "valid"), [(100, True), (101, False)])
+def test_list_has_its_limit(count: int, valid: bool) -> None:
+    completion = {"values": [""] * count}
+    if valid:
+        assert v2026_07_28.CompleteResultCompletion.model_validate(completion).model_dump() == completion
+    else:
+        assert _refused(v2026_07_28.CompleteResultCompletion, completion) == (("values",), "too_long")
+
+
 def test_models_of_two_revisions_share_only_the_base() -> None:
     shared = set(v2025_06_18.Tool.__mro__) & set(v2025_11_25.Tool.__mro__)
     assert {kind.__name__ for kind in shared} == {"Model", "BaseModel", "object"}
