@@ -32,7 +32,7 @@ WHOLE = (
     "schemas.py",
     "step.py",
     "translation.py",
-    "convert.py",
+    "_convert.py",
 )
 ACTION_MODULES = {"do": "actions.py.jinja", "frames": "frames.py.jinja", "schemas": "schemas.py.jinja"}
 CAN_BE_GONE = frozenset({"drop_item", "drop_invalid", "map_value", "wrap_schema", "hide_when"})

@@ -29,8 +29,8 @@ from dragoman_spec.translation import Translation, Translator, translate, transl
 
 if TYPE_CHECKING:
     from dragoman_spec import v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28
+    from dragoman_spec._convert import LossyConversion, convert
     from dragoman_spec._validation import validate
-    from dragoman_spec.convert import LossyConversion, convert
 
 __all__ = [
     "DEFAULT_RULES",
@@ -62,7 +62,7 @@ __all__ = [
     "validate",
 ]
 
-_LAZY = {"convert": "convert", "LossyConversion": "convert", "validate": "_validation"}
+_LAZY = {"convert": "_convert", "LossyConversion": "_convert", "validate": "_validation"}
 
 
 def __getattr__(name: str) -> Any:
