@@ -176,3 +176,8 @@ def test_a_batch_cut_short_by_the_server_is_answered_as_one_array(server_revisio
             expect_end(Outcome.SERVER_CLOSED),
         ]
     )
+
+
+def test_cancelled_members_do_not_hold_up_the_others() -> None:
+    cancel = notification("notifications/cancelled", requestId=1)
+    hold([*opening(B, B), client([LIST, cancel]), expect_to_server([LIST, cancel])])

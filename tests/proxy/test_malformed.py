@@ -214,3 +214,32 @@ def test_a_deep_frame_that_is_translated_survives_or_is_refused_by_name() -> Non
                 expect_to_client(lambda frame: "title" not in str(frame) or "deep" in str(frame)),
             ]
         )
+
+
+@pytest.mark.parametrize(("client_revision", "server_revision"), PAIRS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId" 1}}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}\n',
+    ],
+)
+def test_a_cancellation_that_names_nothing_does_no_harm(
+    client_revision: str, server_revision: str, line: bytes
+) -> None:
+    ping = request(1, "ping")
+    steps = opening(client_revision, server_revision)
+    hold([*steps, client(line), expect_to_server(line), client(ping), expect_to_server(ping)])
+
+
+def test_a_request_that_cannot_be_decoded_waits_like_any_other() -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x" 1}}\n'
+    steps = opening(A, A)
+    hold([client(line), *steps, expect_to_server(line)])
+
+
+def test_an_initialize_may_be_glimpsed_or_decoded() -> None:
+    hello = (
+        b'{"params":{"protocolVersion":"2024-11-05","capabilities":{}},"id":0,"method":"initialize","jsonrpc":"2.0"}\n'
+    )
+    hold([client(hello), expect_to_server(hello)])

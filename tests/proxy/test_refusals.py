@@ -241,6 +241,34 @@ def test_a_refused_response_is_an_error_to_who_asked() -> None:
     )
 
 
+def test_a_response_that_has_no_counterpart_is_an_error_to_who_asked() -> None:
+    class NoResults(Moody):
+        def touches(self, kind: str, method: str | None) -> bool:
+            return kind == "result" and method == "private/ask"
+
+        def translate(self, frame: Any, method: str | None = None) -> Translation:
+            return Translation(None)
+
+    hold(
+        [
+            *opening(A, D),
+            client(request(1, "private/ask")),
+            expect_to_server(request(1, "private/ask")),
+            server(result(1, {})),
+            expect_to_client(an_error(1, -32603, "no counterpart")),
+        ],
+        NoResults,
+    )
+
+
+def test_the_table_of_touched_methods_does_not_grow_for_ever() -> None:
+    steps = opening(A, D)
+    for number in range(1100):
+        frame = notification(f"notifications/private-{number}")
+        steps += [client(frame), expect_to_server(frame)]
+    hold(steps)
+
+
 def test_a_refused_error_without_id_vanishes() -> None:
     class NoErrors(Moody):
         def touches(self, kind: str, method: str | None) -> bool:

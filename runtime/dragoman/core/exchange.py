@@ -97,12 +97,6 @@ class Exchange:
             case _:
                 self._relay_response(side, frame)
 
-    def answer(self, side: Side, key: bytes, line: bytes) -> None:
-        """Answer a request of this peer ourselves, if it still waits."""
-        asked = self.in_flight[side].take(key)
-        if asked is not None:
-            self._deliver(side, asked, line)
-
     def fail_all(self, side: Side, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         """Answer every request of this peer that waits with an error."""
         for key, asked in self.in_flight[side].take_all():
@@ -139,11 +133,11 @@ class Exchange:
             return
         refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
         adapted = refusal or self._adaptors[side].adapt(frame, method)
+        if adapted is None:
+            adapted = Refusal(METHOD_NOT_FOUND, f"the {side.other.value}'s revision has no {method}", {})
         if isinstance(adapted, Refusal):
-            self.answer(side, key, encode_error(key, adapted.code, adapted.message, adapted.data or None))
-        elif adapted is None:
-            message = f"the {side.other.value}'s revision has no {method}"
-            self.answer(side, key, encode_error(key, METHOD_NOT_FOUND, message))
+            self.in_flight[side].take(key)
+            self._deliver(side, asked, _write_refusal(key, adapted))
         else:
             self._post(side.other, adapted)
 
@@ -196,14 +190,14 @@ class Exchange:
             if not self.identity:
                 return
         adapted = self._adaptors[side].adapt(frame, asked.method if asked else None)
-        if isinstance(adapted, Refusal):
-            if asked is None or key is None:
-                return
-            adapted = encode_error(key, adapted.code, adapted.message, adapted.data or None)
-        if asked is not None and adapted is not None:
-            self._deliver(side.other, asked, adapted)
-        elif adapted is not None:
-            self._post(side.other, adapted)
+        if asked is None or key is None:
+            if isinstance(adapted, bytes):
+                self._post(side.other, adapted)
+            return
+        if adapted is None:  # who asked must not wait for ever
+            adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
+        line = _write_refusal(key, adapted) if isinstance(adapted, Refusal) else adapted
+        self._deliver(side.other, asked, line)
 
     def _deliver(self, side: Side, asked: Asked, line: bytes) -> None:
         whole = line if asked.batch is None else asked.batch.answer(line)
@@ -268,6 +262,10 @@ def cancelled_key(frame: Frame) -> bytes | None:
         return None
     params = body.get("params")
     return key_of(params.get("requestId")) if isinstance(params, dict) else None
+
+
+def _write_refusal(key: bytes, refusal: Refusal) -> bytes:
+    return encode_error(key, refusal.code, refusal.message, refusal.data or None)
 
 
 def _read_member(member: Any) -> Frame | Malformed:

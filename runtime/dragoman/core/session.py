@@ -277,7 +277,7 @@ class Session:
                 self._line = line
                 self._speak(handshake.offered)
                 self._advance(Event.REVISION_REJECTED)
-            case Failed():
+            case _:
                 self._end(answer, Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_FAILED)
 

@@ -101,11 +101,6 @@ class Adaptor:
     counters: Counters
     _touched: dict[tuple[str, str | None], bool] = field(default_factory=dict)
 
-    @property
-    def identity(self) -> bool:
-        """Whether nothing is touched, so that bytes may pass unread."""
-        return self.translator is None or self.translator.identity
-
     def adapt(self, frame: Frame, method: str | None) -> bytes | Refusal | None:
         """Carry one frame across.
 

@@ -91,7 +91,7 @@ class MemoryTransport:
             receiver.data_received(data)
             self._schedule()
         elif self._ended:
-            self._receiver = None
+            self._reading = False
             receiver.ended(f"{peer.name if peer else 'the peer'} has closed")
 
 

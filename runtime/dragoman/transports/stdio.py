@@ -94,10 +94,11 @@ class ChildTransport:
 
     async def close(self) -> None:
         """Close the child's input, then ask it to go, then make it go; what it still writes is still delivered."""
-        if self._writer is not None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._writer.close(), self.patience.after_eof_s)
-            self._writer.abort()
+        if self._writer is None or self._reader is None:
+            return  # never started: whoever spawned the child still owns it
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._writer.close(), self.patience.after_eof_s)
+        self._writer.abort()
         for sent, patience_s in (
             (None, self.patience.after_eof_s),
             (signal.SIGTERM, self.patience.after_term_s),
@@ -110,8 +111,7 @@ class ChildTransport:
                 break
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_ended.wait(), self.patience.after_exit_s)
-        if self._reader is not None:
-            self._reader.close()
+        self._reader.close()
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -1,0 +1,19 @@
+"""Collecting the answers to an array."""
+
+from __future__ import annotations
+
+from dragoman.core.batches import Batch
+
+
+def test_answers_wait_for_the_last_one() -> None:
+    batch = Batch(2)
+    assert batch.answer(b'{"a":1}\n') is None
+    assert batch.answer(b'{"b":2}\n') == b'[{"a":1},{"b":2}]\n'
+
+
+def test_a_batch_without_requests_is_not_answered() -> None:
+    assert Batch().complete() is None
+
+
+def test_a_batch_of_bad_members_is_answered_at_once() -> None:
+    assert Batch(0, [b"{}\n"]).complete() == b"[{}]\n"

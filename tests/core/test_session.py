@@ -1,0 +1,203 @@
+"""The machine by itself: bytes in, commands out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+import dragoman_spec
+from dragoman.core.commands import Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
+from dragoman.core.envelope import decode, encode_line
+from dragoman.core.lifecycle import State
+from dragoman.core.session import Session
+from dragoman.core.settings import Settings
+from tests.proxy.conversation import READY, error, initialize, initialized, notification, request, result
+
+A, B, C, D = dragoman_spec.HANDSHAKE_REVISIONS
+CLIENT, SERVER = Side.CLIENT, Side.SERVER
+
+
+def make_session(**settings: Any) -> Session:
+    return Session(
+        Settings(**settings), dragoman_spec.translator, lambda revision: dragoman_spec.load(revision).METHODS
+    )
+
+
+def open_session(client_revision: str, server_revision: str, **settings: Any) -> Session:
+    session = make_session(**settings)
+    session.receive(CLIENT, encode_line(initialize(client_revision)))
+    session.receive(SERVER, encode_line(initialized(server_revision)))
+    session.receive(CLIENT, encode_line(READY))
+    assert session.state is State.READY
+    return session
+
+
+def sent(commands: Iterable[Any], side: Side) -> bytes:
+    return b"".join(command.data for command in commands if isinstance(command, Send) and command.side is side)
+
+
+def test_opening_gives_these_commands() -> None:
+    session = make_session(init_timeout_s=7.0)
+    hello, answer, ready = encode_line(initialize(C)), encode_line(initialized(C)), encode_line(READY)
+    assert session.receive(CLIENT, hello) == [Send(SERVER, hello), SetTimer(7.0)]
+    assert session.receive(SERVER, answer) == [Send(CLIENT, answer), SetTimer(7.0)]
+    assert session.receive(CLIENT, ready) == [StopTimer(), Send(SERVER, ready)]
+
+
+def test_lines_for_one_peer_are_written_together() -> None:
+    session = open_session(A, D)
+    lines = encode_line(request(1, "tools/list")) + encode_line(request(2, "prompts/list"))
+    assert session.receive(CLIENT, lines) == [Send(SERVER, lines)]
+
+
+def test_equal_revisions_hand_on_the_object_that_came() -> None:
+    session = open_session(D, D)
+    line = encode_line(request(1, "tools/list"))
+    (send,) = session.receive(CLIENT, line)
+    assert isinstance(send, Send)
+    assert send.data is line
+
+
+CONVERSATION = [
+    (CLIENT, initialize(A)),
+    (SERVER, initialized(D)),
+    (CLIENT, READY),
+    (CLIENT, request(1, "tools/list")),
+    (CLIENT, request("1", "ping")),
+    (SERVER, result("1", {})),
+    (SERVER, result(1, {"tools": [{"name": "t", "title": "T", "inputSchema": {"type": "object"}}]})),
+    (CLIENT, [request(5, "ping")]),
+    (SERVER, notification("notifications/progress", progressToken=1, progress=1, message="m")),
+    (SERVER, request(9, "elicitation/create", message="m", requestedSchema={})),
+]
+
+
+def hold_in_pieces(size: int) -> tuple[bytes, bytes]:
+    session = make_session()
+    heard = {CLIENT: b"", SERVER: b""}
+    for side, frame in CONVERSATION:
+        line = encode_line(frame)
+        for start in range(0, len(line), size):
+            commands = session.receive(side, line[start : start + size])
+            for listener in heard:
+                heard[listener] += sent(commands, listener)
+    return heard[CLIENT], heard[SERVER]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+def test_what_comes_out_does_not_depend_on_how_it_comes_in(size: int) -> None:
+    assert hold_in_pieces(size) == hold_in_pieces(10_000)
+
+
+def test_a_restart_is_asked_for_before_the_offer_is_repeated() -> None:
+    session = make_session()
+    session.receive(CLIENT, encode_line(initialize(D)))
+    session.receive(SERVER, encode_line(error(0, -32602, "Unsupported protocol version")) + b"half a li")
+    restart, offer = session.close(SERVER, "gone")
+    assert restart == RestartServer()
+    assert isinstance(offer, Send)
+    assert decode(offer.data)["params"]["protocolVersion"] == C
+    answer = encode_line(initialized(C, "dragoman-initialize-2"))
+    assert b'"2025-11-25"' in sent(session.receive(SERVER, answer), CLIENT)
+
+
+def test_a_retry_that_cannot_be_translated_ends_the_session() -> None:
+    def translate(source: str, target: str) -> Any:
+        if target == C:
+            return Refusing(source, target)
+        return dragoman_spec.translator(source, target)
+
+    class Refusing:
+        identity = False
+
+        def __init__(self, source: str, target: str) -> None:
+            self.source, self.target = source, target
+
+        def touches(self, kind: str, method: str | None) -> bool:
+            return True
+
+        def translate(self, frame: Any, method: str | None = None) -> Any:
+            raise dragoman_spec.Untranslatable("no")
+
+    session = Session(Settings(), translate, lambda revision: {})
+    session.receive(CLIENT, encode_line(initialize(D)))
+    commands = session.receive(SERVER, encode_line(error(0, -32602, "Unsupported protocol version")))
+    assert decode(sent(commands, CLIENT))["error"]["code"] == -32602
+    assert session.state is State.FAILED
+
+
+def test_the_end_is_told_once() -> None:
+    session = open_session(A, D)
+    assert session.close(CLIENT, "bye")[-1] == Finish(Outcome.CLIENT_CLOSED, "the client has closed: bye")
+    assert session.close(SERVER, "bye") == []
+    assert session.stop("bye") == []
+
+
+def test_after_the_end_the_client_still_hears_the_server() -> None:
+    session = open_session(A, A)
+    session.close(CLIENT, "bye")
+    line = encode_line(notification("notifications/tools/list_changed"))
+    assert session.receive(SERVER, line) == [Send(CLIENT, line)]
+
+
+def test_a_failed_session_answers_what_still_comes() -> None:
+    session = make_session()
+    session.receive(CLIENT, encode_line(initialize(A)))
+    session.close(SERVER, "the server exited with status 1")
+    assert session.state is State.FAILED
+    answer = decode(sent(session.receive(CLIENT, encode_line(request(2, "tools/list"))), CLIENT))
+    assert answer["error"]["message"] == "the server exited with status 1"
+    assert session.receive(CLIENT, encode_line(notification("notifications/x"))) == []
+    assert session.receive(SERVER, encode_line(notification("notifications/x"))) == []
+    assert b"error" in sent(session.receive(CLIENT, encode_line(initialize(A, 7))), CLIENT)
+
+
+def test_a_timer_that_rings_late_is_nothing() -> None:
+    session = open_session(A, D)
+    assert session.expire() == []
+    assert session.state is State.READY
+
+
+def test_stopping_answers_both_sides() -> None:
+    session = open_session(A, A)
+    session.receive(CLIENT, encode_line(request(1, "tools/list")))
+    session.receive(SERVER, encode_line(request("s", "roots/list")))
+    commands = session.stop("the proxy was stopped by SIGTERM")
+    assert decode(sent(commands, CLIENT))["id"] == 1
+    assert decode(sent(commands, SERVER))["id"] == "s"
+    assert commands[-1] == Finish(Outcome.STOPPED, "the proxy was stopped by SIGTERM")
+
+
+def test_the_server_queue_is_bounded() -> None:
+    session = make_session(queue_frames=1)
+    first = session.receive(SERVER, encode_line(request(1, "roots/list")))
+    assert first == []
+    answer = decode(sent(session.receive(SERVER, encode_line(request(2, "roots/list"))), SERVER))
+    assert (answer["id"], answer["error"]["code"]) == (2, -32000)
+
+
+def test_notifications_beyond_the_queue_are_dropped() -> None:
+    session = make_session(queue_frames=0)
+    session.receive(CLIENT, encode_line(initialize(A)))
+    assert session.receive(CLIENT, encode_line(notification("notifications/roots/list_changed"))) == []
+
+
+def test_the_answer_to_initialize_may_be_refused_by_the_translation() -> None:
+    session = make_session()
+    session.receive(CLIENT, encode_line(initialize(A)))
+    bad = initialized(D)
+    bad["result"]["capabilities"] = "all of them"
+    answer = decode(sent(session.receive(SERVER, encode_line(bad)), CLIENT))
+    assert answer["id"] == 0
+    assert answer["error"]["code"] in (-32602, -32603)
+
+
+def test_an_initialize_that_the_translation_refuses_is_answered_and_may_be_repeated() -> None:
+    session = make_session(server_revision=A)
+    bad = initialize(D)
+    bad["params"]["capabilities"] = "all of them"
+    answer = decode(sent(session.receive(CLIENT, encode_line(bad)), CLIENT))
+    assert answer["error"]["code"] == -32602
+    assert session.state is State.CONNECTING

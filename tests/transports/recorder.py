@@ -1,0 +1,47 @@
+"""A receiver that writes down what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.data = b""
+        self.reads = 0
+        self.end: str | None = None
+        self.break_reason: str | None = None
+        self.paused = False
+        self.pauses = 0
+        self.changed = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+        self.reads += 1
+        self.changed.set()
+
+    def ended(self, reason: str) -> None:
+        assert self.end is None, "ended twice"
+        self.end = reason
+        self.changed.set()
+
+    def broken(self, reason: str) -> None:
+        assert self.break_reason is None, "broken twice"
+        self.break_reason = reason
+        self.changed.set()
+
+    def pause_writing(self) -> None:
+        self.paused = True
+        self.pauses += 1
+        self.changed.set()
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        self.changed.set()
+
+    async def until(self, condition: object, patience_s: float = 5.0) -> None:
+        assert callable(condition)
+        async with asyncio.timeout(patience_s):
+            while not condition():
+                self.changed.clear()
+                await self.changed.wait()

@@ -1,0 +1,202 @@
+"""Descriptors without blocking: pipes, sockets, files, /dev/null, terminals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dragoman.transports.pipes import HIGH_WATER_BYTES, PipeReader, PipeWriter, enlarge_pipe, is_pollable
+from tests.transports.recorder import Recorder
+
+
+def make_reader(fd: int, recorder: Recorder) -> PipeReader:
+    reader = PipeReader(fd, recorder.data_received, lambda: recorder.ended("end"))
+    reader.resume()
+    return reader
+
+
+def make_writer(fd: int, recorder: Recorder) -> PipeWriter:
+    return PipeWriter(fd, recorder.broken, recorder.pause_writing, recorder.resume_writing)
+
+
+def a_pipe() -> tuple[int, int]:
+    return os.pipe()
+
+
+def a_socket() -> tuple[int, int]:
+    one, other = socket.socketpair()
+    return one.detach(), other.detach()
+
+
+@pytest.mark.parametrize("connect", [a_pipe, a_socket])
+@pytest.mark.parametrize("size", [0, 1, 5000, 5_000_000])
+def test_bytes_cross_whole_and_then_the_end(connect: Callable[[], tuple[int, int]], size: int) -> None:
+    async def main() -> None:
+        read_fd, write_fd = connect()
+        recorder = Recorder()
+        make_reader(read_fd, recorder)
+        writer = make_writer(write_fd, recorder)
+        data = os.urandom(size)
+        writer.write(data[: size // 3])
+        writer.write(data[size // 3 :])
+        await writer.close()
+        await recorder.until(lambda: recorder.end is not None)
+        assert recorder.data == data
+        assert not recorder.paused
+
+    asyncio.run(main())
+
+
+def test_a_reader_that_pauses_leaves_bytes_in_the_pipe() -> None:
+    async def main() -> None:
+        read_fd, write_fd = os.pipe()
+        recorder = Recorder()
+        reader = make_reader(read_fd, recorder)
+        reader.resume()
+        reader.pause()
+        reader.pause()
+        os.write(write_fd, b"x")
+        await asyncio.sleep(0.02)
+        assert recorder.data == b""
+        reader.resume()
+        await recorder.until(lambda: recorder.data == b"x")
+        reader.close()
+        reader.close()
+        reader.resume()
+        os.close(write_fd)
+
+    asyncio.run(main())
+
+
+def test_a_writer_says_when_it_is_full_and_when_there_is_room() -> None:
+    async def main() -> None:
+        read_fd, write_fd = os.pipe()
+        recorder = Recorder()
+        writer = make_writer(write_fd, recorder)
+        size = 64 * 1024
+        for _ in range(HIGH_WATER_BYTES // size + 3):
+            writer.write(b"x" * size)
+        assert recorder.paused
+        reader = make_reader(read_fd, recorder)
+        await recorder.until(lambda: not recorder.paused)
+        assert recorder.pauses == 1
+        await writer.close()
+        await recorder.until(lambda: recorder.end is not None)
+        reader.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_reader_that_is_gone_is_told_once(kept: bool) -> None:
+    async def main() -> None:
+        read_fd, write_fd = os.pipe()
+        recorder = Recorder()
+        writer = make_writer(write_fd, recorder)
+        if kept:
+            writer.write(b"x" * 1_000_000)
+        os.close(read_fd)
+        writer.write(b"y")
+        await recorder.until(lambda: recorder.break_reason is not None)
+        assert recorder.break_reason == "broken pipe"
+        writer.write(b"z")
+        await writer.close()
+
+    asyncio.run(main())
+
+
+def test_a_writer_can_be_aborted_with_bytes_in_hand() -> None:
+    async def main() -> None:
+        read_fd, write_fd = os.pipe()
+        writer = make_writer(write_fd, Recorder())
+        writer.write(b"x" * 1_000_000)
+        writer.abort()
+        writer.abort()
+        await writer.close()
+        os.close(read_fd)
+
+    asyncio.run(main())
+
+
+def test_files_are_read_and_written_without_an_event_loop_that_can_wait_for_them(tmp_path: Path) -> None:
+    async def main() -> None:
+        (tmp_path / "in").write_bytes(b"x" * 3_000_000)
+        recorder = Recorder()
+        make_reader(os.open(tmp_path / "in", os.O_RDONLY), recorder)
+        await recorder.until(lambda: recorder.end is not None)
+        assert len(recorder.data) == 3_000_000
+        writer = make_writer(os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT), recorder)
+        writer.write(recorder.data)
+        await writer.close()
+        assert (tmp_path / "out").read_bytes() == recorder.data
+
+    asyncio.run(main())
+
+
+def test_a_file_can_be_paused(tmp_path: Path) -> None:
+    async def main() -> None:
+        (tmp_path / "in").write_bytes(b"x" * 10)
+        recorder = Recorder()
+        reader = make_reader(os.open(tmp_path / "in", os.O_RDONLY), recorder)
+        reader.pause()
+        await asyncio.sleep(0.01)
+        assert recorder.data == b""
+        reader.resume()
+        await recorder.until(lambda: recorder.end is not None)
+
+    asyncio.run(main())
+
+
+def test_dev_null_ends_at_once() -> None:
+    async def main() -> None:
+        recorder = Recorder()
+        make_reader(os.open(os.devnull, os.O_RDONLY), recorder)
+        await recorder.until(lambda: recorder.end is not None)
+
+    asyncio.run(main())
+
+
+def test_a_terminal_keeps_its_flags_and_its_end_is_an_end() -> None:
+    async def main() -> None:
+        outer, inner = pty.openpty()
+        recorder = Recorder()
+        make_reader(outer, recorder)
+        writer = make_writer(inner, recorder)
+        assert os.get_blocking(inner)
+        writer.write(b"hello")
+        await recorder.until(lambda: recorder.data == b"hello")
+        await writer.close()
+        await recorder.until(lambda: recorder.end is not None)  # a terminal says EIO, not end of file
+
+    asyncio.run(main())
+
+
+def test_what_can_be_waited_for(tmp_path: Path) -> None:
+    read_fd, write_fd = os.pipe()
+    file_fd = os.open(tmp_path / "f", os.O_WRONLY | os.O_CREAT)
+    enlarge_pipe(write_fd)
+    enlarge_pipe(file_fd)
+    assert is_pollable(read_fd)
+    assert not is_pollable(file_fd)
+    for fd in (read_fd, write_fd, file_fd):
+        os.close(fd)
+
+
+def test_a_read_that_would_block_is_tried_again() -> None:
+    async def main() -> None:
+        read_fd, write_fd = os.pipe()
+        os.set_blocking(read_fd, False)
+        recorder = Recorder()
+        reader = make_reader(read_fd, recorder)
+        reader._read()
+        assert recorder.end is None
+        os.close(write_fd)
+        await recorder.until(lambda: recorder.end is not None)
+
+    asyncio.run(main())

@@ -1,0 +1,246 @@
+"""Children, and our own standard streams."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dragoman.errors import TransportClosed
+from dragoman.transports.spawn import spawn
+from dragoman.transports.stdio import ChildTransport, Patience, StandardStreams, describe_exit, take_standard_streams
+from tests.transports.recorder import Recorder
+
+SHORT = Patience(after_eof_s=0.3, after_term_s=0.3, after_exit_s=0.2)
+ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()"
+
+
+def python(code: str) -> ChildTransport:
+    return ChildTransport(spawn([sys.executable, "-c", code]), SHORT)
+
+
+def run_child(code: str, said: bytes = b"", heard: bytes = b"") -> tuple[ChildTransport, Recorder]:
+    """Talk to a child until it has said what is expected, then close it."""
+
+    async def main() -> tuple[ChildTransport, Recorder]:
+        child = python(code)
+        recorder = Recorder()
+        child.start(recorder)
+        child.write(said)
+        await recorder.until(lambda: recorder.data == heard)
+        await child.close()
+        await recorder.until(lambda: recorder.end is not None)
+        return child, recorder
+
+    return asyncio.run(main())
+
+
+def test_a_child_is_talked_to_and_goes_at_the_end_of_its_input() -> None:
+    child, recorder = run_child(ECHO, b"hello\n", b"hello\n")
+    assert (child.process.returncode, recorder.end) == (0, "the server exited with status 0")
+
+
+def test_a_child_that_stays_is_terminated() -> None:
+    child, recorder = run_child("import time; print(1, flush=True); time.sleep(30)", heard=b"1\n")
+    assert child.process.returncode == -signal.SIGTERM
+    assert recorder.end == "the server was killed by SIGTERM"
+
+
+def test_a_child_that_ignores_that_is_killed() -> None:
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(30)"
+    child, recorder = run_child(code, heard=b"1\n")
+    assert child.process.returncode == -signal.SIGKILL
+    assert recorder.end == "the server was killed by SIGKILL"
+
+
+def test_last_words_after_the_end_of_input_are_heard() -> None:
+    code = "import sys; print(1, flush=True); sys.stdin.read(); print('bye', flush=True)"
+
+    async def main() -> None:
+        child = python(code)
+        recorder = Recorder()
+        child.start(recorder)
+        await recorder.until(lambda: recorder.data == b"1\n")
+        await child.close()
+        assert recorder.data == b"1\nbye\n"
+
+    asyncio.run(main())
+
+
+def test_the_end_is_told_after_the_last_bytes_with_the_exit_status() -> None:
+    async def main() -> None:
+        child = python("import sys; sys.stdout.write('x' * 500_000); sys.stdout.flush(); sys.exit(3)")
+        recorder = Recorder()
+        child.start(recorder)
+        await recorder.until(lambda: recorder.end is not None)
+        assert (len(recorder.data), recorder.end) == (500_000, "the server exited with status 3")
+        await child.close()
+
+    asyncio.run(main())
+
+
+def test_a_grandchild_that_holds_the_output_open_does_not_hold_us_up() -> None:
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3)'])"
+
+    async def main() -> None:
+        child = python(code)
+        recorder = Recorder()
+        child.start(recorder)
+        start = time.monotonic()
+        await recorder.until(lambda: recorder.end is not None)
+        await child.close()
+        assert time.monotonic() - start < 2
+        assert recorder.end == "the server exited with status 0"
+
+    asyncio.run(main())
+
+
+def test_a_child_that_closes_its_output_and_stays_is_reported() -> None:
+    async def main() -> None:
+        child = python("import os, time; os.close(1); time.sleep(30)")
+        recorder = Recorder()
+        child.start(recorder)
+        await recorder.until(lambda: recorder.end is not None)
+        assert recorder.end == "the server closed its output"
+        child.hurry()
+        await child.close()
+        assert child.process.returncode == -signal.SIGTERM
+
+    asyncio.run(main())
+
+
+def test_a_child_that_does_not_read_is_not_waited_for_long() -> None:
+    async def main() -> None:
+        child = python("import time; print(1, flush=True); time.sleep(30)")
+        recorder = Recorder()
+        child.start(recorder)
+        await recorder.until(lambda: recorder.data == b"1\n")
+        child.write(b"x" * 5_000_000)
+        assert recorder.paused
+        start = time.monotonic()
+        await child.close()
+        assert time.monotonic() - start < 2
+
+    asyncio.run(main())
+
+
+def test_reading_can_be_paused() -> None:
+    async def main() -> None:
+        child = python(ECHO)
+        recorder = Recorder()
+        child.start(recorder)
+        child.pause_reading()
+        child.write(b"a\n")
+        await asyncio.sleep(0.2)
+        assert recorder.data == b""
+        child.resume_reading()
+        await recorder.until(lambda: recorder.data == b"a\n")
+        await child.close()
+
+    asyncio.run(main())
+
+
+def test_a_transport_that_was_never_started_leaves_the_child_to_its_owner() -> None:
+    async def main() -> None:
+        child = python(ECHO)
+        child.write(b"nobody hears this")
+        child.pause_reading()
+        child.resume_reading()
+        await child.close()
+        assert child.process.poll() is None
+        child.process.communicate(timeout=5)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [("no-such-thing", "not found"), ("/", "cannot be run"), ("a\0b", "null")]
+)
+def test_what_cannot_be_started_is_named(command: str, words: str) -> None:
+    with pytest.raises(TransportClosed, match=words):
+        spawn([command])
+
+
+def test_an_unknown_signal_is_named_by_number() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    process.returncode = -99
+    assert describe_exit(process) == "the server was killed by signal 99"
+
+
+def test_a_hurried_patience_is_short() -> None:
+    hurried = Patience().hurried()
+    assert hurried.after_eof_s + hurried.after_term_s < 2
+    assert Patience(0.1, 0.1, 0.1).hurried() == Patience(0.1, 0.1, 0.1)
+
+
+def test_standard_streams_carry_both_ways() -> None:
+    async def main() -> None:
+        in_read, in_write = os.pipe()
+        out_read, out_write = os.pipe()
+        streams = StandardStreams(in_read, out_write)
+        streams.write(b"before the start")
+        streams.pause_reading()
+        streams.resume_reading()
+        recorder = Recorder()
+        streams.start(recorder)
+        streams.hurry()
+        os.write(in_write, b"question")
+        await recorder.until(lambda: recorder.data == b"question")
+        streams.write(b"answer")
+        assert os.read(out_read, 100) == b"answer"
+        streams.pause_reading()
+        streams.resume_reading()
+        os.close(in_write)
+        await recorder.until(lambda: recorder.end == "end of input")
+        await streams.close()
+        assert os.read(out_read, 100) == b""
+        os.close(out_read)
+
+    asyncio.run(main())
+
+
+def test_standard_streams_that_never_started_close() -> None:
+    async def main() -> None:
+        await StandardStreams(0, 1).close()
+
+    asyncio.run(main())
+
+
+def test_a_client_that_does_not_read_does_not_hold_us_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.transports.stdio._LAST_WORDS_S", 0.1)
+
+    async def main() -> None:
+        in_read, in_write = os.pipe()
+        out_read, out_write = os.pipe()
+        streams = StandardStreams(in_read, out_write)
+        streams.start(Recorder())
+        streams.write(b"x" * 5_000_000)
+        await streams.close()
+        os.close(in_write)
+        os.close(out_read)
+
+    asyncio.run(main())
+
+
+def test_what_else_prints_to_stdout_ends_up_on_stderr() -> None:
+    code = (
+        "import asyncio\n"
+        "from dragoman.transports.stdio import take_standard_streams\n"
+        "from tests.transports.recorder import Recorder\n"
+        "async def main():\n"
+        "    streams = take_standard_streams()\n"
+        "    streams.start(Recorder())\n"
+        "    print('stray', flush=True)\n"
+        "    streams.write(b'protocol')\n"
+        "    await streams.close()\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, stdin=subprocess.DEVNULL, timeout=20)
+    assert (done.stdout, done.stderr) == (b"protocol", b"stray\n")
+    assert callable(take_standard_streams)
