@@ -98,16 +98,16 @@ def _base_site(site: Site, sites: list[Site], definitions: Mapping[str, Schema])
         for other in sites
         if other.path == site.path
         and json.dumps(_at(definitions, other), sort_keys=True) == same
-        and _extends(definitions[site.owner], definitions[other.owner])
+        and (other == site or _extends(definitions[site.owner], definitions[other.owner]))
     ]
     return min(bases, key=lambda base: (len(json.dumps(definitions[base.owner])), base.owner))
 
 
 def _extends(node: Schema, base: Schema) -> bool:
     """Whether an object has all properties of another, the same or narrower."""
-    return all(
-        name in node["properties"] and child.items() <= node["properties"][name].items()
-        for name, child in base["properties"].items()
+    own, inherited = node.get("properties", {}), base.get("properties", {})
+    return bool(inherited) and all(
+        name in own and child.items() <= own[name].items() for name, child in inherited.items()
     )
 
 

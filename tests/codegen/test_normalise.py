@@ -95,6 +95,11 @@ def test_equal_members_of_siblings_are_named_each() -> None:
     assert sorted(names) == ["Read", "ReadParams", "Subscribe", "SubscribeParams"]
 
 
+def test_object_among_alternatives_gets_a_name() -> None:
+    schema = _normal(X={"anyOf": [{"type": "string"}, NAMED]})
+    assert schema.definitions["X"] == {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/XOption1"}]}
+
+
 def test_error_of_an_error_is_its_object() -> None:
     schema = _normal(TheError={"type": "object", "properties": {"error": NAMED}})
     assert sorted(schema.definitions) == ["TheError", "TheErrorObject"]
@@ -137,6 +142,12 @@ def test_tagged_items_get_a_name() -> None:
     result = {"type": "object", "properties": {"content": {"type": "array", "items": EITHER}}}
     schema = _normal(Text=TEXT, Image=IMAGE, Result=result)
     assert schema.definitions["ResultContentItem"] == TAGGED
+
+
+def test_tagged_items_for_a_taken_name_are_refused() -> None:
+    result = {"type": "object", "properties": {"content": {"type": "array", "items": EITHER}}}
+    with pytest.raises(UnknownSchemaForm, match="another union whose name would be ResultContentItem"):
+        _normal(Text=TEXT, Image=IMAGE, Result=result, ResultContentItem={"type": "string"})
 
 
 def test_all_of_becomes_one_object() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,9 +13,12 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.errors import CodegenError, PinMismatch
+from codegen.pins import Pin, read_pins, sha256_hex, write_pins
 from codegen.regen import Difference, compare_output, format_python, render, write_output
 
 ROOT = Path(__file__).resolve().parents[2]
+LATEST = "2026-07-28"
+NEXT = "2099-01-01"
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +143,45 @@ def test_diff_lists_changes_of_pulled_schemas(capsys: pytest.CaptureFixture[str]
 def test_diff_with_a_revision_that_was_not_pulled_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "2024-11-05", "2099-01-01", "--root", str(ROOT)]) == 1
     assert "nox -s pull -- 2099-01-01" in capsys.readouterr().err
+
+
+def _pin_a_next_revision(tree: Path) -> None:
+    """A revision after the latest that asks for a decision: an implementation must say its vendor."""
+    schema = json.loads((tree / "schema" / LATEST / "schema.json").read_text(encoding="utf-8"))
+    schema["$defs"]["Implementation"]["required"].append("vendor")
+    schema["$defs"]["Implementation"]["properties"]["vendor"] = {"type": "string"}
+    data = json.dumps(schema).encode()
+    (tree / "schema" / NEXT).mkdir()
+    (tree / "schema" / NEXT / "schema.json").write_bytes(data)
+    fixes = (tree / "codegen" / "overlays" / f"{LATEST}.toml").read_text(encoding="utf-8")
+    kept = [table for table in fixes.split("\n\n") if table.startswith("[[fix]]")]
+    (tree / "codegen" / "overlays" / f"{NEXT}.toml").write_text("\n\n".join(kept) + "\n", encoding="utf-8")
+    pins = read_pins(tree / "schema" / "pins.toml")
+    pins[NEXT] = Pin(NEXT, "per_request", "elsewhere", "none", "", sha256_hex(data))
+    (tree / "schema" / "pins.toml").write_text(write_pins(pins), encoding="utf-8")
+
+
+def test_undecided_change_stops_regen_and_leaves_a_skeleton(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _pin_a_next_revision(tree)
+    assert main(["regen", "--root", str(tree)]) == 1
+    assert "Implementation.vendor" in capsys.readouterr().err
+    assert 'at = "Implementation.vendor"' in (tree / "codegen" / "overlays" / f"{NEXT}.toml").read_text(
+        encoding="utf-8"
+    )
+    assert not (tree / "generated").exists()
+
+
+def test_check_leaves_no_skeleton(tree: Path) -> None:
+    _pin_a_next_revision(tree)
+    before = (tree / "codegen" / "overlays" / f"{NEXT}.toml").read_bytes()
+    assert main(["regen", "--check", "--root", str(tree)]) == 1
+    assert (tree / "codegen" / "overlays" / f"{NEXT}.toml").read_bytes() == before
+
+
+def test_accepted_defaults_are_written_down_and_suffice_from_then_on(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _pin_a_next_revision(tree)
+    assert main(["regen", "--accept-defaults", "--root", str(tree)]) == 0
+    assert "regen: wrote generated/dragoman_spec/v2099_01_01/models.py" in capsys.readouterr().out
+    assert main(["regen", "--check", "--root", str(tree)]) == 0
