@@ -30,6 +30,7 @@ BASE = "dragoman_spec._base"
 # Names that the generated modules take from `typing`, always with a subscript.
 SUBSCRIPTED = frozenset({"Annotated", "Literal", "Optional", "Union"})
 SPEC_URL = "https://modelcontextprotocol.io/specification"
+FIRST_WITH_SCHEMA_PAGE = "2025-06-18"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +177,14 @@ def _docstring(name: str, schema: Normalised, history: History) -> str:
     """The text between the quotes; names and pointers have nothing in them that needs escaping."""
     changed = f"; changed in {', '.join(history.changed)}" if history.changed else ""
     origin = schema.origins[name]
-    owner = origin.split("/")[2]
+    # Before, the specification had no page on the schema: the best address is its front page.
+    paged = schema.revision >= FIRST_WITH_SCHEMA_PAGE
+    page = f"/schema#{origin.split('/')[2].lower()}" if paged else ""
     return (
         f"`{name}` of MCP {schema.revision}.\n\n"
         f"Since {history.since}{changed}.\n\n"
         f"Source: `schema/{schema.revision}/schema.json#{origin}`,\n"
-        f"{SPEC_URL}/{schema.revision}/schema#{owner.lower()}\n"
+        f"{SPEC_URL}/{schema.revision}{page}\n"
     )
 
 

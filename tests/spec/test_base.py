@@ -187,6 +187,11 @@ def test_docstring_tells_where_a_definition_comes_from() -> None:
     ]
 
 
+def test_docstring_leads_to_the_front_page_where_there_is_no_schema_page() -> None:
+    lines = (v2024_11_05.Tool.__doc__ or "").split()
+    assert lines[-1] == "https://modelcontextprotocol.io/specification/2024-11-05"
+
+
 def _fresh(code: str) -> str:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()

@@ -22,7 +22,7 @@ class BlobResourceContents(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/BlobResourceContents`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#blobresourcecontents
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     blob: str
@@ -36,7 +36,7 @@ class CallToolRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CallToolRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#calltoolrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     arguments: Opt[dict[str, Any]] = None
@@ -49,7 +49,7 @@ class ClientCapabilitiesRoots(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ClientCapabilities/properties/roots`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#clientcapabilities
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     list_changed: typing.Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
@@ -61,7 +61,7 @@ class CompleteRequestParamsArgument(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CompleteRequest/properties/params/properties/argument`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#completerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     name: str
@@ -74,7 +74,7 @@ class CompleteResultCompletion(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CompleteResult/properties/completion`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#completeresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     has_more: typing.Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
@@ -88,7 +88,7 @@ Cursor = TypeAliasType("Cursor", str)
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/Cursor`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#cursor
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -98,7 +98,7 @@ class GetPromptRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/GetPromptRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#getpromptrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     arguments: Opt[dict[str, str]] = None
@@ -111,7 +111,7 @@ class Implementation(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Implementation`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#implementation
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     name: str
@@ -124,7 +124,7 @@ class JSONRPCErrorObject(NullKeepingModel):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/JSONRPCError/properties/error`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#jsonrpcerror
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     code: Integer
@@ -140,7 +140,7 @@ LoggingLevel = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/LoggingLevel`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#logginglevel
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -150,7 +150,7 @@ class LoggingMessageNotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/LoggingMessageNotification/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#loggingmessagenotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     data: Any
@@ -164,7 +164,7 @@ class ModelHint(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ModelHint`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#modelhint
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     name: Opt[str] = None
@@ -176,7 +176,7 @@ class ModelPreferences(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ModelPreferences`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#modelpreferences
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     cost_priority: typing.Annotated[Opt[Number], Field(alias="costPriority", ge=0, le=1)] = None
@@ -191,7 +191,7 @@ class NotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Notification/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#notification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -203,7 +203,7 @@ class PaginatedRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/PaginatedRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#paginatedrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     cursor: Opt[str] = None
@@ -215,7 +215,7 @@ class PaginatedResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/PaginatedResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#paginatedresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -228,7 +228,7 @@ ProgressToken = TypeAliasType("ProgressToken", str | Integer)
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/ProgressToken`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#progresstoken
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -238,7 +238,7 @@ class PromptArgument(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/PromptArgument`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#promptargument
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     description: Opt[str] = None
@@ -252,7 +252,7 @@ class PromptListChangedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/PromptListChangedNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#promptlistchangednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/prompts/list_changed"] = constant("notifications/prompts/list_changed")
@@ -265,7 +265,7 @@ class PromptReference(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/PromptReference`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#promptreference
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     name: str
@@ -278,7 +278,7 @@ class ReadResourceRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ReadResourceRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#readresourcerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     uri: str
@@ -290,7 +290,7 @@ RequestId = TypeAliasType("RequestId", str | Integer)
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/RequestId`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#requestid
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -300,7 +300,7 @@ class RequestParamsMeta(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Request/properties/params/properties/_meta`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#request
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     progress_token: typing.Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
@@ -312,7 +312,7 @@ class ResourceContents(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ResourceContents`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#resourcecontents
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     mime_type: typing.Annotated[Opt[str], Field(alias="mimeType")] = None
@@ -325,7 +325,7 @@ class ResourceListChangedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ResourceListChangedNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#resourcelistchangednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/resources/list_changed"] = constant("notifications/resources/list_changed")
@@ -338,7 +338,7 @@ class ResourceReference(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ResourceReference`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#resourcereference
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     type: Literal["ref/resource"] = constant("ref/resource")
@@ -351,7 +351,7 @@ class ResourceUpdatedNotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ResourceUpdatedNotification/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#resourceupdatednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     uri: str
@@ -363,7 +363,7 @@ class Result(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Result`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#result
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -375,7 +375,7 @@ Role = TypeAliasType("Role", Literal["assistant", "user"])
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/Role`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#role
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -385,7 +385,7 @@ class Root(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Root`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#root
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     name: Opt[str] = None
@@ -398,7 +398,7 @@ class RootsListChangedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/RootsListChangedNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#rootslistchangednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/roots/list_changed"] = constant("notifications/roots/list_changed")
@@ -411,7 +411,7 @@ class ServerCapabilitiesPrompts(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ServerCapabilities/properties/prompts`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#servercapabilities
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     list_changed: typing.Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
@@ -423,7 +423,7 @@ class ServerCapabilitiesResources(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ServerCapabilities/properties/resources`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#servercapabilities
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     list_changed: typing.Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
@@ -436,7 +436,7 @@ class ServerCapabilitiesTools(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ServerCapabilities/properties/tools`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#servercapabilities
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     list_changed: typing.Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
@@ -448,7 +448,7 @@ class SetLevelRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/SetLevelRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#setlevelrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     level: LoggingLevel
@@ -460,7 +460,7 @@ class SubscribeRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/SubscribeRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#subscriberequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     uri: str
@@ -472,7 +472,7 @@ class TextResourceContents(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/TextResourceContents`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#textresourcecontents
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     mime_type: typing.Annotated[Opt[str], Field(alias="mimeType")] = None
@@ -486,7 +486,7 @@ class ToolInputSchema(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Tool/properties/inputSchema`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#tool
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     properties: Opt[dict[str, dict[str, Any]]] = None
@@ -500,7 +500,7 @@ class ToolListChangedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ToolListChangedNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#toollistchangednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/tools/list_changed"] = constant("notifications/tools/list_changed")
@@ -513,7 +513,7 @@ class UnsubscribeRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/UnsubscribeRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#unsubscriberequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     uri: str
@@ -525,7 +525,7 @@ class Annotations(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Annotated/properties/annotations`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#annotated
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     audience: Opt[list[Role]] = None
@@ -538,7 +538,7 @@ class CallToolRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CallToolRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#calltoolrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["tools/call"] = constant("tools/call")
@@ -551,7 +551,7 @@ class CancelledNotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CancelledNotification/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#cancellednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     reason: Opt[str] = None
@@ -564,7 +564,7 @@ class ClientCapabilities(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ClientCapabilities`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#clientcapabilities
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     experimental: Opt[dict[str, dict[str, Any]]] = None
@@ -578,7 +578,7 @@ class CompleteRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CompleteRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#completerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     argument: CompleteRequestParamsArgument
@@ -591,7 +591,7 @@ class CompleteResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CompleteResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#completeresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -604,7 +604,7 @@ class EmbeddedResource(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/EmbeddedResource`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#embeddedresource
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     annotations: Opt[Annotations] = None
@@ -618,7 +618,7 @@ EmptyResult = TypeAliasType("EmptyResult", Result)
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/EmptyResult`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#emptyresult
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -628,7 +628,7 @@ class GetPromptRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/GetPromptRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#getpromptrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["prompts/get"] = constant("prompts/get")
@@ -641,7 +641,7 @@ class ImageContent(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ImageContent`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#imagecontent
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     annotations: Opt[Annotations] = None
@@ -656,7 +656,7 @@ class InitializeRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/InitializeRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#initializerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     capabilities: ClientCapabilities
@@ -670,7 +670,7 @@ class InitializedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/InitializedNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#initializednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/initialized"] = constant("notifications/initialized")
@@ -683,7 +683,7 @@ class JSONRPCError(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/JSONRPCError`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#jsonrpcerror
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     error: JSONRPCErrorObject
@@ -697,7 +697,7 @@ class JSONRPCNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/JSONRPCNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#jsonrpcnotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
@@ -711,7 +711,7 @@ class JSONRPCResponse(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/JSONRPCResponse`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#jsonrpcresponse
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     id: RequestId
@@ -725,7 +725,7 @@ class ListPromptsRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListPromptsRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listpromptsrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["prompts/list"] = constant("prompts/list")
@@ -738,7 +738,7 @@ class ListResourceTemplatesRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListResourceTemplatesRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listresourcetemplatesrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["resources/templates/list"] = constant("resources/templates/list")
@@ -751,7 +751,7 @@ class ListResourcesRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListResourcesRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listresourcesrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["resources/list"] = constant("resources/list")
@@ -764,7 +764,7 @@ class ListRootsResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListRootsResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listrootsresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -777,7 +777,7 @@ class ListToolsRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListToolsRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listtoolsrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["tools/list"] = constant("tools/list")
@@ -790,7 +790,7 @@ class LoggingMessageNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/LoggingMessageNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#loggingmessagenotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/message"] = constant("notifications/message")
@@ -803,7 +803,7 @@ class Notification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Notification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#notification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: str
@@ -816,7 +816,7 @@ class PaginatedRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/PaginatedRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#paginatedrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: str
@@ -829,7 +829,7 @@ class ProgressNotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ProgressNotification/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#progressnotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     progress: Number
@@ -843,7 +843,7 @@ class Prompt(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Prompt`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#prompt
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     arguments: Opt[list[PromptArgument]] = None
@@ -857,7 +857,7 @@ class ReadResourceRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ReadResourceRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#readresourcerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["resources/read"] = constant("resources/read")
@@ -870,7 +870,7 @@ class ReadResourceResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ReadResourceResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#readresourceresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -883,7 +883,7 @@ class RequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Request/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#request
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
@@ -895,7 +895,7 @@ class Resource(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Resource`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#resource
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     annotations: Opt[Annotations] = None
@@ -912,7 +912,7 @@ class ResourceTemplate(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ResourceTemplate`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#resourcetemplate
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     annotations: Opt[Annotations] = None
@@ -928,7 +928,7 @@ class ResourceUpdatedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ResourceUpdatedNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#resourceupdatednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/resources/updated"] = constant("notifications/resources/updated")
@@ -941,7 +941,7 @@ class ServerCapabilities(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ServerCapabilities`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#servercapabilities
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     experimental: Opt[dict[str, dict[str, Any]]] = None
@@ -957,7 +957,7 @@ class SetLevelRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/SetLevelRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#setlevelrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["logging/setLevel"] = constant("logging/setLevel")
@@ -970,7 +970,7 @@ class SubscribeRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/SubscribeRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#subscriberequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["resources/subscribe"] = constant("resources/subscribe")
@@ -983,7 +983,7 @@ class TextContent(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/TextContent`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#textcontent
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     annotations: Opt[Annotations] = None
@@ -997,7 +997,7 @@ class Tool(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Tool`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#tool
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     description: Opt[str] = None
@@ -1011,7 +1011,7 @@ class UnsubscribeRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/UnsubscribeRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#unsubscriberequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["resources/unsubscribe"] = constant("resources/unsubscribe")
@@ -1024,7 +1024,7 @@ class Annotated(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Annotated`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#annotated
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     annotations: Opt[Annotations] = None
@@ -1036,7 +1036,7 @@ class CancelledNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CancelledNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#cancellednotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/cancelled"] = constant("notifications/cancelled")
@@ -1049,7 +1049,7 @@ class CompleteRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CompleteRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#completerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["completion/complete"] = constant("completion/complete")
@@ -1064,7 +1064,7 @@ ContentBlock = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/CallToolResult/properties/content/items`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#calltoolresult
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -1074,7 +1074,7 @@ class CreateMessageResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CreateMessageResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#createmessageresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1090,7 +1090,7 @@ class InitializeRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/InitializeRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#initializerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["initialize"] = constant("initialize")
@@ -1103,7 +1103,7 @@ class InitializeResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/InitializeResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#initializeresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1119,7 +1119,7 @@ class JSONRPCRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/JSONRPCRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#jsonrpcrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     id: RequestId
@@ -1134,7 +1134,7 @@ class ListPromptsResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListPromptsResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listpromptsresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1148,7 +1148,7 @@ class ListResourceTemplatesResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListResourceTemplatesResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listresourcetemplatesresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1162,7 +1162,7 @@ class ListResourcesResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListResourcesResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listresourcesresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1176,7 +1176,7 @@ class ListRootsRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListRootsRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listrootsrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["roots/list"] = constant("roots/list")
@@ -1189,7 +1189,7 @@ class ListToolsResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ListToolsResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#listtoolsresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1203,7 +1203,7 @@ class PingRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/PingRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#pingrequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["ping"] = constant("ping")
@@ -1216,7 +1216,7 @@ class ProgressNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/ProgressNotification`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#progressnotification
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["notifications/progress"] = constant("notifications/progress")
@@ -1229,7 +1229,7 @@ class PromptMessage(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/PromptMessage`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#promptmessage
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     content: ContentBlock
@@ -1242,7 +1242,7 @@ class Request(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/Request`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#request
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: str
@@ -1255,7 +1255,7 @@ class SamplingMessage(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/SamplingMessage`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#samplingmessage
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     content: typing.Annotated[TextContent | ImageContent, Field(discriminator="type")]
@@ -1280,7 +1280,7 @@ ServerNotification = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/ServerNotification`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#servernotification
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -1290,7 +1290,7 @@ class CallToolResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CallToolResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#calltoolresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1310,7 +1310,7 @@ ClientNotification = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/ClientNotification`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#clientnotification
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -1338,7 +1338,7 @@ ClientRequest = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/ClientRequest`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#clientrequest
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -1348,7 +1348,7 @@ ClientResult = TypeAliasType("ClientResult", Result | CreateMessageResult | List
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/ClientResult`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#clientresult
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -1358,7 +1358,7 @@ class CreateMessageRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CreateMessageRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#createmessagerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     include_context: typing.Annotated[
@@ -1379,7 +1379,7 @@ class GetPromptResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/GetPromptResult`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#getpromptresult
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1393,7 +1393,7 @@ JSONRPCMessage = TypeAliasType("JSONRPCMessage", JSONRPCRequest | JSONRPCNotific
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/JSONRPCMessage`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#jsonrpcmessage
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -1415,7 +1415,7 @@ ServerResult = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/ServerResult`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#serverresult
+https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 
@@ -1425,7 +1425,7 @@ class CreateMessageRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2024-11-05/schema.json#/$defs/CreateMessageRequest`,
-    https://modelcontextprotocol.io/specification/2024-11-05/schema#createmessagerequest
+    https://modelcontextprotocol.io/specification/2024-11-05
     """
 
     method: Literal["sampling/createMessage"] = constant("sampling/createMessage")
@@ -1441,5 +1441,5 @@ ServerRequest = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2024-11-05/schema.json#/$defs/ServerRequest`,
-https://modelcontextprotocol.io/specification/2024-11-05/schema#serverrequest
+https://modelcontextprotocol.io/specification/2024-11-05
 """

@@ -21,7 +21,7 @@ class BlobResourceContents(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/BlobResourceContents`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#blobresourcecontents
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     blob: str
@@ -35,7 +35,7 @@ class CallToolRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CallToolRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#calltoolrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     arguments: Opt[dict[str, Any]] = None
@@ -48,7 +48,7 @@ class ClientCapabilitiesRoots(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ClientCapabilities/properties/roots`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#clientcapabilities
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
@@ -60,7 +60,7 @@ class CompleteRequestParamsArgument(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CompleteRequest/properties/params/properties/argument`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#completerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     name: str
@@ -73,7 +73,7 @@ class CompleteResultCompletion(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CompleteResult/properties/completion`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#completeresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
@@ -87,7 +87,7 @@ Cursor = TypeAliasType("Cursor", str)
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/Cursor`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#cursor
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -97,7 +97,7 @@ class GetPromptRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/GetPromptRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#getpromptrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     arguments: Opt[dict[str, str]] = None
@@ -110,7 +110,7 @@ class Implementation(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Implementation`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#implementation
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     name: str
@@ -123,7 +123,7 @@ class JSONRPCErrorObject(NullKeepingModel):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/JSONRPCError/properties/error`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#jsonrpcerror
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     code: Integer
@@ -139,7 +139,7 @@ LoggingLevel = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/LoggingLevel`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#logginglevel
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -149,7 +149,7 @@ class LoggingMessageNotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/LoggingMessageNotification/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#loggingmessagenotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     data: Any
@@ -163,7 +163,7 @@ class ModelHint(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ModelHint`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#modelhint
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     name: Opt[str] = None
@@ -175,7 +175,7 @@ class ModelPreferences(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ModelPreferences`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#modelpreferences
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     cost_priority: Annotated[Opt[Number], Field(alias="costPriority", ge=0, le=1)] = None
@@ -190,7 +190,7 @@ class NotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Notification/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#notification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -202,7 +202,7 @@ class PaginatedRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/PaginatedRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#paginatedrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     cursor: Opt[str] = None
@@ -214,7 +214,7 @@ class PaginatedResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/PaginatedResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#paginatedresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -227,7 +227,7 @@ ProgressToken = TypeAliasType("ProgressToken", str | Integer)
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/ProgressToken`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#progresstoken
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -237,7 +237,7 @@ class PromptArgument(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/PromptArgument`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#promptargument
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     description: Opt[str] = None
@@ -251,7 +251,7 @@ class PromptListChangedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/PromptListChangedNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#promptlistchangednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/prompts/list_changed"] = constant("notifications/prompts/list_changed")
@@ -264,7 +264,7 @@ class PromptReference(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/PromptReference`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#promptreference
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     name: str
@@ -277,7 +277,7 @@ class ReadResourceRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ReadResourceRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#readresourcerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     uri: str
@@ -289,7 +289,7 @@ RequestId = TypeAliasType("RequestId", str | Integer)
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/RequestId`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#requestid
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -299,7 +299,7 @@ class RequestParamsMeta(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Request/properties/params/properties/_meta`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#request
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
@@ -311,7 +311,7 @@ class ResourceContents(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ResourceContents`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#resourcecontents
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
@@ -324,7 +324,7 @@ class ResourceListChangedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ResourceListChangedNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#resourcelistchangednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/resources/list_changed"] = constant("notifications/resources/list_changed")
@@ -337,7 +337,7 @@ class ResourceReference(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ResourceReference`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#resourcereference
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     type: Literal["ref/resource"] = constant("ref/resource")
@@ -350,7 +350,7 @@ class ResourceUpdatedNotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ResourceUpdatedNotification/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#resourceupdatednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     uri: str
@@ -362,7 +362,7 @@ class Result(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Result`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#result
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -374,7 +374,7 @@ Role = TypeAliasType("Role", Literal["assistant", "user"])
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/Role`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#role
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -384,7 +384,7 @@ class Root(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Root`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#root
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     name: Opt[str] = None
@@ -397,7 +397,7 @@ class RootsListChangedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/RootsListChangedNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#rootslistchangednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/roots/list_changed"] = constant("notifications/roots/list_changed")
@@ -410,7 +410,7 @@ class ServerCapabilitiesPrompts(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ServerCapabilities/properties/prompts`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#servercapabilities
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
@@ -422,7 +422,7 @@ class ServerCapabilitiesResources(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ServerCapabilities/properties/resources`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#servercapabilities
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
@@ -435,7 +435,7 @@ class ServerCapabilitiesTools(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ServerCapabilities/properties/tools`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#servercapabilities
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
@@ -447,7 +447,7 @@ class SetLevelRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/SetLevelRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#setlevelrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     level: LoggingLevel
@@ -459,7 +459,7 @@ class SubscribeRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/SubscribeRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#subscriberequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     uri: str
@@ -471,7 +471,7 @@ class TextResourceContents(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/TextResourceContents`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#textresourcecontents
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
@@ -485,7 +485,7 @@ class ToolAnnotations(Model):
     Since 2025-03-26.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ToolAnnotations`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#toolannotations
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     destructive_hint: Annotated[Opt[StrictBool], Field(alias="destructiveHint")] = None
@@ -501,7 +501,7 @@ class ToolInputSchema(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Tool/properties/inputSchema`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#tool
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     properties: Opt[dict[str, dict[str, Any]]] = None
@@ -515,7 +515,7 @@ class ToolListChangedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ToolListChangedNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#toollistchangednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/tools/list_changed"] = constant("notifications/tools/list_changed")
@@ -528,7 +528,7 @@ class UnsubscribeRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/UnsubscribeRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#unsubscriberequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     uri: str
@@ -540,7 +540,7 @@ class Annotations(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Annotations`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#annotations
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     audience: Opt[list[Role]] = None
@@ -553,7 +553,7 @@ class AudioContent(Model):
     Since 2025-03-26.
 
     Source: `schema/2025-03-26/schema.json#/$defs/AudioContent`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#audiocontent
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     annotations: Opt[Annotations] = None
@@ -568,7 +568,7 @@ class CallToolRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CallToolRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#calltoolrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["tools/call"] = constant("tools/call")
@@ -581,7 +581,7 @@ class CancelledNotificationParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CancelledNotification/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#cancellednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     reason: Opt[str] = None
@@ -594,7 +594,7 @@ class ClientCapabilities(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ClientCapabilities`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#clientcapabilities
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     experimental: Opt[dict[str, dict[str, Any]]] = None
@@ -608,7 +608,7 @@ class CompleteRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CompleteRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#completerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     argument: CompleteRequestParamsArgument
@@ -621,7 +621,7 @@ class CompleteResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CompleteResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#completeresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -634,7 +634,7 @@ class EmbeddedResource(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/EmbeddedResource`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#embeddedresource
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     annotations: Opt[Annotations] = None
@@ -648,7 +648,7 @@ EmptyResult = TypeAliasType("EmptyResult", Result)
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/EmptyResult`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#emptyresult
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -658,7 +658,7 @@ class GetPromptRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/GetPromptRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#getpromptrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["prompts/get"] = constant("prompts/get")
@@ -671,7 +671,7 @@ class ImageContent(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ImageContent`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#imagecontent
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     annotations: Opt[Annotations] = None
@@ -686,7 +686,7 @@ class InitializeRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/InitializeRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#initializerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     capabilities: ClientCapabilities
@@ -700,7 +700,7 @@ class InitializedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/InitializedNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#initializednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/initialized"] = constant("notifications/initialized")
@@ -713,7 +713,7 @@ class JSONRPCError(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/JSONRPCError`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#jsonrpcerror
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     error: JSONRPCErrorObject
@@ -727,7 +727,7 @@ class JSONRPCNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/JSONRPCNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#jsonrpcnotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
@@ -741,7 +741,7 @@ class JSONRPCResponse(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/JSONRPCResponse`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#jsonrpcresponse
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     id: RequestId
@@ -755,7 +755,7 @@ class ListPromptsRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListPromptsRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listpromptsrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["prompts/list"] = constant("prompts/list")
@@ -768,7 +768,7 @@ class ListResourceTemplatesRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListResourceTemplatesRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listresourcetemplatesrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["resources/templates/list"] = constant("resources/templates/list")
@@ -781,7 +781,7 @@ class ListResourcesRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListResourcesRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listresourcesrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["resources/list"] = constant("resources/list")
@@ -794,7 +794,7 @@ class ListRootsResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListRootsResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listrootsresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -807,7 +807,7 @@ class ListToolsRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListToolsRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listtoolsrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["tools/list"] = constant("tools/list")
@@ -820,7 +820,7 @@ class LoggingMessageNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/LoggingMessageNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#loggingmessagenotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/message"] = constant("notifications/message")
@@ -833,7 +833,7 @@ class Notification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Notification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#notification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: str
@@ -846,7 +846,7 @@ class PaginatedRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/PaginatedRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#paginatedrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: str
@@ -859,7 +859,7 @@ class ProgressNotificationParams(Model):
     Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ProgressNotification/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#progressnotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     message: Opt[str] = None
@@ -874,7 +874,7 @@ class Prompt(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Prompt`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#prompt
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     arguments: Opt[list[PromptArgument]] = None
@@ -888,7 +888,7 @@ class ReadResourceRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ReadResourceRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#readresourcerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["resources/read"] = constant("resources/read")
@@ -901,7 +901,7 @@ class ReadResourceResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ReadResourceResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#readresourceresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -914,7 +914,7 @@ class RequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Request/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#request
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
@@ -926,7 +926,7 @@ class Resource(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Resource`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#resource
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     annotations: Opt[Annotations] = None
@@ -943,7 +943,7 @@ class ResourceTemplate(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ResourceTemplate`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#resourcetemplate
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     annotations: Opt[Annotations] = None
@@ -959,7 +959,7 @@ class ResourceUpdatedNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ResourceUpdatedNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#resourceupdatednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/resources/updated"] = constant("notifications/resources/updated")
@@ -972,7 +972,7 @@ class ServerCapabilities(Model):
     Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ServerCapabilities`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#servercapabilities
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     completions: Opt[dict[str, Any]] = None
@@ -989,7 +989,7 @@ class SetLevelRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/SetLevelRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#setlevelrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["logging/setLevel"] = constant("logging/setLevel")
@@ -1002,7 +1002,7 @@ class SubscribeRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/SubscribeRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#subscriberequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["resources/subscribe"] = constant("resources/subscribe")
@@ -1015,7 +1015,7 @@ class TextContent(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/TextContent`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#textcontent
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     annotations: Opt[Annotations] = None
@@ -1029,7 +1029,7 @@ class Tool(Model):
     Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Tool`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#tool
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     annotations: Opt[ToolAnnotations] = None
@@ -1044,7 +1044,7 @@ class UnsubscribeRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/UnsubscribeRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#unsubscriberequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["resources/unsubscribe"] = constant("resources/unsubscribe")
@@ -1057,7 +1057,7 @@ class CancelledNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CancelledNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#cancellednotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/cancelled"] = constant("notifications/cancelled")
@@ -1070,7 +1070,7 @@ class CompleteRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CompleteRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#completerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["completion/complete"] = constant("completion/complete")
@@ -1085,7 +1085,7 @@ ContentBlock = TypeAliasType(
 Since 2024-11-05; changed in 2025-03-26.
 
 Source: `schema/2025-03-26/schema.json#/$defs/CallToolResult/properties/content/items`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#calltoolresult
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1095,7 +1095,7 @@ class CreateMessageResult(Model):
     Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CreateMessageResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#createmessageresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1111,7 +1111,7 @@ class InitializeRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/InitializeRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#initializerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["initialize"] = constant("initialize")
@@ -1124,7 +1124,7 @@ class InitializeResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/InitializeResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#initializeresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1140,7 +1140,7 @@ JSONRPCBatchResponse = TypeAliasType("JSONRPCBatchResponse", list[JSONRPCRespons
 Since 2025-03-26.
 
 Source: `schema/2025-03-26/schema.json#/$defs/JSONRPCBatchResponse`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#jsonrpcbatchresponse
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1150,7 +1150,7 @@ class JSONRPCRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/JSONRPCRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#jsonrpcrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     id: RequestId
@@ -1165,7 +1165,7 @@ class ListPromptsResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListPromptsResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listpromptsresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1179,7 +1179,7 @@ class ListResourceTemplatesResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListResourceTemplatesResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listresourcetemplatesresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1193,7 +1193,7 @@ class ListResourcesResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListResourcesResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listresourcesresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1207,7 +1207,7 @@ class ListRootsRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListRootsRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listrootsrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["roots/list"] = constant("roots/list")
@@ -1220,7 +1220,7 @@ class ListToolsResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ListToolsResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#listtoolsresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1234,7 +1234,7 @@ class PingRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/PingRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#pingrequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["ping"] = constant("ping")
@@ -1247,7 +1247,7 @@ class ProgressNotification(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/ProgressNotification`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#progressnotification
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["notifications/progress"] = constant("notifications/progress")
@@ -1260,7 +1260,7 @@ class PromptMessage(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/PromptMessage`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#promptmessage
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     content: ContentBlock
@@ -1273,7 +1273,7 @@ class Request(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/Request`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#request
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: str
@@ -1286,7 +1286,7 @@ class SamplingMessage(Model):
     Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-03-26/schema.json#/$defs/SamplingMessage`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#samplingmessage
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     content: Annotated[TextContent | ImageContent | AudioContent, Field(discriminator="type")]
@@ -1311,7 +1311,7 @@ ServerNotification = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/ServerNotification`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#servernotification
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1321,7 +1321,7 @@ class CallToolResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CallToolResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#calltoolresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1341,7 +1341,7 @@ ClientNotification = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/ClientNotification`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#clientnotification
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1369,7 +1369,7 @@ ClientRequest = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/ClientRequest`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#clientrequest
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1379,7 +1379,7 @@ ClientResult = TypeAliasType("ClientResult", Result | CreateMessageResult | List
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/ClientResult`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#clientresult
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1389,7 +1389,7 @@ class CreateMessageRequestParams(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CreateMessageRequest/properties/params`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#createmessagerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
@@ -1408,7 +1408,7 @@ class GetPromptResult(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/GetPromptResult`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#getpromptresult
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
@@ -1422,7 +1422,7 @@ JSONRPCBatchRequest = TypeAliasType("JSONRPCBatchRequest", list[JSONRPCRequest |
 Since 2025-03-26.
 
 Source: `schema/2025-03-26/schema.json#/$defs/JSONRPCBatchRequest`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#jsonrpcbatchrequest
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1440,7 +1440,7 @@ JSONRPCMessage = TypeAliasType(
 Since 2024-11-05; changed in 2025-03-26.
 
 Source: `schema/2025-03-26/schema.json#/$defs/JSONRPCMessage`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#jsonrpcmessage
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1462,7 +1462,7 @@ ServerResult = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/ServerResult`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#serverresult
+https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 
@@ -1472,7 +1472,7 @@ class CreateMessageRequest(Model):
     Since 2024-11-05.
 
     Source: `schema/2025-03-26/schema.json#/$defs/CreateMessageRequest`,
-    https://modelcontextprotocol.io/specification/2025-03-26/schema#createmessagerequest
+    https://modelcontextprotocol.io/specification/2025-03-26
     """
 
     method: Literal["sampling/createMessage"] = constant("sampling/createMessage")
@@ -1487,5 +1487,5 @@ ServerRequest = TypeAliasType(
 Since 2024-11-05.
 
 Source: `schema/2025-03-26/schema.json#/$defs/ServerRequest`,
-https://modelcontextprotocol.io/specification/2025-03-26/schema#serverrequest
+https://modelcontextprotocol.io/specification/2025-03-26
 """
