@@ -1,0 +1,73 @@
+"""`dragoman demo`: a client and a server of two revisions, joined by the real proxy, and what they said.
+
+Lives here: flags, errors and exit codes. The conversation and its telling are `dragoman.demo`'s. Called by
+`dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from typing import Final
+
+import dragoman_spec
+
+DEFAULT_CLIENT: Final = "2024-11-05"
+DEFAULT_SERVER: Final = "2025-11-25"
+
+EXIT_FAILED: Final = 1
+EXIT_PIPE: Final = 141
+"""What a shell reports for a program that died of a closed pipe."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `demo`."""
+    parser.epilog = (
+        f"revisions: {', '.join(dragoman_spec.HANDSHAKE_REVISIONS)}. Set NO_COLOR for output without colour."
+    )
+    for side, default in (("client", DEFAULT_CLIENT), ("server", DEFAULT_SERVER)):
+        parser.add_argument(
+            f"--{side}",
+            type=_handshake_revision,
+            default=default,
+            metavar="REV",
+            help=f"what the {side} speaks (default: %(default)s)",
+        )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the conversation; 0 if it came to its end, 1 if it did not."""
+    import asyncio
+
+    from dragoman.demo.ink import choose_ink, fit_encoding
+    from dragoman.demo.narrate import narrate
+    from dragoman.demo.stage import perform, try_directly
+
+    try:
+        directly = "" if args.client == args.server else try_directly(args.client, args.server)
+        record = asyncio.run(perform(args.client, args.server))
+        sys.stdout.write(fit_encoding(narrate(record, directly, choose_ink(sys.stdout)), sys.stdout))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more when it ends; that must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    if record.problem:
+        print(f"dragoman demo: {record.problem}", file=sys.stderr)
+        return EXIT_FAILED
+    return 0
+
+
+def _handshake_revision(text: str) -> str:
+    choices = ", ".join(dragoman_spec.HANDSHAKE_REVISIONS)
+    if text in dragoman_spec.HANDSHAKE_REVISIONS:
+        return text
+    if text in dragoman_spec.REVISIONS:
+        raise argparse.ArgumentTypeError(
+            f"{text} belongs to the per-request era, which the proxy does not bridge yet; choose from: {choices}"
+        )
+    raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {choices}")

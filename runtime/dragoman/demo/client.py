@@ -1,0 +1,135 @@
+"""`python -m dragoman.demo.client REVISION`: a client that asks its server a few things, and ends.
+
+It is as strict as released clients are: a revision that it does not speak, or content that its revision does not have,
+makes it give up. Lives here: the questions, and the answers to what the server asks. Must not: know that there are
+other revisions than its own, or that there is a proxy. Called by `demo.stage`, as a process of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+from dragoman.demo.peer import Frame, Peer
+from dragoman.demo.server import AUDIO, METHOD_NOT_FOUND, MINUTES, SINCE_AUDIO, SINCE_ICONS, SINCE_STRUCTURE
+
+CONTENT_TYPES: Final = {
+    "text": "",
+    "image": "",
+    "resource": "",
+    "audio": SINCE_AUDIO,
+    "resource_link": SINCE_STRUCTURE,
+}
+"""Since when there is which content in tool results."""
+
+
+class GivenUp(Exception):
+    """The server said something that this client's revision does not have."""
+
+
+class Caller:
+    """Asks, and answers what the server asks meanwhile.
+
+    Args:
+        revision: The revision spoken.
+        peer: Where requests go and responses come from.
+    """
+
+    def __init__(self, revision: str, peer: Peer) -> None:
+        self.revision = revision
+        self.peer = peer
+
+    def has(self, since: str) -> bool:
+        """Whether what came with a revision is there."""
+        return self.revision >= since
+
+    def converse(self) -> None:
+        """Hold the whole conversation.
+
+        Raises:
+            GivenUp: The server is not understood.
+        """
+        server = self.initialize()
+        self.ask("tools/list")
+        self.call("record", {"seconds": 2})
+        self.ask("resources/read", uri=MINUTES)
+        if "completions" in server["capabilities"]:
+            self.ask("completion/complete", **self.completion())
+        self.call("publish", {})
+        if self.has(SINCE_ICONS):
+            # Without a look at what the server declared, as clients do ask.
+            self.peer.ask("tasks/list", {}, self.take)
+
+    def initialize(self) -> dict[str, Any]:
+        """Open the session, and give what the server said of itself."""
+        capabilities: dict[str, Any] = {"roots": {}, "sampling": {}}
+        if self.has(SINCE_STRUCTURE):
+            capabilities["elicitation"] = {"form": {}} if self.has(SINCE_ICONS) else {}
+        info = {"name": "caller", "version": "1.0"}
+        server = self.ask("initialize", protocolVersion=self.revision, capabilities=capabilities, clientInfo=info)
+        if server["protocolVersion"] != self.revision:
+            raise GivenUp(f"expected revision {self.revision}, the server answered {server['protocolVersion']}")
+        self.peer.notify("notifications/initialized")
+        return server
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a request and give its result."""
+        response = self.peer.ask(method, params, self.take)
+        if "error" in response:
+            raise GivenUp(f"{method} failed: {response['error']['message']}")
+        result: dict[str, Any] = response["result"]
+        return result
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> None:
+        """Call a tool and look at what it gave."""
+        meta = {"progressToken": tool}
+        for block in self.ask("tools/call", name=tool, arguments=arguments, _meta=meta)["content"]:
+            if not self.has(CONTENT_TYPES.get(block["type"], "never")):
+                raise GivenUp(f"revision {self.revision} has no content of type {block['type']}")
+
+    def completion(self) -> dict[str, Any]:
+        """Ask how a value that the user began to type goes on."""
+        question: dict[str, Any] = {
+            "ref": {"type": "ref/prompt", "name": "summarise"},
+            "argument": {"name": "meeting", "value": "wee"},
+        }
+        if self.has(SINCE_STRUCTURE):
+            question["context"] = {"arguments": {"team": "studio"}}
+        return question
+
+    def take(self, frame: Frame) -> None:
+        """Answer a request of the server; a notification needs no answer."""
+        if "id" not in frame or "method" not in frame:
+            return
+        answers = {"sampling/createMessage": self.sample}
+        if self.has(SINCE_STRUCTURE):
+            answers["elicitation/create"] = lambda: {"action": "accept", "content": {"place": "team"}}
+        answer = answers.get(frame["method"])
+        if answer is None:
+            error = {"code": METHOD_NOT_FOUND, "message": f"no method {frame['method']}"}
+            self.peer.send(id=frame["id"], error=error)
+        else:
+            self.peer.send(id=frame["id"], result=answer())
+
+    def sample(self) -> dict[str, Any]:
+        """Answer as a model would, in the richest form that the revision has."""
+        content: Any = {"type": "text", "text": "The new studio."}
+        if self.has(SINCE_AUDIO):
+            content = AUDIO
+        if self.has(SINCE_ICONS):
+            content = [{"type": "text", "text": "The new studio."}, {"type": "text", "text": "All agreed."}]
+        return {"role": "assistant", "model": "demo", "content": content}
+
+
+def main() -> int:
+    """Converse; say on stderr why, if it ends early."""
+    try:
+        Caller(sys.argv[1], Peer(0)).converse()
+    except (GivenUp, EOFError) as error:
+        print(f"the client gives up: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""What crossed: each frame that a peer sent, with what the other got, what was lost, or who answered instead.
+
+Lives here: pairing the lines of a record. A frame keeps its kind and id on the way, and a notification its method, so
+that is what they are paired by. Must not: print. Called by `demo.narrate`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from dragoman.core.commands import Side
+from dragoman.demo.taps import Line, Record
+from dragoman_spec import Loss
+
+Key = tuple[str, str]
+"""The kind of a frame, and its id as JSON; of a notification the method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """One frame on its way from a peer to the other.
+
+    Attributes:
+        sender: Who sent it.
+        before: The frame, as it was sent.
+        after: The frame, as it arrived; None if it did not.
+        same_bytes: Whether it arrived as the very bytes that were sent.
+        losses: What could not be carried.
+        answer: What the proxy answered instead; None if the frame arrived, or if nobody is owed an answer.
+    """
+
+    sender: Side
+    before: dict[str, Any]
+    after: dict[str, Any] | None
+    same_bytes: bool
+    losses: tuple[Loss, ...]
+    answer: dict[str, Any] | None
+
+    @property
+    def opens_scene(self) -> bool:
+        """Whether it is a request of the client."""
+        return self.sender is Side.CLIENT and "id" in self.before and "method" in self.before
+
+
+def pair_lines(record: Record) -> list[Crossing]:
+    """Give every frame that a peer sent, in order, with what became of it."""
+    revisions = {Side.CLIENT: record.client_revision, Side.SERVER: record.server_revision}
+    arrived = {(line.side, key_of(frame)): line for line, frame in _read(record.lines) if not line.sent}
+    losses = {(done.source, key_of(done.frame)): done.losses for done in record.translations}
+    crossings = []
+    for line, frame in _read(record.lines):
+        if line.sent:
+            key = key_of(frame)
+            found = arrived.pop((line.side.other, key), None)
+            answer = None if found else _answer(arrived, line.side, frame)
+            lost = losses.get((revisions[line.side], key), ())
+            after = json.loads(found.data) if found else None
+            crossings.append(
+                Crossing(line.side, frame, after, found is not None and found.data == line.data, lost, answer)
+            )
+    return crossings
+
+
+def scenes(crossings: list[Crossing]) -> Iterator[list[Crossing]]:
+    """Split a conversation before each request of the client."""
+    number = 0
+
+    def count(crossing: Crossing) -> int:
+        nonlocal number
+        number += crossing.opens_scene
+        return number
+
+    for _, group in groupby(crossings, count):
+        yield list(group)
+
+
+def key_of(frame: dict[str, Any]) -> Key:
+    """Tell frames of one direction apart."""
+    if "id" not in frame:
+        return "notification", frame["method"]
+    return "request" if "method" in frame else "response", json.dumps(frame["id"])
+
+
+def _answer(arrived: dict[tuple[Side, Key], Line], side: Side, request: dict[str, Any]) -> dict[str, Any] | None:
+    line = arrived.get((side, ("response", json.dumps(request.get("id")))))
+    answer: dict[str, Any] | None = json.loads(line.data) if line else None
+    return answer
+
+
+def _read(lines: list[Line]) -> Iterator[tuple[Line, dict[str, Any]]]:
+    for line in lines:
+        yield line, json.loads(line.data)

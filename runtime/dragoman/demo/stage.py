@@ -1,0 +1,84 @@
+"""Where the demonstration happens: two processes, and the proxy between them.
+
+Lives here: starting the peers and joining them, with taps where the proxy meets them. Must not: interpret what the taps
+wrote down. Called by `dragoman.cli.demo`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+
+import dragoman_spec
+from dragoman.core.commands import Outcome, Side
+from dragoman.core.translate import Translator
+from dragoman.demo.taps import Record, TranslatorTap, TransportTap
+from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.transports.base import Transport
+from dragoman.transports.spawn import spawn
+from dragoman.transports.stdio import ChildTransport
+
+PATIENCE_S = 20.0
+"""How long the whole demonstration may take; it takes about half a second."""
+
+
+async def perform(client_revision: str, server_revision: str) -> Record:
+    """Let a client and a server of these revisions talk through the proxy.
+
+    Args:
+        client_revision: A handshake revision.
+        server_revision: Another, or the same.
+
+    Returns:
+        What happened, with the problem if it did not come to its end.
+    """
+    logging.getLogger("dragoman").addHandler(logging.NullHandler())  # what it warns of, the record has
+    record = Record(client_revision, server_revision)
+    client = spawn(_command("client", client_revision))
+
+    def connect() -> Transport:
+        server = spawn(_command("server", server_revision))
+        return TransportTap(ChildTransport(server), Side.SERVER, record)
+
+    def translate(source: str, target: str) -> Translator:
+        return TranslatorTap(dragoman_spec.translator(source, target), record)
+
+    proxy = Proxy(ProxyConfig(), TransportTap(ChildTransport(client), Side.CLIENT, record), connect, translate)
+    try:
+        finish = await asyncio.wait_for(proxy.run(), PATIENCE_S)
+    except TimeoutError:
+        record.problem = f"the conversation did not end within {PATIENCE_S:g} seconds"
+        return record
+    if finish.outcome is not Outcome.CLIENT_CLOSED:
+        record.problem = finish.reason
+    elif client.returncode:
+        record.problem = "the client gave up"
+    return record
+
+
+def try_directly(client_revision: str, server_revision: str) -> str:
+    """Let the same two talk without the proxy.
+
+    Returns:
+        Why the client gave up; empty if it did not.
+    """
+    from_server, to_client = os.pipe()
+    with subprocess.Popen(_command("server", server_revision), stdin=subprocess.PIPE, stdout=to_client) as server:
+        os.close(to_client)
+        done = subprocess.run(
+            _command("client", client_revision),
+            stdin=from_server,
+            stdout=server.stdin,
+            stderr=subprocess.PIPE,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        os.close(from_server)
+    return done.stderr.decode().strip()
+
+
+def _command(peer: str, revision: str) -> list[str]:
+    return [sys.executable, "-m", f"dragoman.demo.{peer}", revision]
