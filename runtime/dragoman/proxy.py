@@ -173,9 +173,11 @@ class Proxy:
             for command in step(self.session):
                 self._carry_out(command)
         except Exception as error:  # a defect of ours: say so on one line, end in order
-            logger.error("internal error: %s: %s", type(error).__name__, error)
+            reason = f"internal error: {type(error).__name__}: {error}"
+            logger.error("%s", reason)
             logger.debug("where it happened", exc_info=True)
-            self._finish(Finish(Outcome.INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}"))
+            for command in self.session.stop(reason, Outcome.INTERNAL_ERROR):
+                self._carry_out(command)
 
     def take_broken(self, edge: _Edge, reason: str) -> None:
         """Deal with a peer that does not read any more."""

@@ -258,6 +258,21 @@ def test_a_large_frame_crosses_whole_while_the_client_is_slow() -> None:
         assert run.end()[0] == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see memory")
+@pytest.mark.parametrize("client_revision", [A, D])
+def test_memory_is_bounded_while_a_client_does_not_read(client_revision: str) -> None:
+    with running("--speak", D) as run:
+        run.open(client_revision)
+        run.say(call(1, "flood"))
+        time.sleep(0.5)
+        status = Path(f"/proc/{run.process.pid}/status").read_text()
+        (peak_kb,) = (int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+        assert peak_kb < 100_000
+        frames = [run.hear() for _ in range(201)]
+        assert frames[-1]["id"] == 1
+        assert run.end()[0] == 0
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -70,6 +70,10 @@ def call(frame: dict[str, Any]) -> None:
             time.sleep(30)
         case "ask":
             say({"jsonrpc": "2.0", "id": "ask-1", "method": "roots/list"})
+        case "flood":
+            for _ in range(200):
+                say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x" * 1_000_000}})
+            answer(frame, {"content": []})
         case "slow":
             time.sleep(0.3)
             answer(frame, {"content": []})
