@@ -37,6 +37,7 @@ def measure(message: Message, rounds: int) -> None:
             candidates[name] = conversion(translator, message)
             losses = len(translator.translate(frame, message.method).losses)
             notes[name] = f"{losses} losses" if translator.touches("result", message.method) else "passed as bytes"
+    candidates["3 steps, strict, losses read"] = with_losses(message)
     candidates["pydantic, same revision"] = through_models(message)
     print_timings(f"{message.title} ({len(message.data) / 1000:.1f} kB)", compare(candidates, rounds), notes)
 
@@ -49,6 +50,17 @@ def conversion(translator: Any, message: Message) -> Callable[[], object]:
         if not touches("result", method):
             return data
         return orjson.dumps(translate(orjson.loads(data), method).frame)
+
+    return convert
+
+
+def with_losses(message: Message) -> Callable[[], object]:
+    """Convert all the way and look at every loss: what `--on-loss warn` costs a message that lost something."""
+    translator = dragoman_spec.translator(SOURCE, TARGETS["3 steps"])
+
+    def convert() -> tuple[bytes, object]:
+        translation = translator.translate(orjson.loads(message.data), message.method)
+        return orjson.dumps(translation.frame), translation.losses
 
     return convert
 
