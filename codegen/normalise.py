@@ -90,6 +90,7 @@ def normalise(revision: str, schema: Schema) -> Normalised:
     """
     reader = _Reader(revision, schema["$defs"])
     plain = {name: reader.read(node, f"/$defs/{name}") for name, node in sorted(schema["$defs"].items())}
+    plain |= {name: {} for name in plain if _is_anything({"$ref": PREFIX + name}, plain, frozenset())}
     definitions, origins = hoist_objects(revision, plain)
     for site, union in _item_unions(definitions):
         name = helper_name(site)
@@ -190,6 +191,26 @@ class _Reader:
         if other.items() <= one.items():
             return one
         raise UnknownSchemaForm(self.revision, pointer, f"an allOf that asks for {one} and for {other}")
+
+
+def _is_anything(node: Schema, definitions: Mapping[str, Schema], assumed: frozenset[str]) -> bool:
+    """Whether a node accepts every JSON value, if the *assumed* definitions do: `JSONValue` is a long way to say so."""
+    if "$ref" in node:
+        name = node["$ref"].removeprefix(PREFIX)
+        return name in assumed or _is_anything(definitions[name], definitions, assumed | {name})
+    arms = [resolve(definitions, arm) for arm in node.get("anyOf", [])]
+    scalars = {arm["type"] for arm in arms if arm.keys() == {"type"}}
+    return not node or (
+        scalars >= {"boolean", "null", "number", "string"}
+        and any(arm.get("type") == "array" and _open(arm, "items", definitions, assumed) for arm in arms)
+        and any(
+            arm.get("type") == "object" and _open(arm, "additionalProperties", definitions, assumed) for arm in arms
+        )
+    )
+
+
+def _open(node: Schema, keyword: str, definitions: Mapping[str, Schema], assumed: frozenset[str]) -> bool:
+    return node.keys() <= {"type", keyword} and _is_anything(node.get(keyword, {}), definitions, assumed)
 
 
 def _union(arms: list[Schema]) -> Schema:

@@ -36,6 +36,20 @@ def test_open_object_says_nothing_about_it(extra: Any) -> None:
     assert _one({"type": "object", **extra}) == {"type": "object"}
 
 
+def _json_value(*scalars: str) -> Normalised:
+    arms = [{"$ref": "#/$defs/Dict"}, {"type": "array", "items": {"$ref": "#/$defs/Value"}}, {"type": list(scalars)}]
+    return _normal(Value={"anyOf": arms}, Dict={"type": "object", "additionalProperties": {"$ref": "#/$defs/Value"}})
+
+
+def test_long_way_to_say_anything_is_cut_short() -> None:
+    assert _json_value("string", "number", "boolean", "null").definitions["Value"] == {}
+
+
+@pytest.mark.parametrize("scalars", [("string", "number", "boolean"), ("string", "integer", "boolean", "null")])
+def test_what_leaves_something_out_is_not_anything(scalars: tuple[str, ...]) -> None:
+    assert "anyOf" in _json_value(*scalars).definitions["Value"]
+
+
 def test_prose_and_formats_are_dropped() -> None:
     assert _one({"type": "string", "format": "uri", "title": "T", "description": "D", "default": ""}) == {
         "type": "string"

@@ -166,6 +166,15 @@ def test_reserved_meta_key_is_named_by_its_wire_name() -> None:
     assert _failure(frame, LATEST)[0] == "/params/_meta/io.modelcontextprotocol~1protocolVersion"
 
 
+@pytest.mark.parametrize("place", ["experimental", "extensions"])
+def test_deep_json_is_no_problem(place: str) -> None:
+    value: dict[str, Any] = {}
+    for _ in range(400):
+        value = {"deeper": value}
+    meta = {**META, "io.modelcontextprotocol/clientCapabilities": {place: value}}
+    validate(_request("tools/list", {"_meta": meta}), LATEST)
+
+
 def test_long_values_are_cut_short() -> None:
     assert len(_failure(_request("x" * 1000), NEW)[2]) < 100
 

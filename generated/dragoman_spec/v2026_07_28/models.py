@@ -7,7 +7,7 @@ What every model does is said in `dragoman_spec._base.Model`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
@@ -245,6 +245,16 @@ class JSONRPCNotification(Model):
     jsonrpc: Literal["2.0"] = constant("2.0")
     method: str
     params: Opt[dict[str, Any]] = None
+
+
+JSONValue = TypeAliasType("JSONValue", Any)
+"""`JSONValue` of MCP 2026-07-28.
+
+Since 2026-07-28.
+
+Source: `schema/2026-07-28/schema.json#/$defs/JSONValue`,
+https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonvalue
+"""
 
 
 class LegacyTitledEnumSchema(Model):
@@ -874,6 +884,26 @@ class ImageContent(Model):
     type: Literal["image"] = constant("image")
 
 
+JSONArray = TypeAliasType("JSONArray", list[JSONValue])
+"""`JSONArray` of MCP 2026-07-28.
+
+Since 2026-07-28.
+
+Source: `schema/2026-07-28/schema.json#/$defs/JSONArray`,
+https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonarray
+"""
+
+
+JSONObject = TypeAliasType("JSONObject", dict[str, JSONValue])
+"""`JSONObject` of MCP 2026-07-28.
+
+Since 2026-07-28.
+
+Source: `schema/2026-07-28/schema.json#/$defs/JSONObject`,
+https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonobject
+"""
+
+
 class JSONRPCErrorResponse(Model):
     """`JSONRPCErrorResponse` of MCP 2026-07-28.
 
@@ -1128,6 +1158,24 @@ class Result(Model):
     result_type: Annotated[str, Field(alias="resultType")]
 
 
+class ServerCapabilities(Model):
+    """`ServerCapabilities` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/ServerCapabilities`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
+    completions: Opt[JSONObject] = None
+    experimental: Opt[dict[str, JSONObject]] = None
+    extensions: Opt[dict[str, JSONObject]] = None
+    logging: Opt[JSONObject] = None
+    prompts: Opt[ServerCapabilitiesPrompts] = None
+    resources: Opt[ServerCapabilitiesResources] = None
+    tools: Opt[ServerCapabilitiesTools] = None
+
+
 class SubscriptionsAcknowledgedNotificationParams(Model):
     """`SubscriptionsAcknowledgedNotificationParams` of MCP 2026-07-28.
 
@@ -1290,6 +1338,32 @@ class CancelledNotificationParams(Model):
     request_id: Annotated[RequestId, Field(alias="requestId")]
 
 
+class ClientCapabilitiesElicitation(Model):
+    """`ClientCapabilitiesElicitation` of MCP 2026-07-28.
+
+    Since 2025-11-25; changed in 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities/properties/elicitation`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
+    form: Opt[JSONObject] = None
+    url: Opt[JSONObject] = None
+
+
+class ClientCapabilitiesSampling(Model):
+    """`ClientCapabilitiesSampling` of MCP 2026-07-28.
+
+    Since 2025-11-25; changed in 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities/properties/sampling`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
+    context: Opt[JSONObject] = None
+    tools: Opt[JSONObject] = None
+
+
 class ClientNotification(Model):
     """`ClientNotification` of MCP 2026-07-28.
 
@@ -1325,6 +1399,38 @@ Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
 Source: `schema/2026-07-28/schema.json#/$defs/ContentBlock`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#contentblock
 """
+
+
+class DiscoverResult(Model):
+    """`DiscoverResult` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/DiscoverResult`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresult
+    """
+
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
+    capabilities: ServerCapabilities
+    instructions: Opt[str] = None
+    result_type: Annotated[str, Field(alias="resultType")]
+    supported_versions: Annotated[list[str], Field(alias="supportedVersions")]
+    ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
+
+
+class DiscoverResultResponse(Model):
+    """`DiscoverResultResponse` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/DiscoverResultResponse`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresultresponse
+    """
+
+    id: RequestId
+    jsonrpc: Literal["2.0"] = constant("2.0")
+    result: DiscoverResult
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
@@ -1649,6 +1755,22 @@ class CancelledNotification(Model):
     params: CancelledNotificationParams
 
 
+class ClientCapabilities(Model):
+    """`ClientCapabilities` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
+    elicitation: Opt[ClientCapabilitiesElicitation] = None
+    experimental: Opt[dict[str, JSONObject]] = None
+    extensions: Opt[dict[str, JSONObject]] = None
+    roots: Opt[dict[str, Any]] = None
+    sampling: Opt[ClientCapabilitiesSampling] = None
+
+
 EnumSchema = TypeAliasType(
     "EnumSchema",
     UntitledSingleSelectEnumSchema
@@ -1717,6 +1839,18 @@ class LoggingMessageNotification(Model):
     params: LoggingMessageNotificationParams
 
 
+class MissingRequiredClientCapabilityErrorObjectData(Model):
+    """`MissingRequiredClientCapabilityErrorObjectData` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError/properties/error/properties/data`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
+    required_capabilities: Annotated[ClientCapabilities, Field(alias="requiredCapabilities")]
+
+
 MultiSelectEnumSchema = TypeAliasType(
     "MultiSelectEnumSchema", UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
 )
@@ -1747,6 +1881,47 @@ Since 2025-06-18; changed in 2025-11-25.
 Source: `schema/2026-07-28/schema.json#/$defs/PrimitiveSchemaDefinition`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#primitiveschemadefinition
 """
+
+
+class RequestMetaObject(Model):
+    """`RequestMetaObject` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/RequestMetaObject`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#requestmetaobject
+    """
+
+    client_capabilities: Annotated[ClientCapabilities, Field(alias="io.modelcontextprotocol/clientCapabilities")]
+    client_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/clientInfo")] = None
+    log_level: Annotated[Opt[LoggingLevel], Field(alias="io.modelcontextprotocol/logLevel")] = None
+    protocol_version: Annotated[str, Field(alias="io.modelcontextprotocol/protocolVersion")]
+    progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
+
+
+class RequestParams(Model):
+    """`RequestParams` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/RequestParams`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
+    """
+
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+
+
+class ResourceRequestParams(Model):
+    """`ResourceRequestParams` of MCP 2026-07-28.
+
+    Since 2025-11-25; changed in 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/ResourceRequestParams`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcerequestparams
+    """
+
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    uri: str
 
 
 SamplingMessageContentBlock = TypeAliasType(
@@ -1787,6 +1962,34 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#servernotificati
 """
 
 
+class SubscriptionsListenRequestParams(Model):
+    """`SubscriptionsListenRequestParams` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenRequestParams`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequestparams
+    """
+
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    notifications: SubscriptionFilter
+
+
+class CompleteRequestParams(Model):
+    """`CompleteRequestParams` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/CompleteRequestParams`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
+    """
+
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    argument: CompleteRequestParamsArgument
+    context: Opt[CompleteRequestParamsContext] = None
+    ref: Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")]
+
+
 class CreateMessageResult(Model):
     """`CreateMessageResult` of MCP 2026-07-28.
 
@@ -1801,6 +2004,21 @@ class CreateMessageResult(Model):
     model: str
     role: Role
     stop_reason: Annotated[Opt[str], Field(alias="stopReason")] = None
+
+
+class DiscoverRequest(Model):
+    """`DiscoverRequest` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/DiscoverRequest`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverrequest
+    """
+
+    id: RequestId
+    jsonrpc: Literal["2.0"] = constant("2.0")
+    method: Literal["server/discover"] = constant("server/discover")
+    params: RequestParams
 
 
 class ElicitRequestFormParamsRequestedSchema(Model):
@@ -1838,6 +2056,48 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#inputresponses
 """
 
 
+class MissingRequiredClientCapabilityErrorObject(Model):
+    """`MissingRequiredClientCapabilityErrorObject` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError/properties/error`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
+    code: NumberConstant[Literal[-32021]] = constant(-32021)
+    data: MissingRequiredClientCapabilityErrorObjectData
+    message: str
+
+
+class PaginatedRequestParams(Model):
+    """`PaginatedRequestParams` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/PaginatedRequestParams`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
+    """
+
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    cursor: Opt[str] = None
+
+
+class ReadResourceRequestParams(Model):
+    """`ReadResourceRequestParams` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/ReadResourceRequestParams`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequestparams
+    """
+
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
+    request_state: Annotated[Opt[str], Field(alias="requestState")] = None
+    uri: str
+
+
 class SamplingMessage(Model):
     """`SamplingMessage` of MCP 2026-07-28.
 
@@ -1850,6 +2110,73 @@ class SamplingMessage(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
     role: Role
+
+
+class SubscriptionsListenRequest(Model):
+    """`SubscriptionsListenRequest` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenRequest`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequest
+    """
+
+    id: RequestId
+    jsonrpc: Literal["2.0"] = constant("2.0")
+    method: Literal["subscriptions/listen"] = constant("subscriptions/listen")
+    params: SubscriptionsListenRequestParams
+
+
+class CallToolRequestParams(Model):
+    """`CallToolRequestParams` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/CallToolRequestParams`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
+    """
+
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    arguments: Opt[dict[str, Any]] = None
+    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
+    name: str
+    request_state: Annotated[Opt[str], Field(alias="requestState")] = None
+
+
+class CompleteRequest(Model):
+    """`CompleteRequest` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-11-25.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/CompleteRequest`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequest
+    """
+
+    id: RequestId
+    jsonrpc: Literal["2.0"] = constant("2.0")
+    method: Literal["completion/complete"] = constant("completion/complete")
+    params: CompleteRequestParams
+
+
+class CreateMessageRequestParams(Model):
+    """`CreateMessageRequestParams` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/CreateMessageRequestParams`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequestparams
+    """
+
+    include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
+    max_tokens: Annotated[Integer, Field(alias="maxTokens")]
+    messages: list[SamplingMessage]
+    metadata: Opt[JSONObject] = None
+    model_preferences: Annotated[Opt[ModelPreferences], Field(alias="modelPreferences")] = None
+    stop_sequences: Annotated[Opt[list[str]], Field(alias="stopSequences")] = None
+    system_prompt: Annotated[Opt[str], Field(alias="systemPrompt")] = None
+    temperature: Opt[Number] = None
+    tool_choice: Annotated[Opt[ToolChoice], Field(alias="toolChoice")] = None
+    tools: Opt[list[Tool]] = None
 
 
 class ElicitRequestFormParams(Model):
@@ -1876,259 +2203,6 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestpar
 """
 
 
-class ElicitRequest(Model):
-    """`ElicitRequest` of MCP 2026-07-28.
-
-    Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/ElicitRequest`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequest
-    """
-
-    method: Literal["elicitation/create"] = constant("elicitation/create")
-    params: ElicitRequestParams
-
-
-class CallToolRequest(Model):
-    """`CallToolRequest` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-11-25.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/CallToolRequest`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequest
-    """
-
-    id: RequestId
-    jsonrpc: Literal["2.0"] = constant("2.0")
-    method: Literal["tools/call"] = constant("tools/call")
-    params: CallToolRequestParams
-
-
-class CallToolRequestParams(Model):
-    """`CallToolRequestParams` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/CallToolRequestParams`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
-    """
-
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    arguments: Opt[dict[str, Any]] = None
-    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
-    name: str
-    request_state: Annotated[Opt[str], Field(alias="requestState")] = None
-
-
-class CallToolResultResponse(Model):
-    """`CallToolResultResponse` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/CallToolResultResponse`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresultresponse
-    """
-
-    id: RequestId
-    jsonrpc: Literal["2.0"] = constant("2.0")
-    result: InputRequiredResult | CallToolResult
-
-
-class ClientCapabilities(Model):
-    """`ClientCapabilities` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
-    """
-
-    elicitation: Opt[ClientCapabilitiesElicitation] = None
-    experimental: Opt[dict[str, JSONObject]] = None
-    extensions: Opt[dict[str, JSONObject]] = None
-    roots: Opt[dict[str, Any]] = None
-    sampling: Opt[ClientCapabilitiesSampling] = None
-
-
-class ClientCapabilitiesElicitation(Model):
-    """`ClientCapabilitiesElicitation` of MCP 2026-07-28.
-
-    Since 2025-11-25; changed in 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities/properties/elicitation`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
-    """
-
-    form: Opt[JSONObject] = None
-    url: Opt[JSONObject] = None
-
-
-class ClientCapabilitiesSampling(Model):
-    """`ClientCapabilitiesSampling` of MCP 2026-07-28.
-
-    Since 2025-11-25; changed in 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities/properties/sampling`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
-    """
-
-    context: Opt[JSONObject] = None
-    tools: Opt[JSONObject] = None
-
-
-ClientRequest = TypeAliasType(
-    "ClientRequest",
-    Annotated[
-        Union[
-            "DiscoverRequest",
-            "ListResourcesRequest",
-            "ListResourceTemplatesRequest",
-            "ReadResourceRequest",
-            "SubscriptionsListenRequest",
-            "ListPromptsRequest",
-            "GetPromptRequest",
-            "ListToolsRequest",
-            CallToolRequest,
-            "CompleteRequest",
-        ],
-        Field(discriminator="method"),
-    ],
-)
-"""`ClientRequest` of MCP 2026-07-28.
-
-Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
-
-Source: `schema/2026-07-28/schema.json#/$defs/ClientRequest`,
-https://modelcontextprotocol.io/specification/2026-07-28/schema#clientrequest
-"""
-
-
-class CompleteRequest(Model):
-    """`CompleteRequest` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-11-25.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/CompleteRequest`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequest
-    """
-
-    id: RequestId
-    jsonrpc: Literal["2.0"] = constant("2.0")
-    method: Literal["completion/complete"] = constant("completion/complete")
-    params: CompleteRequestParams
-
-
-class CompleteRequestParams(Model):
-    """`CompleteRequestParams` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/CompleteRequestParams`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
-    """
-
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    argument: CompleteRequestParamsArgument
-    context: Opt[CompleteRequestParamsContext] = None
-    ref: Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")]
-
-
-class CreateMessageRequest(Model):
-    """`CreateMessageRequest` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/CreateMessageRequest`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequest
-    """
-
-    method: Literal["sampling/createMessage"] = constant("sampling/createMessage")
-    params: CreateMessageRequestParams
-
-
-class CreateMessageRequestParams(Model):
-    """`CreateMessageRequestParams` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/CreateMessageRequestParams`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequestparams
-    """
-
-    include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
-    max_tokens: Annotated[Integer, Field(alias="maxTokens")]
-    messages: list[SamplingMessage]
-    metadata: Opt[JSONObject] = None
-    model_preferences: Annotated[Opt[ModelPreferences], Field(alias="modelPreferences")] = None
-    stop_sequences: Annotated[Opt[list[str]], Field(alias="stopSequences")] = None
-    system_prompt: Annotated[Opt[str], Field(alias="systemPrompt")] = None
-    temperature: Opt[Number] = None
-    tool_choice: Annotated[Opt[ToolChoice], Field(alias="toolChoice")] = None
-    tools: Opt[list[Tool]] = None
-
-
-class DiscoverRequest(Model):
-    """`DiscoverRequest` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/DiscoverRequest`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverrequest
-    """
-
-    id: RequestId
-    jsonrpc: Literal["2.0"] = constant("2.0")
-    method: Literal["server/discover"] = constant("server/discover")
-    params: RequestParams
-
-
-class DiscoverResult(Model):
-    """`DiscoverResult` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/DiscoverResult`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresult
-    """
-
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
-    capabilities: ServerCapabilities
-    instructions: Opt[str] = None
-    result_type: Annotated[str, Field(alias="resultType")]
-    supported_versions: Annotated[list[str], Field(alias="supportedVersions")]
-    ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
-
-
-class DiscoverResultResponse(Model):
-    """`DiscoverResultResponse` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/DiscoverResultResponse`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresultresponse
-    """
-
-    id: RequestId
-    jsonrpc: Literal["2.0"] = constant("2.0")
-    result: DiscoverResult
-
-
-class GetPromptRequest(Model):
-    """`GetPromptRequest` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-11-25.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/GetPromptRequest`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequest
-    """
-
-    id: RequestId
-    jsonrpc: Literal["2.0"] = constant("2.0")
-    method: Literal["prompts/get"] = constant("prompts/get")
-    params: GetPromptRequestParams
-
-
 class GetPromptRequestParams(Model):
     """`GetPromptRequestParams` of MCP 2026-07-28.
 
@@ -2145,57 +2219,6 @@ class GetPromptRequestParams(Model):
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
 
 
-class GetPromptResultResponse(Model):
-    """`GetPromptResultResponse` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/GetPromptResultResponse`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresultresponse
-    """
-
-    id: RequestId
-    jsonrpc: Literal["2.0"] = constant("2.0")
-    result: InputRequiredResult | GetPromptResult
-
-
-InputRequest = TypeAliasType(
-    "InputRequest", Annotated[CreateMessageRequest | ListRootsRequest | ElicitRequest, Field(discriminator="method")]
-)
-"""`InputRequest` of MCP 2026-07-28.
-
-Since 2026-07-28.
-
-Source: `schema/2026-07-28/schema.json#/$defs/InputRequest`,
-https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequest
-"""
-
-
-InputRequests = TypeAliasType("InputRequests", dict[str, InputRequest])
-"""`InputRequests` of MCP 2026-07-28.
-
-Since 2026-07-28.
-
-Source: `schema/2026-07-28/schema.json#/$defs/InputRequests`,
-https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequests
-"""
-
-
-class InputRequiredResult(Model):
-    """`InputRequiredResult` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/InputRequiredResult`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequiredresult
-    """
-
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    input_requests: Annotated[Opt[InputRequests], Field(alias="inputRequests")] = None
-    request_state: Annotated[Opt[str], Field(alias="requestState")] = None
-    result_type: Annotated[str, Field(alias="resultType")]
-
-
 class InputResponseRequestParams(Model):
     """`InputResponseRequestParams` of MCP 2026-07-28.
 
@@ -2208,36 +2231,6 @@ class InputResponseRequestParams(Model):
     meta: Annotated[RequestMetaObject, Field(alias="_meta")]
     input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
-
-
-JSONArray = TypeAliasType("JSONArray", list["JSONValue"])
-"""`JSONArray` of MCP 2026-07-28.
-
-Since 2026-07-28.
-
-Source: `schema/2026-07-28/schema.json#/$defs/JSONArray`,
-https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonarray
-"""
-
-
-JSONObject = TypeAliasType("JSONObject", dict[str, "JSONValue"])
-"""`JSONObject` of MCP 2026-07-28.
-
-Since 2026-07-28.
-
-Source: `schema/2026-07-28/schema.json#/$defs/JSONObject`,
-https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonobject
-"""
-
-
-JSONValue = TypeAliasType("JSONValue", Union[JSONObject, "list[JSONValue]", str, Number, StrictBool] | None)
-"""`JSONValue` of MCP 2026-07-28.
-
-Since 2026-07-28.
-
-Source: `schema/2026-07-28/schema.json#/$defs/JSONValue`,
-https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonvalue
-"""
 
 
 class ListPromptsRequest(Model):
@@ -2314,32 +2307,6 @@ class MissingRequiredClientCapabilityError(Model):
     jsonrpc: Literal["2.0"] = constant("2.0")
 
 
-class MissingRequiredClientCapabilityErrorObject(Model):
-    """`MissingRequiredClientCapabilityErrorObject` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError/properties/error`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
-    """
-
-    code: NumberConstant[Literal[-32021]] = constant(-32021)
-    data: MissingRequiredClientCapabilityErrorObjectData
-    message: str
-
-
-class MissingRequiredClientCapabilityErrorObjectData(Model):
-    """`MissingRequiredClientCapabilityErrorObjectData` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError/properties/error/properties/data`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
-    """
-
-    required_capabilities: Annotated[ClientCapabilities, Field(alias="requiredCapabilities")]
-
-
 class PaginatedRequest(Model):
     """`PaginatedRequest` of MCP 2026-07-28.
 
@@ -2353,19 +2320,6 @@ class PaginatedRequest(Model):
     jsonrpc: Literal["2.0"] = constant("2.0")
     method: str
     params: PaginatedRequestParams
-
-
-class PaginatedRequestParams(Model):
-    """`PaginatedRequestParams` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/PaginatedRequestParams`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
-    """
-
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    cursor: Opt[str] = None
 
 
 class ReadResourceRequest(Model):
@@ -2383,19 +2337,97 @@ class ReadResourceRequest(Model):
     params: ReadResourceRequestParams
 
 
-class ReadResourceRequestParams(Model):
-    """`ReadResourceRequestParams` of MCP 2026-07-28.
+class CallToolRequest(Model):
+    """`CallToolRequest` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-11-25.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/CallToolRequest`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequest
+    """
+
+    id: RequestId
+    jsonrpc: Literal["2.0"] = constant("2.0")
+    method: Literal["tools/call"] = constant("tools/call")
+    params: CallToolRequestParams
+
+
+class CreateMessageRequest(Model):
+    """`CreateMessageRequest` of MCP 2026-07-28.
 
     Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
-    Source: `schema/2026-07-28/schema.json#/$defs/ReadResourceRequestParams`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequestparams
+    Source: `schema/2026-07-28/schema.json#/$defs/CreateMessageRequest`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequest
     """
 
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
+    method: Literal["sampling/createMessage"] = constant("sampling/createMessage")
+    params: CreateMessageRequestParams
+
+
+class ElicitRequest(Model):
+    """`ElicitRequest` of MCP 2026-07-28.
+
+    Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/ElicitRequest`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequest
+    """
+
+    method: Literal["elicitation/create"] = constant("elicitation/create")
+    params: ElicitRequestParams
+
+
+class GetPromptRequest(Model):
+    """`GetPromptRequest` of MCP 2026-07-28.
+
+    Since 2024-11-05; changed in 2025-11-25.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/GetPromptRequest`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequest
+    """
+
+    id: RequestId
+    jsonrpc: Literal["2.0"] = constant("2.0")
+    method: Literal["prompts/get"] = constant("prompts/get")
+    params: GetPromptRequestParams
+
+
+InputRequest = TypeAliasType(
+    "InputRequest", Annotated[CreateMessageRequest | ListRootsRequest | ElicitRequest, Field(discriminator="method")]
+)
+"""`InputRequest` of MCP 2026-07-28.
+
+Since 2026-07-28.
+
+Source: `schema/2026-07-28/schema.json#/$defs/InputRequest`,
+https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequest
+"""
+
+
+InputRequests = TypeAliasType("InputRequests", dict[str, InputRequest])
+"""`InputRequests` of MCP 2026-07-28.
+
+Since 2026-07-28.
+
+Source: `schema/2026-07-28/schema.json#/$defs/InputRequests`,
+https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequests
+"""
+
+
+class InputRequiredResult(Model):
+    """`InputRequiredResult` of MCP 2026-07-28.
+
+    Since 2026-07-28.
+
+    Source: `schema/2026-07-28/schema.json#/$defs/InputRequiredResult`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequiredresult
+    """
+
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    input_requests: Annotated[Opt[InputRequests], Field(alias="inputRequests")] = None
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
-    uri: str
+    result_type: Annotated[str, Field(alias="resultType")]
 
 
 class ReadResourceResultResponse(Model):
@@ -2410,65 +2442,6 @@ class ReadResourceResultResponse(Model):
     id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
     result: InputRequiredResult | ReadResourceResult
-
-
-class RequestMetaObject(Model):
-    """`RequestMetaObject` of MCP 2026-07-28.
-
-    Since 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/RequestMetaObject`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#requestmetaobject
-    """
-
-    client_capabilities: Annotated[ClientCapabilities, Field(alias="io.modelcontextprotocol/clientCapabilities")]
-    client_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/clientInfo")] = None
-    log_level: Annotated[Opt[LoggingLevel], Field(alias="io.modelcontextprotocol/logLevel")] = None
-    protocol_version: Annotated[str, Field(alias="io.modelcontextprotocol/protocolVersion")]
-    progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
-
-
-class RequestParams(Model):
-    """`RequestParams` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/RequestParams`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
-    """
-
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-
-
-class ResourceRequestParams(Model):
-    """`ResourceRequestParams` of MCP 2026-07-28.
-
-    Since 2025-11-25; changed in 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/ResourceRequestParams`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcerequestparams
-    """
-
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    uri: str
-
-
-class ServerCapabilities(Model):
-    """`ServerCapabilities` of MCP 2026-07-28.
-
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
-
-    Source: `schema/2026-07-28/schema.json#/$defs/ServerCapabilities`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
-    """
-
-    completions: Opt[JSONObject] = None
-    experimental: Opt[dict[str, JSONObject]] = None
-    extensions: Opt[dict[str, JSONObject]] = None
-    logging: Opt[JSONObject] = None
-    prompts: Opt[ServerCapabilitiesPrompts] = None
-    resources: Opt[ServerCapabilitiesResources] = None
-    tools: Opt[ServerCapabilitiesTools] = None
 
 
 ServerResult = TypeAliasType(
@@ -2495,29 +2468,54 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#serverresult
 """
 
 
-class SubscriptionsListenRequest(Model):
-    """`SubscriptionsListenRequest` of MCP 2026-07-28.
+class CallToolResultResponse(Model):
+    """`CallToolResultResponse` of MCP 2026-07-28.
 
     Since 2026-07-28.
 
-    Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenRequest`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequest
+    Source: `schema/2026-07-28/schema.json#/$defs/CallToolResultResponse`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresultresponse
     """
 
     id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
-    method: Literal["subscriptions/listen"] = constant("subscriptions/listen")
-    params: SubscriptionsListenRequestParams
+    result: InputRequiredResult | CallToolResult
 
 
-class SubscriptionsListenRequestParams(Model):
-    """`SubscriptionsListenRequestParams` of MCP 2026-07-28.
+ClientRequest = TypeAliasType(
+    "ClientRequest",
+    Annotated[
+        DiscoverRequest
+        | ListResourcesRequest
+        | ListResourceTemplatesRequest
+        | ReadResourceRequest
+        | SubscriptionsListenRequest
+        | ListPromptsRequest
+        | GetPromptRequest
+        | ListToolsRequest
+        | CallToolRequest
+        | CompleteRequest,
+        Field(discriminator="method"),
+    ],
+)
+"""`ClientRequest` of MCP 2026-07-28.
+
+Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+
+Source: `schema/2026-07-28/schema.json#/$defs/ClientRequest`,
+https://modelcontextprotocol.io/specification/2026-07-28/schema#clientrequest
+"""
+
+
+class GetPromptResultResponse(Model):
+    """`GetPromptResultResponse` of MCP 2026-07-28.
 
     Since 2026-07-28.
 
-    Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenRequestParams`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequestparams
+    Source: `schema/2026-07-28/schema.json#/$defs/GetPromptResultResponse`,
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresultresponse
     """
 
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    notifications: SubscriptionFilter
+    id: RequestId
+    jsonrpc: Literal["2.0"] = constant("2.0")
+    result: InputRequiredResult | GetPromptResult
