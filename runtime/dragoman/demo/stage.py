@@ -47,11 +47,10 @@ async def perform(client_revision: str, server_revision: str) -> Record:
         return TranslatorTap(dragoman_spec.translator(source, target), record)
 
     proxy = Proxy(ProxyConfig(), TransportTap(ChildTransport(client), Side.CLIENT, record), connect, translate)
-    try:
-        finish = await asyncio.wait_for(proxy.run(), PATIENCE_S)
-    except TimeoutError:
-        record.problem = f"the conversation did not end within {PATIENCE_S:g} seconds"
-        return record
+    too_long = f"the conversation did not end within {PATIENCE_S:g} seconds"
+    watch = asyncio.get_running_loop().call_later(PATIENCE_S, proxy.stop, too_long)
+    finish = await proxy.run()
+    watch.cancel()
     if finish.outcome is not Outcome.CLIENT_CLOSED:
         record.problem = finish.reason
     elif client.returncode:

@@ -1,0 +1,101 @@
+"""`dragoman demo` as it is typed: in a pipe, in a terminal, with wrong options."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from dragoman.cli import main
+from dragoman.cli.demo import EXIT_FAILED, EXIT_PIPE
+from dragoman.demo import stage
+
+DEMO = [sys.executable, "-m", "dragoman", "demo"]
+PATIENCE_S = 30
+
+
+def environment(**extra: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
+    return {**kept, "TERM": "xterm", **extra}
+
+
+def in_a_terminal(**extra: str) -> str:
+    """What a terminal is sent."""
+    terminal, end = pty.openpty()
+    with subprocess.Popen(DEMO, stdout=end, stdin=end, env=environment(**extra)) as process:
+        os.close(end)
+        shown = b""
+        try:
+            while piece := os.read(terminal, 65536):
+                shown += piece
+        except OSError:  # how Linux says that nobody has the other end any more
+            pass
+        os.close(terminal)
+        assert process.wait(PATIENCE_S) == 0
+    return shown.decode()
+
+
+def test_demo_in_a_pipe_is_plain_and_quiet_and_succeeds() -> None:
+    done = subprocess.run(DEMO, capture_output=True, env=environment(), timeout=PATIENCE_S)
+    assert (done.returncode, done.stderr, done.stdout.count(b"\x1b")) == (0, b"", 0)
+
+
+def test_demo_on_a_terminal_has_colour() -> None:
+    assert "\x1b[31m" in in_a_terminal()
+
+
+def test_demo_respects_no_color() -> None:
+    assert "\x1b" not in in_a_terminal(NO_COLOR="1")
+
+
+def test_demo_survives_a_reader_that_goes_away() -> None:
+    read_fd, write_fd = os.pipe()
+    os.close(read_fd)
+    done = subprocess.run(DEMO, stdout=write_fd, stderr=subprocess.PIPE, env=environment(), timeout=PATIENCE_S)
+    os.close(write_fd)
+    assert (done.returncode, done.stderr) == (EXIT_PIPE, b"")
+
+
+def test_demo_writes_ascii_where_nothing_else_goes() -> None:
+    done = subprocess.run(DEMO, capture_output=True, env=environment(PYTHONIOENCODING="ascii"), timeout=PATIENCE_S)
+    assert (done.returncode, b"client -> server" in done.stdout) == (0, True)
+
+
+def test_demo_shows_the_pair_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["demo", "--client", "2025-11-25", "--server", "2025-03-26"])
+    heading = "A client of 2025-11-25 and a server of 2025-03-26, joined by the proxy."
+    assert (code, capsys.readouterr().out.splitlines()[0]) == (0, heading)
+
+
+@pytest.mark.parametrize("option", ["--client", "--server"])
+@pytest.mark.parametrize(
+    ("revision", "words"),
+    [
+        ("2026-07-28", "2026-07-28 belongs to the per-request era, which the proxy does not bridge yet"),
+        (
+            "2023-01-01",
+            "there is no revision '2023-01-01'; choose from: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25",
+        ),
+    ],
+)
+def test_demo_refuses_a_revision_that_it_cannot_show(
+    capsys: pytest.CaptureFixture[str], option: str, revision: str, words: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", option, revision])
+    assert (ended.value.code, words in capsys.readouterr().err) == (2, True)
+
+
+def test_demo_that_does_not_come_to_its_end_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stage, "perform", fail)
+    assert main(["demo"]) == EXIT_FAILED
+    assert capsys.readouterr().err == "dragoman demo: the server exited with status 1\n"
+
+
+async def fail(client: str, server: str) -> stage.Record:
+    return stage.Record(client, server, problem="the server exited with status 1")

@@ -1,0 +1,90 @@
+"""The demonstration is the real thing: real processes, the real proxy, frames that are valid where they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dragoman.core.commands import Side
+from dragoman.demo import stage
+from dragoman.demo.taps import Record
+from dragoman_spec import HANDSHAKE_REVISIONS, validate
+
+OLDEST, NEWEST = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
+
+
+def test_every_pair_comes_to_the_end(record: Record) -> None:
+    assert record.problem == ""
+
+
+def test_every_frame_is_valid_for_the_peer_that_sees_it(record: Record) -> None:
+    for side, revision in ((Side.CLIENT, record.client_revision), (Side.SERVER, record.server_revision)):
+        for frame, method in frames_at(record, side):
+            validate(frame, revision, method)
+
+
+def test_client_hears_the_revision_it_asked_for(record: Record) -> None:
+    answer = next(
+        frame for frame, method in frames_at(record, Side.CLIENT) if method == "initialize" and "result" in frame
+    )
+    assert answer["result"]["protocolVersion"] == record.client_revision
+
+
+def test_nothing_is_lost_between_equal_revisions(record: Record) -> None:
+    if record.client_revision == record.server_revision:
+        assert record.translations == []
+
+
+@pytest.mark.parametrize(("client", "server"), [(OLDEST, NEWEST), (NEWEST, OLDEST)])
+def test_peers_of_different_revisions_do_not_understand_each_other_directly(client: str, server: str) -> None:
+    assert stage.try_directly(client, server) == (
+        f"the client gives up: expected revision {client}, the server answered {server}"
+    )
+
+
+def test_peers_of_one_revision_understand_each_other_directly() -> None:
+    assert stage.try_directly(NEWEST, NEWEST) == ""
+
+
+def test_conversation_that_does_not_end_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "PATIENCE_S", 0.05)
+    replace_client(monkeypatch, "-c", "import sys; sys.stdin.read()")
+    assert asyncio.run(stage.perform(OLDEST, NEWEST)).problem == "the conversation did not end within 0.05 seconds"
+
+
+def test_client_that_gives_up_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_client(monkeypatch, "-c", "import sys; sys.exit(1)")
+    assert asyncio.run(stage.perform(OLDEST, NEWEST)).problem == "the client gave up"
+
+
+def test_server_that_is_not_there_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = stage._command
+    monkeypatch.setattr(stage, "_command", lambda peer, revision: [*command(peer, revision)[:2], f"no.{peer}"])
+    assert asyncio.run(stage.perform(OLDEST, NEWEST)).problem
+
+
+def replace_client(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    command = stage._command
+
+    def other(peer: str, revision: str) -> list[str]:
+        return [sys.executable, *arguments] if peer == "client" else command(peer, revision)
+
+    monkeypatch.setattr(stage, "_command", other)
+
+
+def frames_at(record: Record, side: Side) -> Iterator[tuple[Any, str | None]]:
+    """The frames that a peer sends and gets; a response with the method that was asked for."""
+    asked: dict[tuple[bool, str], str] = {}
+    for line in record.lines:
+        if line.side is side:
+            frame = json.loads(line.data)
+            if "method" in frame:
+                asked[(line.sent, json.dumps(frame.get("id")))] = frame["method"]
+                yield frame, None
+            else:
+                yield frame, asked[(not line.sent, json.dumps(frame["id"]))]
