@@ -41,9 +41,19 @@ FORMATS: dict[str, str] = {
     "too_short": "at least {min_length} items",
 }
 # What a missing value should have been, by the type of its core schema.
-NAMES = {"bool": "bool_type", "dict": "dict_type", "list": "list_type", "model": "model_type", "str": "string_type"}
+NAMES = {
+    "bool": "bool_type",
+    "dict": "dict_type",
+    "list": "list_type",
+    "model": "model_type",
+    "str": "string_type",
+    "tagged-union": "model_type",
+}
 ANYTHING: Node = {"type": "any"}
+# Pydantic says of a bad key that it is wrong, and then that it is a key.
+KEY_MARK = "[key]"
 LONGEST_QUOTE = 60
+MOST_BITS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +132,8 @@ def describe(value: Any) -> str:
             return "null"
         case bool():
             return "true" if value else "false"
+        case int() if value.bit_length() > MOST_BITS:
+            return "a very long number"
         case int() | float():
             return f"the number {_short(repr(value))}"
         case str():
@@ -161,9 +173,20 @@ class _Reader:
             tag = context["discriminator"].strip("'")
             return Problem((*path, tag), _either(walk.tags), describe_member(value, tag), "literal_error", arms)
         if kind == "missing":
-            return Problem(path, walk.wanted or "a value", "nothing", kind, arms)
+            return Problem(path, walk.wanted, "nothing", kind, arms)
         expected = WORDS.get(kind) or FORMATS.get(kind, error["msg"]).format(**context)
         return Problem(path, expected, describe(value), kind, arms, walk.optional and value is None)
+
+    def name(self, node: Node) -> str:
+        """What values of a node are called."""
+        node = self.resolve(node)
+        match node["type"]:
+            case "literal":
+                return _either([repr(value) for value in node["expected"]])
+            case "union" if "custom_error_type" not in node:
+                arms = [choice[0] if isinstance(choice, tuple) else choice for choice in node["choices"]]
+                return _either(list(dict.fromkeys(self.name(arm) for arm in arms)))
+        return WORDS.get(node.get("custom_error_type") or NAMES.get(node["type"], ""), "a value")
 
     def resolve(self, node: Node) -> Node:
         """Look through everything that is not itself a kind of JSON value."""
@@ -192,11 +215,9 @@ class _Walk:
         node = self.reader.resolve(node)
         if not loc:
             self.tags = [repr(tag) for tag in node.get("choices", {})] if node["type"] == "tagged-union" else []
-            self.wanted = WORDS.get(NAMES.get(node["type"], ""), "")
-            if node["type"] == "literal":
-                self.wanted = _either([repr(value) for value in node["expected"]])
+            self.wanted = self.reader.name(node)
             return
-        part, rest = loc[0], loc[1:]
+        part, rest = loc[0], [] if loc[1:] == [KEY_MARK] else loc[1:]
         match node["type"]:
             case "union":
                 self.arms.append((len(self.path), str(part)))

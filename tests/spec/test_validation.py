@@ -84,7 +84,7 @@ def test_content_fails_at_its_own_key(content: Any, expected: tuple[str, str, st
         ({"jsonrpc": "1.0", "method": "ping", "id": 1}, ("/jsonrpc", "'2.0'", "the string '1.0'")),
         ({"jsonrpc": "2.0", "method": "ping", "id": None}, ("/id", "a string or an integer", "null")),
         ({"jsonrpc": "2.0", "method": "ping", "id": 1.5}, ("/id", "a string or an integer", "the number 1.5")),
-        ({"jsonrpc": "2.0", "method": "ping"}, ("/id", "a value", "nothing")),
+        ({"jsonrpc": "2.0", "method": "ping"}, ("/id", "a string or an integer", "nothing")),
         ({"jsonrpc": "2.0", "method": 5}, ("/method", "a string", "the number 5")),
         (
             {"jsonrpc": "2.0", "id": 1, "error": {"code": "x", "message": ""}},
@@ -164,6 +164,22 @@ def test_keys_are_escaped_in_pointers() -> None:
 def test_reserved_meta_key_is_named_by_its_wire_name() -> None:
     frame = _request("server/discover", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": 5}})
     assert _failure(frame, LATEST)[0] == "/params/_meta/io.modelcontextprotocol~1protocolVersion"
+
+
+@pytest.mark.parametrize(("params", "pointer"), [({"arguments": {1: 2}}, "/arguments/1"), ({1: 2}, "/1")])
+def test_key_that_is_no_string_is_pointed_at(params: dict[Any, Any], pointer: str) -> None:
+    frame = _request("tools/call", {"name": "add", **params})
+    assert _failure(frame, NEW) == (f"/params{pointer}", "a string", "the number 1")
+
+
+def test_half_a_character_is_refused_by_name() -> None:
+    frame = _result({"content": [{"type": "text", "text": "", "\ud800": 1}]})
+    assert _failure(frame, NEW, "tools/call")[1] == "a string of whole Unicode characters"
+
+
+def test_number_too_long_to_print_is_not_printed() -> None:
+    frame = _request("tools/call", {"name": 10**5000})
+    assert _failure(frame, NEW) == ("/params/name", "a string", "a very long number")
 
 
 @pytest.mark.parametrize("place", ["experimental", "extensions"])
