@@ -63,7 +63,7 @@ class Derivation:
     nodes: dict[Key, Node] = field(default_factory=dict)
     filled: dict[str, Json] = field(default_factory=dict)
     undecided: dict[tuple[str, str, str], Change] = field(default_factory=dict)
-    _pending: set[Key] = field(default_factory=set)
+    _pairs: dict[tuple[str, str], Key] = field(default_factory=dict)
 
     # --- any two types -----------------------------------------------------------------------------------------------
 
@@ -84,27 +84,46 @@ class Derivation:
 
     def pair(self, source: str, target: str) -> Key:
         """The node for two definitions, derived at first sight."""
-        key = snake(source) if source == target else f"{snake(source)}_as_{snake(target)}"
-        if key not in self._pending:
-            self._pending.add(key)
-            site = Site(source, target, f"/$defs/{source}", f"/$defs/{target}")
-            one, two = self.source.definitions[source], self.target.definitions[target]
-            work = self.work(one, two, site)
-            if work.before is not None or work.node in self._pending - {key}:
-                # The node of another definition stays where it is: `EmptyResult` is only another name for `Result`.
-                self.nodes[key] = UnionNode(source, None, (Case("object", work),))
-            elif work.node is not None and work.node != key:
-                self.nodes[key] = self.nodes.pop(work.node)
+        if (source, target) in self._pairs:
+            return self._pairs[source, target]
+        key = self._free(snake(source) if source == target else f"{snake(source)}_as_{snake(target)}")
+        self._pairs[source, target] = key
+        site = Site(source, target, f"/$defs/{source}", f"/$defs/{target}")
+        work = self.work(self.source.definitions[source], self.target.definitions[target], site)
+        if work.before is not None or work.node in set(self._pairs.values()) - {key}:
+            # The node of another definition stays where it is: `EmptyResult` is only another name for `Result`.
+            self.nodes[key] = UnionNode(source, None, (Case("object", work),))
+        elif work.node is not None and work.node != key:
+            self.nodes[key] = self.nodes.pop(work.node)
         return key
+
+    def part(self, source: str, target: str) -> Key | None:
+        """The node for two objects by their pointers, of which one at least stands in place.
+
+        Its path is that of the place, so that the decisions there hold here too.
+        """
+        one, two = self.source.at(source), self.target.at(target)
+        if not isinstance(self.source.resolve(one), Object) or not isinstance(self.target.resolve(two), Object):
+            return None
+        place = path_of(source if source.count("/") > 2 else target)
+        return self.work(
+            self.source.resolve(one), self.target.resolve(two), Site(place, path_of(target), source, target)
+        ).node
 
     def _node(self, site: Site, node: Node) -> Work:
         if isinstance(node, ArrayNode) and node.item.idle:
             return IDLE
-        key = snake(site.at)
-        while key in self.nodes:
-            key += "_"
+        key = self._free(snake(site.at))
         self.nodes[key] = node
         return Work(key)
+
+    def _free(self, key: Key) -> Key:
+        """The key, or one like it where it is taken: `RequestParams` and `Request.params` would both like to be
+        `request_params`.
+        """
+        while key in self.nodes or key in self._pairs.values():
+            key += "_"
+        return key
 
     # --- arrays and scalars ------------------------------------------------------------------------------------------
 
@@ -184,8 +203,11 @@ class Derivation:
         """Whether a field that the target does not name stays: for the minimal profile, or by a decision."""
         if not isinstance(target.extra, Anything):
             return False
-        decision = self._rule("field-removed", site, "", needed=False)
-        return self.profile == "minimal" or (decision is not None and decision.do == "keep")
+        unclear = target.says_open and self.profile == "strict"
+        decision = self._rule("field-removed", site, "the target says that any key may be there", needed=unclear)
+        if self.profile == "minimal":
+            return True
+        return target.says_open if decision is None else decision.do == "keep"
 
     def _restored(self, member: Field, site: Site) -> Json:
         """What the way back fills in for a field that is dropped, or `None`."""
@@ -250,18 +272,18 @@ class Derivation:
         others = list(self.target.arms(target))
         if isinstance(self.source.resolve(source), Anything):
             return self._narrowed(site, f"any value becomes {words(target)}", target)
-        cases = [self._case(arm, arms, others, site) for arm in arms]
+        tag_key = next((tag[0] for arm in arms if (tag := self.source.tag(arm))), None)
+        cases = [self._case(arm, arms, others, site, tag_key) for arm in arms]
         if all(case.work.idle for case in cases):
             return IDLE
-        tagged = [tag for arm in arms if (tag := self.source.tag(arm))]
-        cases.sort(key=lambda case: not case.needs)
-        return self._node(site, UnionNode(site.at, tagged[0][0] if tagged else None, tuple(cases)))
+        cases.sort(key=lambda case: (not case.needs, not case.tags))
+        return self._node(site, UnionNode(site.at, tag_key, tuple(cases)))
 
-    def _case(self, arm: Type, arms: list[Type], others: list[Type], site: Site) -> Case:
-        tag = self.source.tag(arm)
+    def _case(self, arm: Type, arms: list[Type], others: list[Type], site: Site, tag_key: str | None) -> Case:
         kind = self.source.resolve(arm)
         needs = self._needs(arm, arms) if isinstance(kind, Object) else {}
-        return Case(json_type(kind), self._arm_work(arm, arms, others, site), tag[1] if tag else None, needs)
+        tags = self.source.tags(arm, tag_key) if tag_key else ()
+        return Case(json_type(kind), self._arm_work(arm, arms, others, site), tags, needs)
 
     def _arm_work(self, arm: Type, arms: list[Type], others: list[Type], site: Site) -> Work:
         match = self._match(arm, arms, others)
@@ -370,6 +392,12 @@ class Derivation:
         if decision is not None and self.profile not in decision.profiles:
             return None
         return decision
+
+
+def path_of(pointer: str) -> str:
+    """`/$defs/CallToolRequest/properties/params` → `CallToolRequest.params`."""
+    path = pointer.removeprefix("/$defs/").replace("/properties/", ".")
+    return path.replace("/items", "[]").replace("/additionalProperties", "{}")
 
 
 CHECKED = frozenset({"drop-invalid", "drop-unless-valid", "wrap-unless-valid"})

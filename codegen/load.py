@@ -9,12 +9,14 @@ schema files leave to the base interfaces: every request and notification has an
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
 from codegen.fixes import apply_fixes
 from codegen.model import Anything, Array, Field, Literal, Method, Object, Ref, Scalar, Spec, Type, Union
+from codegen.normalise import normalise
 
 KEYWORDS = frozenset(
     {"$ref", "additionalProperties", "allOf", "anyOf", "const", "enum", "format", "items", "maxItems", "maximum"}
@@ -50,7 +52,9 @@ def load_spec(root: Path, revision: str) -> Spec:
     schema = apply_fixes(
         json.loads(path.read_text(encoding="utf-8")), root / "codegen" / "overlays" / f"{revision}.toml"
     )
-    return build_spec(revision, schema)
+    spec = build_spec(revision, schema)
+    origins = normalise(revision, schema).origins
+    return replace(spec, parts={name: pointer for name, pointer in origins.items() if name not in spec.definitions})
 
 
 def build_spec(revision: str, schema: dict[str, Any]) -> Spec:
@@ -111,7 +115,8 @@ class _Reader:
             for name, child in properties.items()
         }
         fields |= {name: Field(Anything(), True) for name in required if name not in properties}
-        return Object(fields, self.read(node.get("additionalProperties", {}), f"{pointer}/additionalProperties"))
+        extra = self.read(node.get("additionalProperties", {}), f"{pointer}/additionalProperties")
+        return Object(fields, extra, "additionalProperties" in node and bool(fields))
 
     def _merge(self, parts: list[Any]) -> dict[str, Any]:
         """One object schema that says what all parts say; a later part's property wins, being the narrower one."""

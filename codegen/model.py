@@ -56,6 +56,8 @@ class Object:
 
     fields: Mapping[str, Field] = field(default_factory=dict)
     extra: Type = Anything()
+    says_open: bool = False
+    """Whether the schema says itself that other keys may be there: what they mean is then known, only not listed."""
 
     def __hash__(self) -> int:
         return hash((tuple(sorted(self.fields)), self.extra))
@@ -100,6 +102,26 @@ class Spec:
     revision: str
     definitions: Mapping[str, Type]
     methods: Mapping[str, Method]
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """Objects that stand in place, by the name that models give them (`CallToolRequestParams`): their JSON pointers."""
+
+    def at(self, pointer: str) -> Type:
+        """The type that a pointer like `/$defs/CallToolRequest/properties/params` leads to."""
+        _, _, name, *path = pointer.split("/")
+        type_ = self.definitions[name]
+        steps = iter(path)
+        for keyword in steps:
+            resolved = self.resolve(type_)
+            match resolved, keyword:
+                case Object(), "properties":
+                    type_ = resolved.fields[next(steps)].type
+                case Object(), "additionalProperties":
+                    type_ = resolved.extra
+                case Array(), "items":
+                    type_ = resolved.item
+                case Union(), _:
+                    type_ = resolved.arms[int(next(steps))]
+        return type_
 
     def resolve(self, type_: Type) -> Type:
         """Follow references until something that is not one."""
@@ -126,3 +148,11 @@ class Spec:
                     if isinstance(value, str) and name != "jsonrpc":
                         return name, value
         return None
+
+    def tags(self, type_: Type, key: str) -> tuple[str, ...]:
+        """The constant strings that a required field allows: `("integer", "number")` for a `NumberSchema`'s `type`."""
+        resolved = self.resolve(type_)
+        member = resolved.fields.get(key) if isinstance(resolved, Object) else None
+        if member is None or not member.required or not isinstance(member.type, Literal):
+            return ()
+        return tuple(value for value in member.type.values if isinstance(value, str))

@@ -117,6 +117,7 @@ def _plan_direction(way: Derivation) -> DirectionPlan:
         other = renamed.get(name, name)
         if other in way.target.definitions and isinstance(way.source.resolve(type_), Object):
             frames.definitions[name] = way.pair(name, other)
+    frames.definitions |= _parts(way)
     nodes = prune(way.nodes)
     return DirectionPlan(
         way.source,
@@ -136,6 +137,21 @@ def _plan_direction(way: Derivation) -> DirectionPlan:
         every_error=tuple(_action(hook) for hook in _frame_hooks(way, "error", None)),
         repairs=tuple(_repairs(way)),
     )
+
+
+def _parts(way: Derivation) -> dict[str, Key]:
+    """Nodes for objects that stand in place in one revision or both, which models name all the same."""
+    found = {}
+    for name in sorted({*way.source.parts, *way.target.parts}):
+        pointers = [
+            spec.parts.get(name, f"/$defs/{name}" if name in spec.definitions else "")
+            for spec in (way.source, way.target)
+        ]
+        if all(pointers):
+            key = way.part(*pointers)
+            if key is not None:
+                found[name] = key
+    return found
 
 
 def _busy(table: Mapping[str, Key], nodes: Mapping[Key, Node]) -> dict[str, Key]:

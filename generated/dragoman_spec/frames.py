@@ -7,22 +7,21 @@ that the response answers, where it is known. Nothing here imports pydantic.
 
 from __future__ import annotations
 
+import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from dragoman_spec.errors import Untranslatable
 from dragoman_spec.losses import At, Losses, Swallowed
+
+_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(/[^?#]*)")
 
 # --- results ---------------------------------------------------------------------------------------------------------
 
 
 def name_from_uri(uri: str) -> str:
-    """The last path segment of a URI with a path, else the whole URI: `file:///a/b.txt` is `b.txt`, `custom://x` itself."""
-    try:
-        path = urlsplit(uri).path
-    except ValueError:
-        return uri
-    return path.rstrip("/").rpartition("/")[2] or uri
+    """The last segment of a URI's path where it has one, else the whole URI: `file:///a/b.txt` is `b.txt`, `custom://x` itself."""
+    match = _PATH.match(uri)
+    return (match[1].rstrip("/").rpartition("/")[2] if match else "") or uri
 
 
 def name_contents(frame: dict[str, Any], at: At, out: Losses) -> dict[str, Any]:

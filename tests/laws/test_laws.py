@@ -1,7 +1,8 @@
-"""Laws 2 to 6 over all ordered pairs of revisions, every method and kind, both profiles, with and without the repair rules.
+"""Laws 2 to 6 over all ordered pairs of revisions, every method and kind, both profiles, with and without the repair
+rules.
 
-Random valid frames, the same ones every time; `tests/support/laws.py` says what each law is. Hypothesis looks for a small frame that
-breaks a law, over the same frames; the loops make sure that every kind of frame has been there.
+Random valid frames, the same ones every time; `tests/support/laws.py` says what each law is. Hypothesis looks for a
+small frame that breaks a law, over the same frames; the loops make sure that every kind of frame has been there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from hypothesis import strategies as st
 from dragoman_spec import DEFAULT_RULES
 from tests.support.laws import LAWS, NO_RULES, Case, vendor_keys
 from tests.support.profile import hypothesis_settings, rounds
-from tests.support.subjects import PAIRS, REVISIONS, Subject, counterpart, frame_faults, leaky_frames, random_frame, subjects
+from tests.support.subjects import (
+    PAIRS,
+    REVISIONS,
+    Subject,
+    counterpart,
+    frame_faults,
+    leaky_frames,
+    random_frame,
+    subjects,
+)
 
 SEEDS = rounds(default=5, thorough=300)
 PROFILES = ("strict", "minimal")

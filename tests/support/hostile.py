@@ -1,7 +1,7 @@
 """Input that is not valid: any JSON that happens to look like a frame, and frames with something wrong in each place.
 
-Also what a parser can hand over that no valid frame has: NaN, integers of any length, lone surrogates, deep nesting. Used by the law of
-totality.
+Also what a parser can hand over that no valid frame has: NaN, integers of any length, lone surrogates, deep nesting.
+Used by the law of totality.
 """
 
 from __future__ import annotations
@@ -13,14 +13,65 @@ from typing import Any
 from tests.support.instances import SIMPLE
 from tests.support.subjects import REVISIONS, subjects
 
-METHODS = (*sorted({subject.method for revision in REVISIONS for subject in subjects(revision)}), "initialized", "x/y", "")
+METHODS = (
+    *sorted({subject.method for revision in REVISIONS for subject in subjects(revision)}),
+    "initialized",
+    "x/y",
+    "",
+)
 KEYS = (
-    *("method", "id", "params", "result", "error", "jsonrpc", "_meta", "tools", "content", "type", "capabilities", "messages"),
-    *("role", "text", "contents", "uri", "code", "data", "original", "elicitations", "completion", "values", "requestedSchema"),
-    *("properties", "oneOf", "const", "title", "annotations", "structuredContent", "outputSchema", "inputSchema", "$schema"),
+    *(
+        "method",
+        "id",
+        "params",
+        "result",
+        "error",
+        "jsonrpc",
+        "_meta",
+        "tools",
+        "content",
+        "type",
+        "capabilities",
+        "messages",
+    ),
+    *(
+        "role",
+        "text",
+        "contents",
+        "uri",
+        "code",
+        "data",
+        "original",
+        "elicitations",
+        "completion",
+        "values",
+        "requestedSchema",
+    ),
+    *(
+        "properties",
+        "oneOf",
+        "const",
+        "title",
+        "annotations",
+        "structuredContent",
+        "outputSchema",
+        "inputSchema",
+        "$schema",
+    ),
     *("items", "mode", "url", "task", "execution", "taskSupport", "resultType", "name", "mimeType", "inputRequests"),
 )
-CONSTANTS = ("audio", "text", "resource_link", "tool_use", "tool_result", "object", "required", "url", "form", "complete")
+CONSTANTS = (
+    "audio",
+    "text",
+    "resource_link",
+    "tool_use",
+    "tool_result",
+    "object",
+    "required",
+    "url",
+    "form",
+    "complete",
+)
 ODD = (*SIMPLE, *CONSTANTS, float("nan"), float("inf"), 10**400, "\ud800", "\x00")
 WRONG: tuple[Any, ...] = (
     *(None, True, 5, 1.5, "x", [], {}, [[]], [None], {"a": None}, [{}], {"type": []}, {"type": "audio"}),

@@ -1,8 +1,8 @@
 """The laws of translation, each a function that says how a frame breaks it, or `None`.
 
-A law takes a frame and a `Case`: the subject it is of, the revision it goes to, the profile and the rules. The laws are written so that
-they can fail: `tests/laws/test_mutations.py` breaks plans on purpose and sees that one of them does. Identity, which no frame can
-break alone, is in `tests/laws/test_identity.py`, and totality in `test_totality.py`.
+A law takes a frame and a `Case`: the subject it is of, the revision it goes to, the profile and the rules. The laws are
+written so that they can fail: `tests/laws/test_mutations.py` breaks plans on purpose and sees that one of them does.
+Identity, which no frame can break alone, is in `tests/laws/test_identity.py`, and totality in `test_totality.py`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def validity(frame: Any, case: Case) -> str | None:
     faults = frame_faults(over.frame, there)
     if not faults and case.profile == "strict" and there.kind != "error":
         value = over.frame["result"] if there.kind == "result" else over.frame
-        faults = [error.message for error in strict_validator(case.source, case.target, there.definition).iter_errors(value)]
+        faults = [
+            error.message for error in strict_validator(case.source, case.target, there.definition).iter_errors(value)
+        ]
     return f"{faults[0]}: {over.frame}" if faults else None
 
 
@@ -86,7 +88,9 @@ def round_trip(frame: Any, case: Case) -> str | None:
     if back is None or back.frame is None:
         return f"it does not come back from {over.frame}"
     found = difference(frame, over.frame, back.frame, over.losses, back.losses, case.source, case.target)
-    return None if found is None or _is_expected(found, over.frame, case) else f"{found}; on the way it was {over.frame}"
+    return (
+        None if found is None or _is_expected(found, over.frame, case) else f"{found}; on the way it was {over.frame}"
+    )
 
 
 def truth(frame: Any, case: Case) -> str | None:
@@ -172,7 +176,9 @@ def _speaks_of_the_conversion(frame: Any, case: Case) -> bool:
 
 
 def _is_expected(found: str, y: Any, case: Case) -> bool:
-    """The differences that docs/decisions/0010 allows: what a frame brings along from the way, and codes that mean something there only."""
+    """The differences that docs/decisions/0010 allows: what a frame brings along from the way, and codes that mean
+    something there only.
+    """
     place, _, rest = found.partition(" ")
     key = place.rpartition("/")[2] if "/_meta/io." not in place else place.partition("/_meta/")[2]
     if "came without being added" in rest:

@@ -1,10 +1,11 @@
 """Whether a frame that went there and back is the frame it was, up to what the two conversions say they lost.
 
-*Theory of operation.* `x` goes over as `y` and comes back as `z`. Every loss names a place: in the frame given for most kinds, in the
-frame that came out for `added`; items that were left out of a list shift the indexes behind them. All places are led to places in `x`
-first, then `x` and `z` are walked together, and a difference counts unless it lies at or below one of those places. Two differences
-are allowed without a loss, as docs/decisions/0010-what-is-no-loss.md says: an empty value under a key that the middle revision does not
-name, and on the step into 2026-07-28 an empty `params` or `_meta`. Must not live here: making frames, or judging validity.
+*Theory of operation.* `x` goes over as `y` and comes back as `z`. Every loss names a place: in the frame given for most
+kinds, in the frame that came out for `added`; items that were left out of a list shift the indexes behind them. All
+places are led to places in `x` first, then `x` and `z` are walked together, and a difference counts unless it lies at
+or below one of those places. Two differences are allowed without a loss, as docs/decisions/0010-what-is-no-loss.md
+says: an empty value under a key that the middle revision does not name, and on the step into 2026-07-28 an empty
+`params` or `_meta`. Must not live here: making frames, or judging validity.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ def path_of(pointer: str, frame: Any) -> Path:
 def at(frame: Any, path: Path) -> Any:
     """The value at a place, or `NOT_HERE`."""
     for key in path:
-        if isinstance(frame, dict) and key in frame:
-            frame = frame[key]
-        elif isinstance(frame, list) and isinstance(key, int) and key < len(frame):
+        if (isinstance(frame, dict) and key in frame) or (
+            isinstance(frame, list) and isinstance(key, int) and key < len(frame)
+        ):
             frame = frame[key]
         else:
             return NOT_HERE
@@ -79,7 +80,9 @@ class Places:
         return kept[index] if index < len(kept) else index
 
 
-def difference(x: Any, y: Any, z: Any, there: Iterable[Loss], back: Iterable[Loss], source: str, target: str) -> str | None:
+def difference(
+    x: Any, y: Any, z: Any, there: Iterable[Loss], back: Iterable[Loss], source: str, target: str
+) -> str | None:
     """The first difference between a frame and what came back that no loss accounts for; `None` if there is none.
 
     Args:

@@ -1,7 +1,9 @@
-"""What the strict profile promises, as JSON Schemas: a revision's schema that also refuses what only another revision names.
+"""What the strict profile promises, as JSON Schemas: a revision's schema that also refuses what only another revision
+names.
 
-In the place of each definition that both revisions have stands one in which the fields that only the *other* one names are `false`. Keys
-that neither names stay allowed, as in every open object. Judged by the same independent validator as validity. Used by the laws.
+In the place of each definition that both revisions have stands one in which the fields that only the *other* one names
+are `false`. Keys that neither names stay allowed, as in every open object. Judged by the same independent validator as
+validity. Used by the laws.
 """
 
 from __future__ import annotations
@@ -15,13 +17,16 @@ from jsonschema.validators import validator_for
 
 from tests.support.judge import canonical
 
-KEPT_ON_PURPOSE = {("inputSchema", "$schema"), ("outputSchema", "$schema")}
-"""Fields that stay although the target does not name them (overlay decision keep-schema-dialects), with what they are in."""
+KEPT_ON_PURPOSE = {
+    (schema, key) for schema in ("inputSchema", "outputSchema") for key in ("$schema", "properties", "required", "type")
+}
+"""Fields that stay though the target does not name them (decisions keep-schema-dialects and keep-schemas-whole)."""
 
 ENVELOPE = {("", "jsonrpc"), ("", "id"), ("params", "_meta")}
 """Fields of every frame, which the older files name in the base interfaces only."""
 
 RENAMED = {"ResourceReference": "ResourceTemplateReference", "ResourceTemplateReference": "ResourceReference"}
+RENAMED |= {"JSONRPCError": "JSONRPCErrorResponse", "JSONRPCErrorResponse": "JSONRPCError"}
 
 
 @cache
@@ -29,7 +34,9 @@ def strict_validator(source: str, target: str, definition: str) -> jsonschema.pr
     """A validator of *target* that refuses the fields that only *source* names."""
     theirs, schema = canonical(source)["$defs"], copy.deepcopy(canonical(target))
     for name, node in schema["$defs"].items():
-        schema["$defs"][name] = _Pair(theirs, canonical(target)["$defs"]).strict(theirs.get(name) or theirs.get(RENAMED.get(name, ""), {}), node, "")
+        schema["$defs"][name] = _Pair(theirs, canonical(target)["$defs"]).strict(
+            theirs.get(name) or theirs.get(RENAMED.get(name, ""), {}), node, ""
+        )
     return validator_for(schema)({"$defs": schema["$defs"], "allOf": [{"$ref": f"#/$defs/{definition}"}]})
 
 
@@ -57,5 +64,7 @@ class _Pair:
 
 
 def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    resolved: dict[str, Any] = copy.deepcopy(definitions[node["$ref"].removeprefix("#/$defs/")] if "$ref" in node else node)
+    resolved: dict[str, Any] = copy.deepcopy(
+        definitions[node["$ref"].removeprefix("#/$defs/")] if "$ref" in node else node
+    )
     return resolved

@@ -1,8 +1,8 @@
 """What the laws speak about: every kind of frame of every method of a revision, and random frames of each.
 
-A `Subject` is one (revision, kind, method, definition). Frames are valid both as the method's definition and as the envelope of their
-kind; in the older revisions the envelope says what `_meta` may hold, so it is made from there. Must not live here: judging (`judge`),
-comparing (`round_trips`). Used by the laws.
+A `Subject` is one (revision, kind, method, definition). Frames are valid both as the method's definition and as the
+envelope of their kind; in the older revisions the envelope says what `_meta` may hold, so it is made from there. Must
+not live here: judging (`judge`), comparing (`round_trips`). Used by the laws.
 """
 
 from __future__ import annotations
@@ -25,7 +25,25 @@ ENVELOPES = {
     "result": ("JSONRPCResultResponse", "JSONRPCResponse"),
     "error": ("JSONRPCErrorResponse", "JSONRPCError"),
 }
-CODES = (-32700, -32600, -32601, -32602, -32603, -32000, -32002, -32019, -32020, -32021, -32022, -32042, -32050, -32099, -1, 7, 10**20)
+CODES = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+    -32000,
+    -32002,
+    -32019,
+    -32020,
+    -32021,
+    -32022,
+    -32042,
+    -32050,
+    -32099,
+    -1,
+    7,
+    10**20,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,9 @@ def random_frame(rng: random.Random, subject: Subject) -> dict[str, Any]:
 
 
 def leaky_frames(rng: random.Random, subject: Subject, newer: Subject) -> Iterator[dict[str, Any]]:
-    """Frames of an older revision with keys that only the newer one names, as SDKs send them, some of them of the wrong type."""
+    """Frames of an older revision with keys that only the newer one names, as SDKs send them, some of them of the wrong
+    type.
+    """
     frame = random_frame(rng, newer)
     for candidate in (frame, *mutants(rng, frame, 3)):
         if isinstance(candidate, dict) and frame_faults(candidate, subject) == []:
@@ -107,13 +127,23 @@ def counterpart(subject: Subject, target: str) -> Subject | None:
 
 
 def _error(rng: random.Random, revision: str) -> dict[str, Any]:
-    frame: dict[str, Any] = {"jsonrpc": "2.0", "error": {"code": rng.choice(CODES), "message": rng.choice(["", "no", "naïve"])}}
+    frame: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "error": {"code": rng.choice(CODES), "message": rng.choice(["", "no", "naïve"])},
+    }
     if revision < "2025-11-25" or rng.random() < 0.8:
         frame["id"] = random_instance(rng, revision, "RequestId")
     if rng.random() < 0.7:
         data: list[Any] = [None, [], {}, "text", 1.0, {"x-vendor": {"a": None}}, {"uri": "file:///a"}]
-        data += [{"elicitations": [{"mode": "url", "url": "https://example.com/a", "elicitationId": "1", "message": "m"}]}]
-        data += [{"elicitations": 5}, {"original": {"code": -32002}}, {"original": {"code": -32021, "data": [1]}}, {"original": 3}]
+        data += [
+            {"elicitations": [{"mode": "url", "url": "https://example.com/a", "elicitationId": "1", "message": "m"}]}
+        ]
+        data += [
+            {"elicitations": 5},
+            {"original": {"code": -32002}},
+            {"original": {"code": -32021, "data": [1]}},
+            {"original": 3},
+        ]
         data += [{"requested": "2023-01-01", "supported": ["2026-07-28"]}, {"requiredCapabilities": {"roots": {}}}]
         frame["error"]["data"] = rng.choice(data)
     return frame

@@ -108,6 +108,17 @@ def up_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_progress_notification_params_(x: Any, at: At, out: Losses) -> Any:
+    """ProgressNotification.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "message" in y and type(y["message"]) is not str:
+        y = x.copy() if y is x else y
+        do.lose(y, "message", at, out)
+    return y
+
+
 def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     """ServerCapabilities."""
     if type(x) is not dict:
@@ -160,6 +171,7 @@ _UP_STRICT = Direction(
         "ProgressNotification": up_progress_notification,
         "ServerCapabilities": up_server_capabilities,
         "Tool": up_tool,
+        "ProgressNotificationParams": up_progress_notification_params_,
     },
     refused={},
     swallowed=frozenset(),
@@ -263,7 +275,27 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "messages" not in y:
+        raise MissingRequiredField(pointer(at), "messages")
+    v = y["messages"]
+    w = down_create_message_request_params_messages_(v, (at, "messages"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["messages"] = w
+    return y
+
+
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params.messages."""
+    return do.each(x, at, out, down_sampling_message)
+
+
+def down_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     return do.each(x, at, out, down_sampling_message)
 
@@ -380,6 +412,17 @@ def down_progress_notification(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
+    """ProgressNotification.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "message" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "message", at, out)
+    return y
+
+
+def down_progress_notification_params_(x: Any, at: At, out: Losses) -> Any:
     """ProgressNotification.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -550,6 +593,8 @@ _DOWN_STRICT = Direction(
         "SamplingMessage": down_sampling_message,
         "ServerCapabilities": down_server_capabilities,
         "Tool": down_tool,
+        "CreateMessageRequestParams": down_create_message_request_params_,
+        "ProgressNotificationParams": down_progress_notification_params_,
     },
     refused={},
     swallowed=frozenset(),
@@ -578,6 +623,7 @@ _DOWN_MINIMAL = Direction(
         "GetPromptResult": down_get_prompt_result,
         "PromptMessage": down_prompt_message,
         "SamplingMessage": down_sampling_message,
+        "CreateMessageRequestParams": down_create_message_request_params_,
     },
     refused={},
     swallowed=frozenset(),

@@ -151,7 +151,43 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_complete_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CompleteRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "context" in y and not (
+        type(y["context"]) is dict
+        and (
+            "arguments" not in y["context"]
+            or (
+                type(y["context"]["arguments"]) is dict
+                and all(type(i1) is str for k1, i1 in y["context"]["arguments"].items())
+            )
+        )
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "context", at, out)
+    if "ref" not in y:
+        raise MissingRequiredField(pointer(at), "ref")
+    v = y["ref"]
+    w = up_complete_request_params_ref_(v, (at, "ref"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["ref"] = w
+    return y
+
+
 def up_complete_request_params_ref(x: Any, at: At, out: Losses) -> Any:
+    """CompleteRequest.params.ref."""
+    if type(x) is dict and x.get("type") == "ref/prompt":
+        return up_prompt_reference(x, at, out)
+    if type(x) is not dict or type(x.get("type")) is not str:
+        raise wrong(at, "an object with 'type'", x)
+    return x
+
+
+def up_complete_request_params_ref_(x: Any, at: At, out: Losses) -> Any:
     """CompleteRequest.params.ref."""
     if type(x) is dict and x.get("type") == "ref/prompt":
         return up_prompt_reference(x, at, out)
@@ -190,7 +226,27 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "messages" not in y:
+        raise MissingRequiredField(pointer(at), "messages")
+    v = y["messages"]
+    w = up_create_message_request_params_messages_(v, (at, "messages"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["messages"] = w
+    return y
+
+
 def up_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params.messages."""
+    return do.each(x, at, out, up_sampling_message)
+
+
+def up_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     return do.each(x, at, out, up_sampling_message)
 
@@ -320,6 +376,28 @@ def up_initialize_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "capabilities" not in y:
+        raise MissingRequiredField(pointer(at), "capabilities")
+    v = y["capabilities"]
+    w = up_client_capabilities(v, (at, "capabilities"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["capabilities"] = w
+    if "clientInfo" not in y:
+        raise MissingRequiredField(pointer(at), "clientInfo")
+    v = y["clientInfo"]
+    w = up_implementation(v, (at, "clientInfo"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["clientInfo"] = w
+    return y
+
+
+def up_initialize_request_params_(x: Any, at: At, out: Losses) -> Any:
     """InitializeRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -917,6 +995,9 @@ _UP_STRICT = Direction(
         "TextContent": up_text_content,
         "TextResourceContents": up_text_resource_contents,
         "Tool": up_tool,
+        "CompleteRequestParams": up_complete_request_params_,
+        "CreateMessageRequestParams": up_create_message_request_params_,
+        "InitializeRequestParams": up_initialize_request_params_,
     },
     refused={},
     swallowed=frozenset(),
@@ -1082,7 +1163,34 @@ def down_complete_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_complete_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CompleteRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "context" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "context", at, out)
+    if "ref" not in y:
+        raise MissingRequiredField(pointer(at), "ref")
+    v = y["ref"]
+    w = down_complete_request_params_ref_(v, (at, "ref"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["ref"] = w
+    return y
+
+
 def down_complete_request_params_ref(x: Any, at: At, out: Losses) -> Any:
+    """CompleteRequest.params.ref."""
+    if type(x) is dict and x.get("type") == "ref/prompt":
+        return down_prompt_reference(x, at, out)
+    if type(x) is not dict or type(x.get("type")) is not str:
+        raise wrong(at, "an object with 'type'", x)
+    return x
+
+
+def down_complete_request_params_ref_(x: Any, at: At, out: Losses) -> Any:
     """CompleteRequest.params.ref."""
     if type(x) is dict and x.get("type") == "ref/prompt":
         return down_prompt_reference(x, at, out)
@@ -1121,7 +1229,27 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "messages" not in y:
+        raise MissingRequiredField(pointer(at), "messages")
+    v = y["messages"]
+    w = down_create_message_request_params_messages_(v, (at, "messages"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["messages"] = w
+    return y
+
+
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params.messages."""
+    return do.each(x, at, out, down_sampling_message)
+
+
+def down_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     return do.each(x, at, out, down_sampling_message)
 
@@ -1251,6 +1379,28 @@ def down_initialize_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "capabilities" not in y:
+        raise MissingRequiredField(pointer(at), "capabilities")
+    v = y["capabilities"]
+    w = down_client_capabilities(v, (at, "capabilities"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["capabilities"] = w
+    if "clientInfo" not in y:
+        raise MissingRequiredField(pointer(at), "clientInfo")
+    v = y["clientInfo"]
+    w = down_implementation(v, (at, "clientInfo"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["clientInfo"] = w
+    return y
+
+
+def down_initialize_request_params_(x: Any, at: At, out: Losses) -> Any:
     """InitializeRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -1949,6 +2099,9 @@ _DOWN_STRICT = Direction(
         "TextContent": down_text_content,
         "TextResourceContents": down_text_resource_contents,
         "Tool": down_tool,
+        "CompleteRequestParams": down_complete_request_params_,
+        "CreateMessageRequestParams": down_create_message_request_params_,
+        "InitializeRequestParams": down_initialize_request_params_,
     },
     refused={
         "elicitation/create": Refusal(

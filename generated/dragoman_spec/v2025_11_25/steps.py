@@ -154,6 +154,17 @@ def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_call_tool_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CallToolRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "task" in y and not (up_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
+    return y
+
+
 def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult."""
     if type(x) is not dict:
@@ -303,7 +314,36 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "task" in y and not (up_is_task_metadata(y["task"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
+    if "toolChoice" in y and not (up_is_tool_choice(y["toolChoice"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "toolChoice", at, out)
+    if "tools" in y and not (type(y["tools"]) is list and all(up_is_tool(i1) for i1 in y["tools"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "tools", at, out)
+    if "messages" not in y:
+        raise MissingRequiredField(pointer(at), "messages")
+    v = y["messages"]
+    w = up_create_message_request_params_messages_(v, (at, "messages"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["messages"] = w
+    return y
+
+
 def up_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params.messages."""
+    return do.each(x, at, out, up_sampling_message)
+
+
+def up_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     return do.each(x, at, out, up_sampling_message)
 
@@ -383,6 +423,26 @@ def up_elicit_request_params_requested_schema_properties(x: Any, at: At, out: Lo
     return y
 
 
+def up_enum_schema(x: Any, at: At, out: Losses) -> Any:
+    """EnumSchema."""
+    if type(x) is dict and x.get("type") == "string":
+        return up_enum_schema_(x, at, out)
+    if type(x) is not dict or type(x.get("type")) is not str:
+        raise wrong(at, "an object with 'type'", x)
+    return x
+
+
+def up_enum_schema_(x: Any, at: At, out: Losses) -> Any:
+    """EnumSchema."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "default" in y and type(y["default"]) is not str:
+        y = x.copy() if y is x else y
+        do.lose(y, "default", at, out)
+    return y
+
+
 def up_enum_schema_as_legacy_titled_enum_schema(x: Any, at: At, out: Losses) -> Any:
     """EnumSchema."""
     if type(x) is not dict:
@@ -447,6 +507,28 @@ def up_initialize_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "capabilities" not in y:
+        raise MissingRequiredField(pointer(at), "capabilities")
+    v = y["capabilities"]
+    w = up_client_capabilities(v, (at, "capabilities"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["capabilities"] = w
+    if "clientInfo" not in y:
+        raise MissingRequiredField(pointer(at), "clientInfo")
+    v = y["clientInfo"]
+    w = up_implementation(v, (at, "clientInfo"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["clientInfo"] = w
+    return y
+
+
+def up_initialize_request_params_(x: Any, at: At, out: Losses) -> Any:
     """InitializeRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -710,6 +792,20 @@ def up_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_paginated_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """PaginatedRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "_meta" in y and not (
+        type(y["_meta"]) is dict
+        and ("progressToken" not in y["_meta"] or (up_is_progress_token(y["_meta"]["progressToken"])))
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    return y
+
+
 def up_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
     """PrimitiveSchemaDefinition."""
     if (
@@ -721,7 +817,7 @@ def up_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         return up_enum_schema_as_legacy_titled_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") == "string":
         return up_string_schema(x, at, out)
-    if type(x) is dict:
+    if type(x) is dict and x.get("type") in ("integer", "number"):
         return up_number_schema(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
@@ -963,7 +1059,29 @@ def up_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_tool_input_schema_(x: Any, at: At, out: Losses) -> Any:
+    """Tool.inputSchema."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "$schema" in y and type(y["$schema"]) is not str:
+        y = x.copy() if y is x else y
+        do.lose(y, "$schema", at, out)
+    return y
+
+
 def up_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
+    """Tool.outputSchema."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "$schema" in y and type(y["$schema"]) is not str:
+        y = x.copy() if y is x else y
+        do.lose(y, "$schema", at, out)
+    return y
+
+
+def up_tool_output_schema_(x: Any, at: At, out: Losses) -> Any:
     """Tool.outputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -1040,6 +1158,7 @@ _UP_STRICT = Direction(
         "ClientCapabilities": up_client_capabilities,
         "CreateMessageRequest": up_create_message_request,
         "ElicitRequest": up_elicit_request,
+        "EnumSchema": up_enum_schema,
         "GetPromptResult": up_get_prompt_result,
         "Implementation": up_implementation,
         "InitializeRequest": up_initialize_request,
@@ -1063,6 +1182,12 @@ _UP_STRICT = Direction(
         "ServerCapabilities": up_server_capabilities,
         "StringSchema": up_string_schema,
         "Tool": up_tool,
+        "CallToolRequestParams": up_call_tool_request_params_,
+        "CreateMessageRequestParams": up_create_message_request_params_,
+        "InitializeRequestParams": up_initialize_request_params_,
+        "PaginatedRequestParams": up_paginated_request_params_,
+        "ToolInputSchema": up_tool_input_schema_,
+        "ToolOutputSchema": up_tool_output_schema_,
     },
     refused={},
     swallowed=frozenset(),
@@ -1123,6 +1248,17 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_call_tool_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CallToolRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
+    return y
+
+
 def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult."""
     if type(x) is not dict:
@@ -1159,6 +1295,18 @@ def down_cancelled_notification(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_cancelled_notification_params(x: Any, at: At, out: Losses) -> Any:
+    """CancelledNotification.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "requestId" not in y:
+        w = do.swallow_without(y, at, out, field="requestId")
+        y = x.copy() if y is x else y
+        y["requestId"] = w
+    return y
+
+
+def down_cancelled_notification_params_(x: Any, at: At, out: Losses) -> Any:
     """CancelledNotification.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -1277,7 +1425,44 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    h = do.split_messages(x, at, out, field="messages")
+    x = h
+    h = (
+        do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist in 2025-06-18.")
+        if "tools" in x
+        else x
+    )
+    x = h
+    y = x
+    if "task" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "task", at, out)
+    if "toolChoice" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "toolChoice", at, out)
+    if "tools" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "tools", at, out)
+    if "messages" not in y:
+        raise MissingRequiredField(pointer(at), "messages")
+    v = y["messages"]
+    w = down_create_message_request_params_messages_(v, (at, "messages"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["messages"] = w
+    return y
+
+
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params.messages."""
+    return do.each(x, at, out, down_sampling_message)
+
+
+def down_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     return do.each(x, at, out, down_sampling_message)
 
@@ -1515,6 +1700,28 @@ def down_initialize_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "capabilities" not in y:
+        raise MissingRequiredField(pointer(at), "capabilities")
+    v = y["capabilities"]
+    w = down_client_capabilities(v, (at, "capabilities"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["capabilities"] = w
+    if "clientInfo" not in y:
+        raise MissingRequiredField(pointer(at), "clientInfo")
+    v = y["clientInfo"]
+    w = down_implementation(v, (at, "clientInfo"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["clientInfo"] = w
+    return y
+
+
+def down_initialize_request_params_(x: Any, at: At, out: Losses) -> Any:
     """InitializeRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -1796,6 +2003,17 @@ def down_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_paginated_request_params_(x: Any, at: At, out: Losses) -> Any:
+    """PaginatedRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "_meta" in y:
+        y = x.copy() if y is x else y
+        do.lose(y, "_meta", at, out)
+    return y
+
+
 def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
     """PrimitiveSchemaDefinition."""
     if (
@@ -1883,7 +2101,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") == "string":
         return down_string_schema(x, at, out)
-    if type(x) is dict:
+    if type(x) is dict and x.get("type") in ("integer", "number"):
         return down_number_schema(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
@@ -2227,7 +2445,29 @@ def down_create_message_request_params_minimal(x: Any, at: At, out: Losses) -> A
     return y
 
 
+def down_create_message_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    h = do.split_messages(x, at, out, field="messages")
+    x = h
+    y = x
+    if "messages" not in y:
+        raise MissingRequiredField(pointer(at), "messages")
+    v = y["messages"]
+    w = down_create_message_request_params_messages__minimal(v, (at, "messages"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["messages"] = w
+    return y
+
+
 def down_create_message_request_params_messages_minimal(x: Any, at: At, out: Losses) -> Any:
+    """CreateMessageRequest.params.messages, only what validity needs."""
+    return do.each(x, at, out, down_sampling_message_minimal)
+
+
+def down_create_message_request_params_messages__minimal(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages, only what validity needs."""
     return do.each(x, at, out, down_sampling_message_minimal)
 
@@ -2485,6 +2725,11 @@ _DOWN_STRICT = Direction(
         "ServerCapabilities": down_server_capabilities,
         "StringSchema": down_string_schema,
         "Tool": down_tool,
+        "CallToolRequestParams": down_call_tool_request_params_,
+        "CancelledNotificationParams": down_cancelled_notification_params_,
+        "CreateMessageRequestParams": down_create_message_request_params_,
+        "InitializeRequestParams": down_initialize_request_params_,
+        "PaginatedRequestParams": down_paginated_request_params_,
     },
     refused={
         "tasks/cancel": Refusal("tasks/cancel does not exist in 2025-06-18", -32601),
@@ -2538,6 +2783,8 @@ _DOWN_MINIMAL = Direction(
         "Notification": down_notification,
         "Request": down_request,
         "SamplingMessage": down_sampling_message_minimal,
+        "CancelledNotificationParams": down_cancelled_notification_params_,
+        "CreateMessageRequestParams": down_create_message_request_params__minimal,
     },
     refused={
         "tasks/cancel": Refusal("tasks/cancel does not exist in 2025-06-18", -32601),

@@ -673,6 +673,21 @@ def up_complete_result_completion(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_complete_result_completion_(x: Any, at: At, out: Losses) -> Any:
+    """CompleteResult.completion."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "values" not in y:
+        raise MissingRequiredField(pointer(at), "values")
+    v = y["values"]
+    w = do.truncate(v, (at, "values"), out, most=100)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["values"] = w
+    return y
+
+
 def up_complete_result_meta(x: Any, at: At, out: Losses) -> Any:
     """CompleteResult._meta."""
     if type(x) is not dict:
@@ -1727,21 +1742,7 @@ def up_read_resource_result_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_request(x: Any, at: At, out: Losses) -> Any:
-    """Request."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = up_request_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def up_request_params(x: Any, at: At, out: Losses) -> Any:
+def up_request_params_(x: Any, at: At, out: Losses) -> Any:
     """RequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -2069,33 +2070,6 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     if "execution" in y:
         y = x.copy() if y is x else y
         do.lose(y, "execution", at, out)
-    if "inputSchema" not in y:
-        raise MissingRequiredField(pointer(at), "inputSchema")
-    v = y["inputSchema"]
-    w = up_tool_input_schema(v, (at, "inputSchema"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["inputSchema"] = w
-    v = y.get("outputSchema")
-    if v is not None:
-        w = up_tool_output_schema(v, (at, "outputSchema"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["outputSchema"] = w
-    return y
-
-
-def up_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
-    """Tool.inputSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "properties" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "properties", at, out)
-    if "required" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "required", at, out)
     return y
 
 
@@ -2110,23 +2084,6 @@ def up_tool_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
         if w is not v:
             y = x.copy() if y is x else y
             y["params"] = w
-    return y
-
-
-def up_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
-    """Tool.outputSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "properties" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "properties", at, out)
-    if "required" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "required", at, out)
-    if "type" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "type", "object", at, out)
     return y
 
 
@@ -2678,21 +2635,7 @@ def up_read_resource_result_minimal(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """Request, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = up_request_params_minimal(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def up_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+def up_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
     """RequestParams, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -2928,8 +2871,7 @@ _UP_STRICT = Direction(
         "ReadResourceRequest": up_read_resource_request,
         "ReadResourceRequestParams": up_read_resource_request_params,
         "ReadResourceResult": up_read_resource_result,
-        "Request": up_request,
-        "RequestParams": up_request_params,
+        "RequestParams": up_request_params_,
         "ResourceListChangedNotification": up_resource_list_changed_notification,
         "ResourceRequestParams": up_resource_request_params,
         "ResourceUpdatedNotification": up_resource_updated_notification,
@@ -2938,6 +2880,7 @@ _UP_STRICT = Direction(
         "ServerCapabilities": up_server_capabilities,
         "Tool": up_tool,
         "ToolListChangedNotification": up_tool_list_changed_notification,
+        "CompleteResultCompletion": up_complete_result_completion_,
     },
     refused={
         "elicitation/create": Refusal("elicitation/create does not exist in 2026-07-28", -32601),
@@ -3034,10 +2977,10 @@ _UP_MINIMAL = Direction(
         "ReadResourceRequest": up_read_resource_request_minimal,
         "ReadResourceRequestParams": up_read_resource_request_params_minimal,
         "ReadResourceResult": up_read_resource_result_minimal,
-        "Request": up_request_minimal,
-        "RequestParams": up_request_params_minimal,
+        "RequestParams": up_request_params__minimal,
         "ResourceRequestParams": up_resource_request_params_minimal,
         "Result": up_result_minimal,
+        "CompleteResultCompletion": up_complete_result_completion_,
     },
     refused={
         "elicitation/create": Refusal("elicitation/create does not exist in 2026-07-28", -32601),
@@ -3314,6 +3257,30 @@ def down_client_capabilities_roots(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_client_notification(x: Any, at: At, out: Losses) -> Any:
+    """ClientNotification."""
+    if type(x) is dict and x.get("method") == "notifications/cancelled":
+        return down_client_notification_(x, at, out)
+    if type(x) is not dict or type(x.get("method")) is not str:
+        raise wrong(at, "an object with 'method'", x)
+    return x
+
+
+def down_client_notification_(x: Any, at: At, out: Losses) -> Any:
+    """ClientNotification."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = down_cancelled_notification_params(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
 def down_client_result(x: Any, at: At, out: Losses) -> Any:
     """ClientResult."""
     if type(x) is dict:
@@ -3570,10 +3537,10 @@ def down_elicit_request_form_params(x: Any, at: At, out: Losses) -> Any:
 
 def down_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
     """ElicitRequestParams."""
-    if type(x) is dict:
-        return down_elicit_request_form_params(x, at, out)
     if type(x) is dict and x.get("mode") == "url":
         return down_elicit_request_url_params(x, at, out)
+    if type(x) is dict:
+        return down_elicit_request_form_params(x, at, out)
     if type(x) is not dict or type(x.get("mode")) is not str:
         raise wrong(at, "an object with 'mode'", x)
     return x
@@ -4347,21 +4314,7 @@ def down_read_resource_result_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_request(x: Any, at: At, out: Losses) -> Any:
-    """Request."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = down_request_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def down_request_params(x: Any, at: At, out: Losses) -> Any:
+def down_request_params_(x: Any, at: At, out: Losses) -> Any:
     """RequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -4712,6 +4665,24 @@ def down_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_tool_input_schema_(x: Any, at: At, out: Losses) -> Any:
+    """Tool.inputSchema."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    h = schemas.objects_for_booleans(x, at, out)
+    x = h
+    y = x
+    if "properties" in y and not (
+        type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "properties", at, out)
+    if "required" in y and not (type(y["required"]) is list and all(type(i1) is str for i1 in y["required"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "required", at, out)
+    return y
+
+
 def down_tool_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
     """ToolListChangedNotification."""
     if type(x) is not dict:
@@ -4727,6 +4698,32 @@ def down_tool_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
+    """Tool.outputSchema."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    h = schemas.wrap_schema(x, at, out, key="result")
+    if h is GONE:
+        return GONE
+    x = h
+    y = x
+    if "properties" in y and not (
+        type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
+    ):
+        y = x.copy() if y is x else y
+        do.lose(y, "properties", at, out)
+    if "required" in y and not (type(y["required"]) is list and all(type(i1) is str for i1 in y["required"])):
+        y = x.copy() if y is x else y
+        do.lose(y, "required", at, out)
+    if "type" in y and not (type(y["type"]) is str and y["type"] in ("object",)):
+        y = x.copy() if y is x else y
+        do.lose(y, "type", at, out)
+    if "type" not in y:
+        y = x.copy() if y is x else y
+        y["type"] = "object"
+    return y
+
+
+def down_tool_output_schema_(x: Any, at: At, out: Losses) -> Any:
     """Tool.outputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -5128,6 +5125,7 @@ _DOWN_STRICT = Direction(
         "CancelledNotification": down_cancelled_notification,
         "CancelledNotificationParams": down_cancelled_notification_params,
         "ClientCapabilities": down_client_capabilities,
+        "ClientNotification": down_client_notification,
         "ClientResult": down_client_result,
         "CompleteRequest": down_complete_request,
         "CompleteRequestParams": down_complete_request_params,
@@ -5166,8 +5164,7 @@ _DOWN_STRICT = Direction(
         "ReadResourceRequest": down_read_resource_request,
         "ReadResourceRequestParams": down_read_resource_request_params,
         "ReadResourceResult": down_read_resource_result,
-        "Request": down_request,
-        "RequestParams": down_request_params,
+        "RequestParams": down_request_params_,
         "ResourceListChangedNotification": down_resource_list_changed_notification,
         "ResourceRequestParams": down_resource_request_params,
         "ResourceUpdatedNotification": down_resource_updated_notification,
@@ -5178,6 +5175,8 @@ _DOWN_STRICT = Direction(
         "Tool": down_tool,
         "ToolListChangedNotification": down_tool_list_changed_notification,
         "ToolResultContent": down_tool_result_content,
+        "ToolInputSchema": down_tool_input_schema_,
+        "ToolOutputSchema": down_tool_output_schema_,
     },
     refused={
         "server/discover": Refusal("server/discover does not exist in 2025-11-25", -32601),
@@ -5242,6 +5241,8 @@ _DOWN_MINIMAL = Direction(
         "ServerCapabilities": down_server_capabilities_minimal,
         "Tool": down_tool,
         "ToolResultContent": down_tool_result_content,
+        "ToolInputSchema": down_tool_input_schema_,
+        "ToolOutputSchema": down_tool_output_schema_,
     },
     refused={
         "server/discover": Refusal("server/discover does not exist in 2025-11-25", -32601),
