@@ -504,3 +504,13 @@ def test_an_initialize_without_params_is_given_the_benefit_of_the_doubt() -> Non
             expect_to_server(lambda frame: frame["params"]["protocolVersion"] == D),
         ]
     )
+
+
+def test_an_initialize_with_params_of_the_wrong_type_is_answered() -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": [1]}
+    hold([client(frame), expect_to_client(an_error(1, -32600, "params"))])
+
+
+def test_an_early_request_with_params_of_the_wrong_type_waits_for_the_server_to_judge() -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": [1]}
+    hold([client(frame), *opening(D, D), expect_to_server(frame)])

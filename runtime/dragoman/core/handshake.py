@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dragoman.core import negotiation
-from dragoman.core.envelope import Frame, Malformed, decode, encode, encode_error, encode_line
+from dragoman.core.envelope import PARSE_ERROR, Frame, Malformed, classify, decode, encode, encode_error, encode_line
 from dragoman.core.failures import Failed
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
@@ -179,7 +179,8 @@ def read_per_request_revision(frame: Frame) -> str | None:
         body = decode(frame.raw) if frame.body is None else frame.body
     except ValueError:
         return None
-    meta = (body.get("params") or {}).get("_meta")
+    params = body.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
     named = meta.get(PROTOCOL_VERSION_KEY) if isinstance(meta, dict) else None
     return named if isinstance(named, str) else None
 
@@ -203,6 +204,6 @@ def read_initialize(frame: Frame) -> Frame | Malformed:
     if frame.body is not None:
         return frame
     try:
-        return frame._replace(body=decode(frame.raw))
+        return classify(frame.raw, decode(frame.raw))
     except ValueError as error:
-        return Malformed(-32700, str(error))
+        return Malformed(PARSE_ERROR, str(error))
