@@ -112,7 +112,7 @@ class _Walk:
         arms = list(self.spec.arms(type_))
         tags = [self.spec.tag(arm) for arm in arms]
         plain = [(tag, arm) for tag, arm in zip(tags, arms, strict=True) if tag and tags.count(tag) == 1]
-        cases = tuple(Case("dict", self._work(arm, f"{at}.{tag[1]}"), tag[1]) for tag, arm in plain)
+        cases = tuple(Case("dict", self._work(arm, f"{at}.{tag[1]}"), (tag[1],)) for tag, arm in plain)
         lists = tuple(Case("list", self._work(arm, f"{at}.list")) for arm in arms if isinstance(arm, Array))
         untagged = self._sole_shape(arms, at) if not any(tags) else ()
         return UnionNode(at, plain[0][0][0] if plain else None, (*cases, *lists, *untagged))

@@ -119,13 +119,13 @@ class ArrayNode:
 class Case:
     """One arm of a union: how to know it, and the work on it.
 
-    `json_type` is the Python name of its JSON type; `tag` the constant that tells it from the others; `needs` types
+    `json_type` is the Python name of its JSON type; `tags` the constants that tell it from the others; `needs` types
     of keys that do so where no constant can.
     """
 
     json_type: str
     work: Work
-    tag: str | None = None
+    tags: tuple[str, ...] = ()
     needs: Mapping[str, Type] = field(default_factory=dict)
 
 
@@ -180,9 +180,11 @@ def _needed(cases: tuple[Case, ...]) -> tuple[Case, ...]:
     return tuple(
         case
         for i, case in enumerate(cases)
-        if not case.work.idle
-        or any(
-            not later.work.idle and (later.json_type, later.tag) == (case.json_type, case.tag)
-            for later in cases[i + 1 :]
-        )
+        if not case.work.idle or any(not later.work.idle and _catches(later, case) for later in cases[i + 1 :])
     )
+
+
+def _catches(later: Case, case: Case) -> bool:
+    """Whether a value of *case* would pass the test for *later*."""
+    same_tag = not later.tags or not case.tags or bool(set(later.tags) & set(case.tags))
+    return later.json_type == case.json_type and same_tag

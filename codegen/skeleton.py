@@ -14,6 +14,7 @@ from codegen.step_plan import StepPlan
 
 VERBS = {
     "arm-removed": "text-block | as | drop-item | refuse | keep",
+    "field-removed": "keep | drop",
     "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | keep",
     "required": "default | copy-of | digest | refuse",
     "renamed": "apart (or put a [[rename]] entry in its place)",
@@ -82,6 +83,8 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
     target = plan.older if change.direction == "down" else plan.newer
     if change.kind == "renamed":
         return ['do = "apart"']
+    if change.kind == "field-removed":
+        return ['do = "keep"']
     if change.kind == "narrowed":
         return ['do = "drop-invalid"']
     if change.kind == "required":

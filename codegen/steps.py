@@ -157,8 +157,10 @@ class Function:
                 else f"type(x) is {case.json_type}"
             )
         parts = ["type(x) is dict"]
-        if case.tag is not None:
-            parts.append(f"x.get({self.node.tag_key!r}) == {case.tag!r}")
+        if len(case.tags) == 1:
+            parts.append(f"x.get({self.node.tag_key!r}) == {case.tags[0]!r}")
+        elif case.tags:
+            parts.append(f"x.get({self.node.tag_key!r}) in {case.tags!r}")
         for key, type_ in case.needs.items():
             parts += [f"{key!r} in x", f"({self.way.checks.expression(type_, f'x[{key!r}]')})"]
         return " and ".join(part for part in parts if part != "(True)")
