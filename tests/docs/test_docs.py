@@ -1,5 +1,6 @@
 """The documentation: links lead somewhere, Python examples and shell sessions give what they show."""
 
+import ast
 import doctest
 import os
 import re
@@ -51,6 +52,13 @@ def test_python_examples_of_a_page_give_what_they_show(page: Path) -> None:
     report: list[str] = []
     failures, examples = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
     assert (failures, examples > 0) == (0, True), "".join(report)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
+def test_python_programs_of_a_page_compile_and_find_what_they_import(page: Path) -> None:
+    for block in blocks(page, "python"):
+        imports = [node for node in ast.parse(block).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        exec(compile(ast.Module(imports, []), name(page), "exec"), {})
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.parent != ROOT and blocks(page, "console")], ids=name)
