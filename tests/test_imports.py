@@ -1,0 +1,34 @@
+"""Pay for what you use: which heavy modules an import or a first use brings in, each seen in a fresh interpreter."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("pydantic", "orjson", "asyncio", "dragoman")
+REPORT = "import sys; print(*[name for name in {heavy!r} if name in sys.modules])"
+FRAME = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}'
+
+
+def heavy_modules_after(code: str) -> list[str]:
+    program = f"{code}\n{REPORT.format(heavy=HEAVY)}"
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("code", "brings"),
+    [
+        ("import dragoman_spec", []),
+        ("import dragoman_spec; dragoman_spec.load('2025-11-25').METHODS", []),
+        (f"import dragoman_spec; dragoman_spec.translate({FRAME}, source='2024-11-05', target='2026-07-28')", []),
+        (f"import dragoman_spec; dragoman_spec.validate({FRAME}, '2025-11-25')", ["pydantic"]),
+        ("from dragoman_spec.v2025_06_18 import TextContent; TextContent(text='a')", ["pydantic"]),
+        ("import dragoman.proxy", ["orjson", "asyncio", "dragoman"]),
+        ("import dragoman.cli.proxy", ["dragoman"]),
+        ("import dragoman.cli.convert", ["orjson", "dragoman"]),
+        ("import dragoman.cli.revisions", ["dragoman"]),
+        ("import dragoman.cli.diff", ["dragoman"]),
+    ],
+)
+def test_code_brings_no_more_than_it_needs(code: str, brings: list[str]) -> None:
+    assert heavy_modules_after(code) == brings
