@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm, UnusedDecision
-from codegen.model import Method as LoadedMethod
 from codegen.model import Spec
-from codegen.normalise import Normalised, Schema, constants
+from codegen.normalise import PREFIX, Normalised, Schema, constants
 
 DATA = Path(__file__).parent / "data" / "protocol.toml"
+INPUT_REQUEST = "InputRequest"
 CAPABILITIES = {"client": "ClientCapabilities", "server": "ServerCapabilities"}
 ENVELOPES = {
     "request": ("JSONRPCRequest",),
@@ -96,10 +96,23 @@ def method_entries(spec: Spec, schema: Normalised, prose: Prose) -> list[MethodE
             frame=method.request,
             params=_params(schema.definitions[method.request]),
             results=method.results,
-            capability=ruled.get(method.name) or _derived_capability(method, schema),
+            capability=ruled.get(method.name) or _derived_capability(method.name, method.kind, method.senders, schema),
         )
         for _, method in sorted(spec.methods.items())
     ]
+
+
+def input_entries(schema: Normalised) -> list[MethodEntry]:
+    """The requests of a server that travel in a result, by name; only the per-request era has them."""
+    entries = []
+    for arm in schema.resolve(schema.definitions.get(INPUT_REQUEST, {})).get("anyOf", []):
+        frame = arm["$ref"].removeprefix(PREFIX)
+        name = dict(constants(schema.resolve(arm)))["method"]
+        result = frame.removesuffix("Request") + "Result"
+        capability = _derived_capability(name, "request", {"server"}, schema)
+        params = _params(schema.resolve(arm))
+        entries.append(MethodEntry(name, "request", ("server",), frame, params, (result,), capability))
+    return sorted(entries, key=lambda entry: entry.name)
 
 
 def error_codes(schema: Normalised, prose: Prose) -> list[ErrorCode]:
@@ -136,12 +149,12 @@ def _params(frame: Schema) -> str | None:
     return frame["properties"].get("params", {}).get("$ref", "").rpartition("/")[2] or None
 
 
-def _derived_capability(method: LoadedMethod, schema: Normalised) -> str | None:
+def _derived_capability(name: str, kind: str, senders: Collection[str], schema: Normalised) -> str | None:
     """The capability whose name the method repeats: `tools/call` is `tools`, `tasks/list` is `tasks.list`."""
-    feature, _, action = method.name.removeprefix("notifications/").partition("/")
+    feature, _, action = name.removeprefix("notifications/").partition("/")
     action = re.sub(r"_([a-z])", lambda match: match[1].upper(), action)
-    for sender in sorted(method.senders):
-        side = OTHER[sender] if method.kind == "request" else sender
+    for sender in sorted(senders):
+        side = OTHER[sender] if kind == "request" else sender
         capabilities = schema.definitions[CAPABILITIES[side]].get("properties", {})
         if feature in capabilities:
             members = schema.resolve(capabilities[feature]).get("properties", {})

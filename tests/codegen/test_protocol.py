@@ -17,6 +17,7 @@ from codegen.protocol import (
     check_prose,
     envelopes,
     error_codes,
+    input_entries,
     method_entries,
     read_prose,
 )
@@ -108,6 +109,18 @@ def test_table_rules_where_the_schema_shows_nothing() -> None:
 @pytest.mark.parametrize("bounds", [{"since": "2100-01-01"}, {"until": "2098-12-31"}])
 def test_entry_for_other_revisions_does_not_rule(bounds: dict[str, str]) -> None:
     assert _entry("shout", Prose(({"method": "shout", "capability": "logs", **bounds},), ())).capability is None
+
+
+def test_requests_inside_results_have_a_table_of_their_own() -> None:
+    _, schema = _both(InputRequest={"anyOf": [{"$ref": "#/$defs/PokeRequest"}, {"$ref": "#/$defs/ShoutRequest"}]})
+    assert [(entry.name, entry.senders, entry.results) for entry in input_entries(schema)] == [
+        ("shout", ("server",), ("ShoutResult",)),
+        ("tools/poke", ("server",), ("PokeResult",)),
+    ]
+
+
+def test_revision_without_requests_inside_results_has_none() -> None:
+    assert input_entries(_both()[1]) == []
 
 
 def test_error_codes_are_constants_of_errors() -> None:

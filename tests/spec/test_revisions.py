@@ -58,7 +58,7 @@ def test_package_lists_its_models(revision: str) -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_methods_name_definitions_that_exist(revision: str) -> None:
     package = load(revision)
-    for method in package.METHODS.values():
+    for method in (*package.METHODS.values(), *package.INPUT_METHODS.values()):
         for name in (method.frame, method.params, *method.results):
             assert name is None or hasattr(package, name), (method.name, name)
 
@@ -75,6 +75,15 @@ def test_error_codes_are_constants_of_the_module(revision: str) -> None:
     methods = load(revision).methods
     assert {code: getattr(methods, name) for code, name in methods.ERROR_CODES.items()} == {
         c: c for c in methods.ERROR_CODES
+    }
+
+
+def test_servers_of_the_latest_ask_inside_results() -> None:
+    found = {name: (method.result, method.capability) for name, method in load(LATEST).INPUT_METHODS.items()}
+    assert found == {
+        "elicitation/create": ("ElicitResult", "elicitation"),
+        "roots/list": ("ListRootsResult", "roots"),
+        "sampling/createMessage": ("CreateMessageResult", "sampling"),
     }
 
 

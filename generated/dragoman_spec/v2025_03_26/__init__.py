@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dragoman_spec.v2025_03_26.methods import ENVELOPES, ERROR_CODES, METHODS
+from dragoman_spec.v2025_03_26.methods import ENVELOPES, ERROR_CODES, INPUT_METHODS, METHODS
 
 if TYPE_CHECKING:
     from dragoman_spec.v2025_03_26 import models
@@ -215,6 +215,7 @@ __all__ = [
     "DEFINITIONS",
     "ENVELOPES",
     "ERROR_CODES",
+    "INPUT_METHODS",
     "METHODS",
     "REVISION",
     "Annotations",

@@ -265,6 +265,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 """Every method of the revision, by wire name."""
 
+INPUT_METHODS: Mapping[str, Method] = MappingProxyType({})
+"""The requests that a server makes inside a result, to be answered in the params of the next request; by wire name."""
+
 ENVELOPES: Mapping[str, str] = MappingProxyType(
     {
         "request": "JSONRPCRequest",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dragoman_spec.v2025_11_25.methods import ENVELOPES, ERROR_CODES, METHODS
+from dragoman_spec.v2025_11_25.methods import ENVELOPES, ERROR_CODES, INPUT_METHODS, METHODS
 
 if TYPE_CHECKING:
     from dragoman_spec.v2025_11_25 import models
@@ -343,6 +343,7 @@ __all__ = [
     "DEFINITIONS",
     "ENVELOPES",
     "ERROR_CODES",
+    "INPUT_METHODS",
     "METHODS",
     "REVISION",
     "Annotations",

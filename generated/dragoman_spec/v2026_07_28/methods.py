@@ -204,6 +204,42 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 """Every method of the revision, by wire name."""
 
+INPUT_METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "elicitation/create": Method(
+            name="elicitation/create",
+            kind="request",
+            sender=frozenset({"server"}),
+            frame="ElicitRequest",
+            params="ElicitRequestParams",
+            result="ElicitResult",
+            results=("ElicitResult",),
+            capability="elicitation",
+        ),
+        "roots/list": Method(
+            name="roots/list",
+            kind="request",
+            sender=frozenset({"server"}),
+            frame="ListRootsRequest",
+            params="ListRootsRequestParams",
+            result="ListRootsResult",
+            results=("ListRootsResult",),
+            capability="roots",
+        ),
+        "sampling/createMessage": Method(
+            name="sampling/createMessage",
+            kind="request",
+            sender=frozenset({"server"}),
+            frame="CreateMessageRequest",
+            params="CreateMessageRequestParams",
+            result="CreateMessageResult",
+            results=("CreateMessageResult",),
+            capability="sampling",
+        ),
+    }
+)
+"""The requests that a server makes inside a result, to be answered in the params of the next request; by wire name."""
+
 ENVELOPES: Mapping[str, str] = MappingProxyType(
     {
         "request": "JSONRPCRequest",
