@@ -106,6 +106,11 @@ def test_definition_that_cannot_keep_its_name_is_refused(name: str) -> None:
         )
 
 
+def test_definition_that_would_be_a_module_is_refused() -> None:
+    with pytest.raises(UnknownSchemaForm):
+        _text(_normal(**{"a.B": _object(x=STRING), "C": _object(b={"$ref": "#/$defs/a.B"})}))
+
+
 def test_docstring_has_pointer_and_address() -> None:
     text = _text(_normal(Thing=_object(a=_object(b=STRING))))
     assert "Source: `schema/2099-01-01/schema.json#/$defs/Thing/properties/a`," in text
