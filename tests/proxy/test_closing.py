@@ -91,6 +91,8 @@ def test_a_server_that_asks_a_client_that_closed_is_told() -> None:
             expect_to_server(an_error("r", -32000, "client has closed")),
             server(request("r2", "roots/list")),
             expect_to_server(an_error("r2", -32000, "client has closed")),
+            server(request("p", "ping")),
+            expect_to_server(result("p", {})),
             server(result(1, {"tools": []})),
             expect_to_client(result(1, {"tools": []})),
             expect_end(Outcome.CLIENT_CLOSED),

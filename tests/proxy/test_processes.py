@@ -258,6 +258,23 @@ def test_a_large_frame_crosses_whole_while_the_client_is_slow() -> None:
         assert run.end()[0] == 0
 
 
+def test_missing_standard_descriptors_are_no_disaster() -> None:
+    command = [sys.executable, "-m", "dragoman", "proxy", "--", *SERVER]
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&-', "sh", *command], stderr=subprocess.PIPE, timeout=PATIENCE_S)
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_stderr_that_nobody_reads_does_not_stop_the_session() -> None:
+    with running("--speak", D) as run:
+        run.open(A)
+        for key in range(3000):
+            run.say(request(key, "tools/list"))
+            assert run.hear()["id"] == key
+        assert run.end()[0] == 0
+        assert run.stderr.count("tools/list result") < 3000
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see memory")
 @pytest.mark.parametrize("client_revision", [A, D])
 def test_memory_is_bounded_while_a_client_does_not_read(client_revision: str) -> None:

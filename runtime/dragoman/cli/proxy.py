@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
@@ -86,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve one session and give the exit code that says how it ended."""
+    _fill_standard_descriptors()
     process: subprocess.Popen[bytes] | None = None
     problem: TransportClosed | None = None
     try:
@@ -103,17 +103,18 @@ def run(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, problem: TransportClosed | None) -> int:
     import asyncio
 
+    from dragoman.cli.logs import set_up_logging
     from dragoman.proxy import Proxy
     from dragoman.transports.base import Transport
     from dragoman.transports.stdio import ChildTransport, take_standard_streams
 
-    _set_up_logging(args.log_level)
-    first = [process]
+    set_up_logging(args.log_level)
+    spawned = [process] if process is not None else []
 
     def connect() -> Transport:
         if problem is not None:
             raise problem
-        return ChildTransport(first.pop() or spawn(args.command)) if first else ChildTransport(spawn(args.command))
+        return ChildTransport(spawned.pop() if spawned else spawn(args.command))
 
     async def serve() -> int:
         proxy = Proxy(_configure(args), take_standard_streams(), connect)
@@ -160,16 +161,13 @@ def _watch_signals(proxy: Proxy) -> list[int]:
     return caught
 
 
-def _set_up_logging(level: str) -> None:
-    import logging
-
-    logging.raiseExceptions = False  # a stderr that nobody reads must not become a stack trace
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger("dragoman")
-    root.addHandler(handler)
-    root.setLevel(level.upper())
-    root.propagate = False
+def _fill_standard_descriptors() -> None:
+    """Put /dev/null where stdin, stdout or stderr is missing, so that no pipe of ours takes its number."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _put_away(process: subprocess.Popen[bytes] | None) -> None:

@@ -121,8 +121,6 @@ class Exchange:
             key = None if malformed.key in self.in_flight[side].waiting else malformed.key
             self._post(side, encode_error(key, malformed.code, malformed.reason))
 
-    # -- one frame -----------------------------------------------------------------------------------------------
-
     def _relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         key, method = frame.key, frame.method
         assert key is not None
@@ -203,8 +201,6 @@ class Exchange:
         whole = line if asked.batch is None else asked.batch.answer(line)
         if whole is not None:
             self._post(side, whole)
-
-    # -- arrays --------------------------------------------------------------------------------------------------
 
     def _relay_batch(self, side: Side, frame: Frame) -> None:
         if self._revisions[side] != REVISION_WITH_BATCHES:

@@ -110,8 +110,6 @@ class Session:
             Action.FINISH: self._finish,
         }
 
-    # -- entry points --------------------------------------------------------------------------------------------
-
     def receive(self, side: Side, data: bytes) -> list[Command]:
         """Take bytes that a peer sent, in pieces of any size."""
         for line in self._splitters[side].feed(data):
@@ -147,8 +145,6 @@ class Session:
         self._end(connection_closed(reason), outcome)
         self._advance(Event.STOPPED)
         return self._outbox.take_all()
-
-    # -- lines ---------------------------------------------------------------------------------------------------
 
     def _take_line(self, side: Side, line: bytes | Overlong) -> None:
         frame = read_line(line)
@@ -203,16 +199,16 @@ class Session:
     def _take_server(self, frame: Frame) -> None:
         """Deal with a frame of the server that the open session does not simply relay."""
         is_request = frame.kind == "request"
-        if self.state in (State.CLOSING, State.CLOSED):
+        if self.state is State.FAILED:
+            logger.debug("%s of the server dropped: the session failed", frame.kind)
+        elif is_request and frame.method == "ping":
+            self._reply(Side.SERVER, frame, encode_result(frame.key or b"null", {}))
+        elif self.state in (State.CLOSING, State.CLOSED):
             if is_request:
                 self._reply(Side.SERVER, frame, encode_error(frame.key, CONNECTION_CLOSED, "the client has closed"))
             else:
                 self.exchange.relay(Side.SERVER, frame)
                 self._check_drained()
-        elif self.state is State.FAILED:
-            logger.debug("%s of the server dropped: the session failed", frame.kind)
-        elif is_request and frame.method == "ping":
-            self._reply(Side.SERVER, frame, encode_result(frame.key or b"null", {}))
         elif is_request:
             self._wait(Side.SERVER, frame)
         elif self.state is State.INITIALIZING and self._expect_handshake().is_answer(frame):
@@ -233,8 +229,6 @@ class Session:
     def _reply(self, side: Side, frame: Frame, line: bytes) -> None:
         logger.debug("%s request of the %s answered by the proxy", frame.method, side.value)
         self._post(side, line)
-
-    # -- the handshake -------------------------------------------------------------------------------------------
 
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind != "request" or self.state not in (State.CONNECTING, State.FAILED):
@@ -308,8 +302,6 @@ class Session:
         assert self._handshake is not None, "nothing was offered yet"
         return self._handshake
 
-    # -- closing -------------------------------------------------------------------------------------------------
-
     def _close_client(self, reason: str) -> None:
         if self.state is State.INITIALIZING:
             self._client_ended = True  # waits behind the frames that wait
@@ -337,8 +329,6 @@ class Session:
 
     def _end(self, failure: Failed, outcome: Outcome) -> None:
         self._failure, self._outcome = failure, outcome
-
-    # -- actions of the table ------------------------------------------------------------------------------------
 
     def _advance(self, event: Event) -> None:
         transition = lifecycle.advance(self.state, event)
@@ -403,8 +393,6 @@ class Session:
         if not self._finished:
             self._finished = True
             self._outbox.add(Finish(self._outcome, self._failure.message))
-
-    # -- commands ------------------------------------------------------------------------------------------------
 
     def _write_failure(self, key: bytes | None) -> bytes:
         return encode_error(key, self._failure.code, self._failure.message, self._failure.data or None)

@@ -1,0 +1,62 @@
+"""A log that never waits for its reader."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli.logs import LINE_BYTES, PatientHandler
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for fd in ends:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+
+
+def a_record(text: str) -> logging.LogRecord:
+    return logging.LogRecord("dragoman.x", logging.WARNING, "", 0, text, (), None)
+
+
+def test_a_line_says_level_place_and_text(pipe: tuple[int, int]) -> None:
+    PatientHandler(pipe[1]).emit(a_record("lost: é \ud800"))
+    assert os.read(pipe[0], 999) == "WARNING dragoman.x: lost: é \\ud800\n".encode()
+
+
+def test_lines_for_which_there_is_no_room_are_counted(pipe: tuple[int, int]) -> None:
+    handler = PatientHandler(pipe[1])
+    os.set_blocking(pipe[0], False)
+    for _ in range(1000):
+        handler.emit(a_record("x" * 500))
+    kept = os.read(pipe[0], 10_000_000).count(b"\n")
+    handler.emit(a_record("again"))
+    assert os.read(pipe[0], 9999) == b"(%d lines left out) WARNING dragoman.x: again\n" % (1000 - kept)
+
+
+def test_a_long_line_is_cut(pipe: tuple[int, int]) -> None:
+    PatientHandler(pipe[1]).emit(a_record("x" * 9999))
+    line = os.read(pipe[0], 9999)
+    assert len(line) == LINE_BYTES
+    assert line.endswith(b"x...\n")
+
+
+def test_nobody_there_is_no_reason_to_fail(pipe: tuple[int, int]) -> None:
+    handler = PatientHandler(pipe[1])
+    os.close(pipe[0])
+    handler.emit(a_record("anyone?"))
+    os.close(pipe[1])
+    handler.emit(a_record("anyone?"))
+
+
+def test_a_file_takes_every_line(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        PatientHandler(file.fileno()).emit(a_record("kept"))
+    assert (tmp_path / "log").read_bytes() == b"WARNING dragoman.x: kept\n"
