@@ -28,8 +28,8 @@ _STYLES: Final = {
     "label": "\x1b[2m",
     "loss": "\x1b[33m",
 }
-_BREAK: Final = re.compile(r"(?<=,)(?=[\"{\[…])|(?<=, )|(?<= )(?=/)")
-"""Where a line may end: between members, between losses and between pointers."""
+_BREAK: Final = re.compile(r"(?<=,)(?=[\"{\[…])|(?<=\"content\":)|(?<=, )|(?<= )(?=/)")
+"""Where a line may end: between members, before content, between losses and between pointers."""
 
 _PLAIN_SIGNS: Final = str.maketrans({"…": "...", "→": "->", "←": "<-"})
 
@@ -67,8 +67,8 @@ def _cut(text: str, room: int) -> Iterator[tuple[int, int]]:
     start = 0
     while len(text) - start > room:
         ends = [match.start() for match in _BREAK.finditer(text, start + 1, start + room + 1)]
-        # Before an object, if that leaves no short line: its members then stay together.
-        better = [end for end in ends if text[end] == "{" and end - start > room / 2]
+        # Before an object or content, if that leaves no short line: its members then stay together.
+        better = [end for end in ends if text[end] in "{[" and end - start > room / 2]
         end = (better or ends or [text.rfind(" ", start + 1, start + room) + 1 or start + room])[-1]
         yield start, end
         start = end

@@ -52,7 +52,9 @@ def _open(record: Record, directly: str, ink: Ink) -> Iterator[str]:
         yield f"Without it: {directly}."
     elif client == server:
         yield "They speak the same revision, so everything passes as the bytes that came."
-    yield ink.paint('→ arrived as sent; … shortened; "jsonrpc" is not shown.', "label")
+    yield '→ arrived as sent; … shortened; "jsonrpc" is not shown.'
+    if ink.colour:
+        yield f"{ink.paint('Red', Tone.GONE)} did not arrive; {ink.paint('green', Tone.NEW)} was put in its place."
 
 
 def _tell(crossings: list[Crossing], ink: Ink) -> Iterator[str]:

@@ -15,12 +15,16 @@ ELLIPSIS: Final = "…"
 TELLING: Final = frozenset({"id", "method", "name", "type", "uri", "role", "code", "message"})
 """Members that are shown although they did not change: they say what it is that changed."""
 
+ENCODED: Final = frozenset({"data", "blob"})
+"""Members that nobody reads."""
+
 UNSAID: Final = frozenset({"jsonrpc"})
 """Members that are never shown, for every frame has them."""
 
 _EVERY_LEVEL: Final = 64
 _LONG_TEXT: Final = 48
-_SHORT_TEXT: Final = 26
+_SHORT_TEXT: Final = 30
+_ENCODED_TEXT: Final = 20
 _LEAST_TEXT: Final = 12
 _LONG_MEMBER: Final = 44
 
@@ -150,7 +154,7 @@ def _brief(value: Any, depth: int, longest: int) -> str:
             return json.dumps(cut, ensure_ascii=False)
         case dict() if value:
             members = (
-                f"{json.dumps(name, ensure_ascii=False)}:{_brief(member, depth - 1, longest)}"
+                f"{json.dumps(name, ensure_ascii=False)}:{_brief(member, depth - 1, min(longest, _ENCODED_TEXT) if name in ENCODED else longest)}"
                 for name, member in value.items()
                 if name not in UNSAID
             )

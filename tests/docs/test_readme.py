@@ -1,0 +1,43 @@
+"""The README: what it shows is what happens. Its links and Python examples are checked with those of all pages.
+
+What it shows of real peers is checked in `tests/peers`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli import proxy
+from tests.docs.test_docs import ROOT, blocks, conversation, matches, shell
+
+README = ROOT / "README.md"
+SESSIONS = [
+    part for block in blocks(README, "console") for part in conversation(block) if part[0].startswith("dragoman ")
+]
+
+
+@pytest.mark.parametrize(("command", "output"), SESSIONS)
+def test_commands_of_the_readme_print_what_it_shows(command: str, output: str, tmp_path: Path) -> None:
+    assert matches(output, shell(command, tmp_path))
+
+
+def test_readme_begins_with_two_commands() -> None:
+    commands = [line.split("#")[0].strip() for line in blocks(README, "console")[0].splitlines()]
+    assert commands == ["pip install . && dragoman demo", "pip install nox && nox"]
+
+
+def test_second_command_is_what_ci_runs() -> None:
+    assert "\npip install nox && nox\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_configuration_of_the_readme_is_understood() -> None:
+    (configuration,) = blocks(README, "json")
+    (server,) = json.loads(configuration)["mcpServers"].values()
+    parser = argparse.ArgumentParser()
+    proxy.add_arguments(parser)
+    parsed = parser.parse_args(server["args"][1:])
+    assert (server["command"], server["args"][0], parsed.command[0]) == ("dragoman", "proxy", "npx")
