@@ -83,3 +83,9 @@ def test_failing_names_the_method_that_was_asked() -> None:
     talk.exchange.fail_all(CLIENT, -32000, "gone", {"why": "not"})
     expected = {"method": "tools/list", "why": "not"}
     assert talk.posted == [(CLIENT, encode_line(error("k", -32000, "gone", **expected)))]
+
+
+def test_a_cancellation_in_an_array_is_noted() -> None:
+    talk = Talk(B, B)
+    talk.relay(CLIENT, [request(1, "ping"), notification("notifications/cancelled", requestId=1)])
+    assert not talk.exchange.in_flight[CLIENT].waiting

@@ -178,6 +178,25 @@ def test_a_batch_cut_short_by_the_server_is_answered_as_one_array(server_revisio
     )
 
 
-def test_cancelled_members_do_not_hold_up_the_others() -> None:
+@pytest.mark.parametrize("server_revision", [A, D])
+def test_a_cancelled_member_does_not_hold_up_the_others(server_revision: str) -> None:
+    cancel = notification("notifications/cancelled", requestId=1)
+    hold(
+        [
+            *opening(B, server_revision),
+            client([LIST, PING]),
+            expect_to_server(LIST),
+            expect_to_server(PING),
+            server(result("p", {})),
+            client(cancel),
+            expect_to_client([result("p", {})]),
+            expect_to_server(cancel),
+            server(result(1, {"tools": []})),
+            expect_to_client(result(1, {"tools": []})),
+        ]
+    )
+
+
+def test_a_cancellation_inside_a_batch_passes_between_two_that_know_batches() -> None:
     cancel = notification("notifications/cancelled", requestId=1)
     hold([*opening(B, B), client([LIST, cancel]), expect_to_server([LIST, cancel])])

@@ -26,6 +26,11 @@ class Batch:
         self.answers.append(line)
         return self.complete()
 
+    def forgo(self) -> bytes | None:
+        """Expect one answer less: its request was cancelled. Give the whole array if that was the last one missing."""
+        self.open_requests -= 1
+        return self.complete()
+
     def complete(self) -> bytes | None:
         """Give the array of answers, as a line, if none is missing and there is any."""
         if self.open_requests > 0 or not self.answers:

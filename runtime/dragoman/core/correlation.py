@@ -43,18 +43,19 @@ class InFlight:
         """Take the request that a response answers off the table; None for an unknown or late response."""
         return self.waiting.pop(key, None) or self.cancelled.pop(key, None)
 
-    def cancel(self, key: bytes) -> None:
-        """Note that the sender does not wait any more.
+    def cancel(self, key: bytes) -> Batch | None:
+        """Note that the sender does not wait any more; give the batch that the request was part of, if any.
 
         The method is remembered, within bounds: the spec lets the answer cross with the cancellation, and the
         sender, not we, decides whether to ignore it.
         """
         asked = self.waiting.pop(key, None)
         if asked is None:
-            return
-        self.cancelled[key] = asked
+            return None
+        self.cancelled[key] = Asked(asked.method)
         while len(self.cancelled) > CANCELLED_KEPT:
             del self.cancelled[next(iter(self.cancelled))]
+        return asked.batch
 
     def take_all(self) -> list[tuple[bytes, Asked]]:
         """Take every request that still waits, oldest first."""

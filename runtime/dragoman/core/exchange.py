@@ -176,8 +176,10 @@ class Exchange:
 
     def _note_cancellation(self, side: Side, frame: Frame) -> None:
         key = cancelled_key(frame)
-        if key is not None:
-            self.in_flight[side].cancel(key)
+        batch = None if key is None else self.in_flight[side].cancel(key)
+        whole = None if batch is None else batch.forgo()
+        if whole is not None:  # the answer that will not come must not hold up the others
+            self._post(side, whole)
 
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
@@ -237,7 +239,11 @@ class Exchange:
         """Pass an array between two peers that both know arrays; only note who waits for what."""
         batch = Batch()
         for member in members:
-            if isinstance(member, Malformed) or member.key is None:
+            if isinstance(member, Malformed):
+                continue
+            if member.method == "notifications/cancelled":
+                self._note_cancellation(side, member)
+            if member.key is None:
                 continue
             if member.kind == "request":
                 assert member.method is not None
