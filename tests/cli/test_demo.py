@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from dragoman.cli import main
+from dragoman.cli import EXIT_INTERRUPTED, main
 from dragoman.cli.demo import EXIT_FAILED, EXIT_PIPE
 from dragoman.demo import stage
 
@@ -95,6 +95,18 @@ def test_demo_that_does_not_come_to_its_end_fails(
     monkeypatch.setattr(stage, "perform", fail)
     assert main(["demo"]) == EXIT_FAILED
     assert capsys.readouterr().err == "dragoman demo: the server exited with status 1\n"
+
+
+def test_demo_that_is_interrupted_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stage, "perform", interrupt)
+    assert main(["demo"]) == EXIT_INTERRUPTED
+    assert capsys.readouterr() == ("", "")
+
+
+async def interrupt(client: str, server: str) -> stage.Record:
+    raise KeyboardInterrupt
 
 
 async def fail(client: str, server: str) -> stage.Record:

@@ -23,6 +23,9 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+EXIT_INTERRUPTED: Final = 130
+"""What a shell reports for a program that Ctrl-C ended."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name.
@@ -36,11 +39,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] not in COMMANDS:
         return _explain(arguments)
-    name, *rest = arguments
+    try:
+        return _run(*arguments)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _run(name: str, *arguments: str) -> int:
     module = import_module(f"dragoman.cli.{name}")
-    parser = argparse.ArgumentParser(prog=f"dragoman {name}", description=COMMANDS[name].capitalize() + ".")
+    what = COMMANDS[name]
+    parser = argparse.ArgumentParser(prog=f"dragoman {name}", description=f"{what[0].upper()}{what[1:]}.")
     module.add_arguments(parser)
-    code: int = module.run(parser.parse_args(rest))
+    code: int = module.run(parser.parse_args(arguments))
     return code
 
 

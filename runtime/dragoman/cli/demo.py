@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from typing import Final
 
@@ -50,8 +49,6 @@ def run(args: argparse.Namespace) -> int:
         record = asyncio.run(perform(args.client, args.server))
         sys.stdout.write(fit_encoding(narrate(record, directly, choose_ink(sys.stdout)), sys.stdout))
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
     except BrokenPipeError:
         # The interpreter flushes stdout once more when it ends; that must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -65,7 +65,9 @@ def try_directly(client_revision: str, server_revision: str) -> str:
         Why the client gave up; empty if it did not.
     """
     from_server, to_client = os.pipe()
-    with subprocess.Popen(_command("server", server_revision), stdin=subprocess.PIPE, stdout=to_client) as server:
+    with subprocess.Popen(
+        _command("server", server_revision), stdin=subprocess.PIPE, stdout=to_client, start_new_session=True
+    ) as server:
         os.close(to_client)
         done = subprocess.run(
             _command("client", client_revision),
@@ -74,6 +76,7 @@ def try_directly(client_revision: str, server_revision: str) -> str:
             stderr=subprocess.PIPE,
             timeout=PATIENCE_S,
             check=False,
+            start_new_session=True,  # as in `spawn`: Ctrl-C is for us
         )
         os.close(from_server)
     return done.stderr.decode().strip()
