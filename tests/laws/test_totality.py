@@ -140,7 +140,7 @@ def test_time_grows_with_size_and_no_faster() -> None:
         return time.perf_counter() - begin
 
     few = min(seconds(200) for _ in range(5))
-    assert seconds(2_000) < 60 * few + 0.05
+    assert min(seconds(2_000) for _ in range(3)) < 60 * few + 0.05
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

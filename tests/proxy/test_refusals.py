@@ -189,7 +189,7 @@ class Moody:
                 raise Untranslatable("it is not done", code=-32099, extra={"hint": "ask nicely"})
             case "deep", _:
                 deep: Any = 0
-                for _ in range(5000):
+                for _ in range(100_000):
                     deep = [deep]
                 return Translation({**frame, "params": deep})
         return Translation(frame)
