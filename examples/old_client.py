@@ -5,8 +5,7 @@
 
 It dies of content that its revision does not have. With the proxy in front of the server it does not:
 
-    old/bin/python examples/old_client.py \
-        dragoman proxy --server-revision 2025-11-25 -- new/bin/python examples/new_server.py
+    old/bin/python examples/old_client.py dragoman proxy -- new/bin/python examples/new_server.py
 """
 
 import sys

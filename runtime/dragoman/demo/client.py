@@ -68,7 +68,7 @@ class Caller:
         info = {"name": "caller", "version": "1.0"}
         server = self.ask("initialize", protocolVersion=self.revision, capabilities=capabilities, clientInfo=info)
         if server["protocolVersion"] != self.revision:
-            raise GivenUp(f"expected revision {self.revision}, the server answered {server['protocolVersion']}")
+            raise GivenUp(f"expected {self.revision}, found {server['protocolVersion']}")
         self.peer.notify("notifications/initialized")
         return server
 

@@ -19,7 +19,7 @@ from dragoman_spec import Loss
 TITLES: Final = {
     "initialize": "each is answered in its own revision",
     "tools/list": "what the server offers",
-    "tools/call record": "progress, a question to the client's model, and a result of every kind",
+    "tools/call record": "progress, a question to the model, a rich result",
     "resources/read": "a file",
     "completion/complete": "a value that the user began to type",
     "tools/call publish": "a tool that wants to ask the user first",
@@ -27,6 +27,8 @@ TITLES: Final = {
 }
 
 LABEL_COLUMNS: Final = 19
+ANSWER_COLUMNS: Final = 240
+"""A refusal is shown whole: it says why."""
 
 
 def narrate(record: Record, directly: str, ink: Ink) -> str:
@@ -51,7 +53,7 @@ def _open(record: Record, directly: str, ink: Ink) -> Iterator[str]:
     if directly:
         yield f"Without it: {directly}."
     elif client == server:
-        yield "They speak the same revision, so everything passes as the bytes that came."
+        yield "They speak the same revision: once that is known, everything passes as the bytes that came."
     yield '→ arrived as sent; … shortened; "jsonrpc" is not shown.'
     if ink.colour:
         yield f"{ink.paint('Red', Tone.GONE)} did not arrive; {ink.paint('green', Tone.NEW)} was put in its place."
@@ -76,7 +78,7 @@ def _tell_crossing(crossing: Crossing, ink: Ink) -> Iterator[str]:
     elif crossing.after is None:
         yield from _entry(f"{sender} sent", [Span(shorten(crossing.before, room))], ink)
         if crossing.answer is not None:
-            yield from _entry("proxy answered", [Span(shorten(crossing.answer, 2 * room), Tone.NEW)], ink)
+            yield from _entry("proxy answered", [Span(shorten(crossing.answer, ANSWER_COLUMNS), Tone.NEW)], ink)
     else:
         yield from _entry(f"{sender} sent", compare(crossing.before, crossing.after, Tone.GONE), ink)
         yield from _entry(f"{receiver} got", compare(crossing.after, crossing.before, Tone.NEW), ink)

@@ -154,7 +154,8 @@ def _brief(value: Any, depth: int, longest: int) -> str:
             return json.dumps(cut, ensure_ascii=False)
         case dict() if value:
             members = (
-                f"{json.dumps(name, ensure_ascii=False)}:{_brief(member, depth - 1, min(longest, _ENCODED_TEXT) if name in ENCODED else longest)}"
+                f"{json.dumps(name, ensure_ascii=False)}:"
+                + _brief(member, depth - 1, min(longest, _ENCODED_TEXT) if name in ENCODED else longest)
                 for name, member in value.items()
                 if name not in UNSAID
             )
