@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.support.instances import SIMPLE
-from tests.support.subjects import REVISIONS, subjects
+from tests.support.subjects import REVISIONS, WRONG, places, put, subjects
 
 METHODS = (
     *sorted({subject.method for revision in REVISIONS for subject in subjects(revision)}),
@@ -73,10 +73,6 @@ CONSTANTS = (
     "complete",
 )
 ODD = (*SIMPLE, *CONSTANTS, float("nan"), float("inf"), 10**400, "\ud800", "\x00")
-WRONG: tuple[Any, ...] = (
-    *(None, True, 5, 1.5, "x", [], {}, [[]], [None], {"a": None}, [{}], {"type": []}, {"type": "audio"}),
-    *({"code": "x"}, [{"type": {}}], {"oneOf": [{"const": 1}]}, {"properties": {"a": True}}),
-)
 
 
 def any_json(rng: random.Random, depth: int) -> Any:
@@ -106,8 +102,8 @@ def any_frame(rng: random.Random) -> Any:
 
 def wrong_in_each_place(frame: Any, rng: random.Random) -> Iterator[Any]:
     """Copies of a frame with something else in one place, for every place."""
-    for path in list(_places(frame, ())):
-        yield _put(frame, path, rng.choice(WRONG))
+    for path in [(), *places(frame, ())]:
+        yield put(frame, path, rng.choice((None, *WRONG)))
 
 
 def deep(levels: int, kind: str) -> Any:
@@ -122,18 +118,3 @@ def deep(levels: int, kind: str) -> Any:
             case _:
                 value = {kind: [value] if kind == "anyOf" else value}
     return value
-
-
-def _places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in children:
-        yield from _places(child, (*path, key))
-
-
-def _put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    if not path:
-        return new
-    copy = value.copy()
-    copy[path[0]] = _put(value[path[0]], path[1:], new)
-    return copy

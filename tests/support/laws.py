@@ -12,11 +12,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from re import fullmatch
 from typing import Any
 
 from dragoman_spec import DEFAULT_RULES, REVISIONS, Translation, Untranslatable, translate
 from tests.support.judge import canonical, same
-from tests.support.round_trips import difference, untrue_loss
+from tests.support.round_trips import difference, put_back, untrue_loss
 from tests.support.strictness import strict_validator
 from tests.support.subjects import Subject, counterpart, frame_faults
 
@@ -93,6 +94,43 @@ def round_trip(frame: Any, case: Case) -> str | None:
     )
 
 
+def old_new_old(frame: Any, case: Case) -> str | None:
+    """Law 2, its strict half: on the way up nothing is lost, and among the handshake revisions nothing is even touched.
+
+    What 2026-07-28 lacks is listed in `LOST_INTO_THE_ERA`; the rest of an old message, free of keys that only newer revisions name, arrives.
+    """
+    over = case.over(frame)
+    if case.source > case.target or over is None or over.frame is None:
+        return None
+    if case.target < OVER_THE_ERAS and case.rules == NO_RULES and over.frame is not frame:
+        return f"it was touched: {over.frame}"
+    lost = [loss for loss in over.losses if not any(fullmatch(place, loss.pointer) for place in LOST_INTO_THE_ERA)]
+    return f"it lost {lost}" if lost else None
+
+
+LOST_INTO_THE_ERA = (
+    r"/params/task",
+    r"/result/tools/\d+/execution",
+    r"/result/completion/values",
+    r"",  # swallowed
+)
+"""What a message of 2025-11-25 can lose on the way to 2026-07-28."""
+
+
+def need(frame: Any, case: Case) -> str | None:
+    """No loss without need: a dropped value put back makes the frame invalid, or names what the target does not."""
+    over, there = case.over(frame), counterpart(case.subject, case.target)
+    if over is None or over.frame is None or there is None or case.between() or case.profile != "strict":
+        return None
+    for loss in over.losses if there.kind in ("request", "notification", "result") else ():
+        again = put_back(frame, over.frame, over.losses, loss) if loss.kind == "dropped" else None
+        if again is not None and not frame_faults(again, there):
+            value = again["result"] if there.kind == "result" else again
+            if strict_validator(case.source, case.target, there.definition).is_valid(value):
+                return f"{loss} could have stayed: {over.frame}"
+    return None
+
+
 def truth(frame: Any, case: Case) -> str | None:
     """Losses say what is so: something stood where they point, and is not there any more, and has the size they say."""
     over = case.over(frame)
@@ -126,7 +164,7 @@ def path(frame: Any, case: Case) -> str | None:
 
 
 Law = Callable[[Any, Case], "str | None"]
-LAWS: Mapping[str, Law] = {law.__name__: law for law in (validity, round_trip, truth, purity, path)}
+LAWS: Mapping[str, Law] = {law.__name__: law for law in (validity, round_trip, old_new_old, need, truth, purity, path)}
 
 
 def vendor_keys(frame: Any, case: Case, rng: random.Random) -> str | None:

@@ -10,6 +10,7 @@ says: an empty value under a key that the middle revision does not name, and on 
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -175,6 +176,22 @@ def untrue_loss(x: Any, y: Any, losses: Iterable[Loss], *, neighbours: bool) -> 
             if left is not NOT_HERE and same(left, value):
                 return f"{loss}: it is still there"
     return None
+
+
+def put_back(x: Any, y: Any, losses: Iterable[Loss], loss: Loss) -> Any:
+    """What came out with a lost value in its place again; `None` where its place is gone too."""
+    losses = tuple(losses)
+    path = path_of(loss.pointer, x)
+    walk = _Walk(y, Places(x, losses), set(), set(), "2024-11-05", "2024-11-05")
+    parent, value = walk._over(path[:-1]), at(x, path)
+    rewritten = any(
+        f"{loss.pointer}/".startswith(f"{o.pointer}/") for o in losses if o.kind in ("rewritten", "replaced")
+    )
+    if rewritten or value is NOT_HERE or not isinstance(at(y, parent), dict):
+        return None
+    again = copy.deepcopy(y)
+    at(again, parent)[path[-1]] = value
+    return again
 
 
 @cache

@@ -50,12 +50,15 @@ class _Pair:
         """*ours*, refusing the properties of the same object in *theirs* that *ours* does not have."""
         if not isinstance(theirs, dict) or not isinstance(ours, dict) or ("$ref" in theirs and "$ref" in ours):
             return ours
-        theirs, ours = _resolved(theirs, self.theirs), _resolved(ours, self.ours)
+        theirs = _resolved(theirs, self.theirs)
+        ours = copy.deepcopy(self.ours[ours["$ref"].removeprefix("#/$defs/")] if "$ref" in ours else ours)
         for keyword in ("items", "additionalProperties"):
             if keyword in ours:
                 ours[keyword] = self.strict(theirs.get(keyword), ours[keyword], "")
-        properties = ours.get("properties", {})
-        for key, node in theirs.get("properties", {}).items() if "properties" in ours else ():
+        if ours.get("type") != "object" or ours.get("additionalProperties", {}) not in ({}, True):
+            return ours
+        properties = ours.setdefault("properties", {})
+        for key, node in theirs.get("properties", {}).items():
             if key in properties:
                 properties[key] = self.strict(node, properties[key], key)
             elif (name, key) not in KEPT_ON_PURPOSE | ENVELOPE:
@@ -64,7 +67,12 @@ class _Pair:
 
 
 def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    resolved: dict[str, Any] = copy.deepcopy(
-        definitions[node["$ref"].removeprefix("#/$defs/")] if "$ref" in node else node
-    )
+    """What a reference leads to; a union of objects counts as one object with the fields of all."""
+    while "$ref" in node:
+        node = definitions[node["$ref"].removeprefix("#/$defs/")]
+    arms = [_resolved(arm, definitions) for arm in node.get("anyOf", [])]
+    if arms and all("properties" in arm for arm in arms) and "properties" not in node:
+        merged = {key: child for arm in arms for key, child in arm["properties"].items()}
+        node = {**node, "properties": merged}
+    resolved: dict[str, Any] = copy.deepcopy(node)
     return resolved

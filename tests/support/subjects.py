@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Literal
 
 import dragoman_spec
-from tests.support.instances import mutants, random_instance
+from tests.support.instances import random_instance
 from tests.support.judge import canonical, is_valid
 
 REVISIONS = dragoman_spec.REVISIONS
@@ -83,6 +83,10 @@ def random_frame(rng: random.Random, subject: Subject) -> dict[str, Any]:
         return _error(rng, subject.revision)
     if subject.kind == "result":
         result = make(rng, subject.revision, subject.definition)
+        if "resultType" in result and subject.definition != "InputRequiredResult" and rng.random() < 0.9:
+            result["resultType"] = "complete"  # any other is refused before anything else is looked at
+        if subject.definition == "CompleteResult" and subject.revision < "2026-07-28" and rng.random() < 0.1:
+            result["completion"]["values"] = [str(number) for number in range(120)]
         return {"jsonrpc": "2.0", "id": make(rng, subject.revision, "RequestId"), "result": result}
     frame: dict[str, Any] = {"jsonrpc": "2.0", **make(rng, subject.revision, subject.definition)}
     if subject.kind == "request":
@@ -93,14 +97,69 @@ def random_frame(rng: random.Random, subject: Subject) -> dict[str, Any]:
     return frame
 
 
-def leaky_frames(rng: random.Random, subject: Subject, newer: Subject) -> Iterator[dict[str, Any]]:
-    """Frames of an older revision with keys that only the newer one names, as SDKs send them, some of them of the wrong
-    type.
+def leaky_frames(rng: random.Random, subject: Subject, other: Subject) -> Iterator[dict[str, Any]]:
+    """Valid frames with keys that only another revision names, as SDKs send them: as they should be, and of other types.
+
+    Only of a method's usual result: what else a result can be is told from it by the very keys.
     """
-    frame = random_frame(rng, newer)
-    for candidate in (frame, *mutants(rng, frame, 3)):
-        if isinstance(candidate, dict) and frame_faults(candidate, subject) == []:
+    if subject.kind == "result" and subject.definition != dragoman_spec.load(subject.revision).METHODS[subject.method].result:
+        return
+    frame = random_frame(rng, subject)
+    rich = _grafted(frame, random_frame(rng, other))
+    grafts = [path for path in places(rich, ()) if _at(frame, path) is None]
+    for candidate in (rich, *(put(rich, path, rng.choice(WRONG)) for path in grafts for _ in range(2))):
+        if frame_faults(candidate, subject) == []:
             yield candidate
+
+
+WRONG: tuple[Any, ...] = (
+    True,
+    5,
+    1.5,
+    "x",
+    [],
+    {},
+    [[]],
+    [1],
+    {"a": None},
+    [{}],
+    {"type": "audio"},
+    {"type": []},
+    [None],
+)
+
+
+def _grafted(value: Any, donor: Any) -> Any:
+    """A value with the keys that it lacks and its donor has in the same place."""
+    if isinstance(value, dict) and isinstance(donor, dict):
+        return {**donor, **{key: _grafted(item, donor.get(key)) for key, item in value.items()}}
+    if isinstance(value, list) and isinstance(donor, list) and donor:
+        return [_grafted(item, donor[i % len(donor)]) for i, item in enumerate(value)]
+    return value
+
+
+def places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield (*path, key)
+        yield from places(child, (*path, key))
+
+
+def _at(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        known = key in value if isinstance(value, dict) else isinstance(value, list) and isinstance(key, int)
+        if not known or (isinstance(value, list) and key >= len(value)):
+            return None
+        value = value[key]
+    return value
+
+
+def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = put(value[path[0]], path[1:], new)
+    return copy
 
 
 def frame_faults(frame: Any, subject: Subject) -> list[str]:
