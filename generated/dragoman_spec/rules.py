@@ -39,7 +39,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         ),
         "echoing-server": Rule(
             "echoing-server",
-            "Distrust a server that answers `initialize` with whatever revision it was offered; the proxy implements this.",
+            "Offer a server the newest revision first, since most accept any older one and then do not keep to it; the proxy's.",
             True,
         ),
         "assume-completions": Rule(

@@ -40,10 +40,10 @@ def test_a_pinned_client_is_answered_in_its_revision() -> None:
 @pytest.mark.parametrize(
     ("asked", "setting", "expect_echo", "offer"),
     [
-        (B, "auto", True, B),
+        (B, "auto", True, D),
         (B, "auto", False, B),
         (B, D, False, D),
-        ("next", "auto", True, B),
+        ("next", "auto", True, D),
         ("next", "auto", False, "next"),
         (E, "auto", False, B),
         (None, "auto", False, B),
@@ -96,22 +96,31 @@ def test_other_errors_are_no_rejection(error: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("supported", "requested", "retry"),
+    ("supported", "requested", "asked", "retry"),
     [
-        ((), D, C),
-        ((), B, A),
-        ((), A, D),
-        ((A, B), D, B),
-        ((D,), A, D),
-        ((A, C), B, C),
-        ((A, D), C, D),
-        ((E,), D, None),
-        (("x",), D, None),
-        ((D, A), "x", D),
+        ((), D, D, C),
+        ((), B, B, A),
+        ((), A, A, D),
+        ((), D, B, B),
+        ((A, B), D, D, B),
+        ((A, B), D, A, A),
+        ((D,), A, A, D),
+        ((A, C), B, B, C),
+        ((A, D), C, C, D),
+        ((E,), D, D, None),
+        (("x",), D, D, None),
+        ((D, A), "x", D, D),
+        ((D,), D, A, None),
     ],
 )
-def test_the_next_offer_is_the_nearest(supported: tuple[str, ...], requested: str, retry: str | None) -> None:
-    assert choose_retry(Rejection(supported, requested)) == retry
+def test_the_next_offer_is_the_nearest(
+    supported: tuple[str, ...], requested: str, asked: str, retry: str | None
+) -> None:
+    assert choose_retry(Rejection(supported, requested), asked) == retry
+
+
+def test_what_was_rejected_is_not_offered_again() -> None:
+    assert choose_retry(Rejection((), A), A, [D, A]) == C
 
 
 def test_the_error_for_a_client_has_the_form_of_the_specification() -> None:

@@ -20,6 +20,7 @@ CLIENT, SERVER = Side.CLIENT, Side.SERVER
 
 
 def make_session(**settings: Any) -> Session:
+    settings.setdefault("expect_echo", False)  # most are not about offers
     return Session(
         Settings(**settings), dragoman_spec.translator, lambda revision: dragoman_spec.load(revision).METHODS
     )

@@ -22,6 +22,7 @@ from dragoman.core.commands import Finish, Outcome
 from dragoman.core.envelope import decode, encode_line
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
+from dragoman_spec import DEFAULT_RULES
 
 PATIENCE_S = 2.0
 
@@ -204,7 +205,11 @@ class Peer:
 
 
 def hold(conversation: Sequence[Step], translate: Any = None, **config: Any) -> Proxy:
-    """Hold a conversation, and give the proxy for more questions."""
+    """Hold a conversation, and give the proxy for more questions.
+
+    The server is offered what the client asks for, unless a test says otherwise: most are not about offers.
+    """
+    config.setdefault("rules", DEFAULT_RULES - {"echoing-server"})
     return asyncio.run(_hold(conversation, ProxyConfig(**config), translate))
 
 

@@ -49,7 +49,7 @@ def answers(revision: str) -> Step:
 
 @pytest.mark.parametrize("asked", ["1999-01-01", "2099-01-01", "2026-07-28", "", None, 7])
 def test_an_unknown_revision_is_answered_with_the_newest_of_the_handshake(asked: Any) -> None:
-    hold([client(initialize(asked)), offers(D), server(initialized(D)), answers(D)])
+    hold([client(initialize(asked)), offers(D), server(initialized(D)), answers(D)], rules=DEFAULT_RULES)
 
 
 def test_a_client_value_goes_on_as_it_came_without_the_echo_rule() -> None:
@@ -136,6 +136,61 @@ def test_an_explicit_rejection_is_answered_with_one_other_offer(rejection: dict[
 
 def test_the_oldest_revision_rejected_without_a_list_leads_to_the_newest() -> None:
     hold([client(initialize(A)), offers(A), server(error(0, -32602, "Unsupported protocol version")), offers(D, None)])
+
+
+def test_a_server_that_accepts_anything_is_offered_the_newest_first() -> None:
+    audio = {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}
+    hold(
+        [
+            client(initialize(A)),
+            offers(D),
+            server(initialized(D)),
+            expect_to_client(lambda frame: frame["result"]["protocolVersion"] == A),
+            client(READY),
+            expect_to_server(READY),
+            client(request(1, "tools/call", name="record")),
+            expect_to_server(request(1, "tools/call", name="record")),
+            server(result(1, {"content": [audio]})),
+            expect_to_client(result(1, {"content": [{"type": "text", "text": "[Audio content: audio/wav]"}]})),
+        ],
+        rules=DEFAULT_RULES,
+    )
+
+
+def test_a_server_that_rejects_the_newest_is_offered_what_the_client_asked_for_and_then_the_next_older() -> None:
+    hold(
+        [
+            client(initialize(B)),
+            offers(D),
+            server(error(0, -32602, "Unsupported protocol version")),
+            offers(B, None),
+            server(error("dragoman-initialize-2", -32602, "Unsupported protocol version")),
+            offers(A, None),
+            server(error("dragoman-initialize-3", -32602, "Unsupported protocol version")),
+            expect_to_client(an_error(0, -32602, "Unsupported protocol version", "'requested': '2025-03-26'")),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ],
+        rules=DEFAULT_RULES,
+    )
+
+
+def test_a_server_that_names_what_it_speaks_is_offered_that_and_nothing_after_it() -> None:
+    hold(
+        [
+            client(initialize(A)),
+            offers(D),
+            server(error(0, -32602, "Unsupported protocol version", supported=[B])),
+            offers(B, None),
+            server(error("dragoman-initialize-2", -32602, "Unsupported protocol version")),
+            expect_to_client(an_error(0, -32602, "Unsupported protocol version")),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ],
+        rules=DEFAULT_RULES,
+    )
+
+
+def test_without_another_offer_the_first_is_what_the_client_asked_for() -> None:
+    hold([client(initialize(B)), offers(B)], rules=DEFAULT_RULES, retry_older=False)
 
 
 def test_a_second_rejection_fails_the_session() -> None:

@@ -39,13 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `proxy`."""
     parser.usage = "%(prog)s [OPTION ...] -- COMMAND [ARG ...]"
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
-    for side, what in (("client", "speak with the client"), ("server", "offer the server first")):
+    for side, what, automatic in (
+        ("client", "speak with the client", "what the client asks for"),
+        ("server", "offer the server first", "the newest, then what the client asks for"),
+    ):
         parser.add_argument(
             f"--{side}-revision",
             type=_revision_or_auto,
             default="auto",
             metavar="auto|REV",
-            help=f"revision to {what} (default: auto, which is what the client asks for)",
+            help=f"revision to {what} (default: auto, which is {automatic})",
         )
     add_translation_arguments(parser)
     parser.add_argument(

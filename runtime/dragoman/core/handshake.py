@@ -19,8 +19,8 @@ from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
 
-RETRY_KEY = encode("dragoman-initialize-2")
-"""The id of the second offer: "The request ID MUST NOT have been previously used", so it cannot be the client's."""
+RETRY_ID = "dragoman-initialize-"
+"""How the ids of later offers begin: "The request ID MUST NOT have been previously used", so none can be the client's."""
 
 
 PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -76,15 +76,28 @@ class Handshake:
         self.capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
         self.key = frame.key
         self.client_revision = negotiation.choose_client_revision(self.requested, settings.client_revision)
+        may_probe = settings.expect_echo and settings.retry_older
         self.offered = negotiation.choose_offer(
-            self.client_revision, self.requested, settings.server_revision, expect_echo=settings.expect_echo
+            self.client_revision, self.requested, settings.server_revision, expect_echo=may_probe
         )
-        self.retried = False
+        self._tried = [self.offered]
+        probing = settings.server_revision == negotiation.AUTO and self.offered != self.client_revision
+        self._retries_left = settings.retry_older + (may_probe and probing)
+
+    @property
+    def retried(self) -> bool:
+        """Whether the first offer was rejected and another one made."""
+        return self.offers > 1
+
+    @property
+    def offers(self) -> int:
+        """How many offers have been made."""
+        return len(self._tried)
 
     @property
     def sent_key(self) -> bytes:
         """The id under which the offer now stands."""
-        return RETRY_KEY if self.retried else self.key
+        return encode(f"{RETRY_ID}{self.offers}") if self.retried else self.key
 
     def is_answer(self, frame: Frame) -> bool:
         """Whether a frame of the server answers the offer; an error without id can be about nothing else."""
@@ -143,11 +156,13 @@ class Handshake:
         return Refused(encode_error(self.key, code, message, error.get("data")))
 
     def _take_rejection(self, rejection: Rejection) -> Retried | Failed:
-        """Take the one retry, if it is allowed and left."""
-        may_retry = self._settings.retry_older and not self.retried
-        retry = negotiation.choose_retry(rejection) if may_retry else None
+        """Make another offer, if one is allowed and left; after one from the server's own list there is no other."""
+        may_retry = self._retries_left > 0
+        retry = negotiation.choose_retry(rejection, self.client_revision, self._tried) if may_retry else None
         if retry is not None:
-            self.retried, self.offered = True, retry
+            self._retries_left = 0 if rejection.supported else self._retries_left - 1
+            self._tried.append(retry)
+            self.offered = retry
             line = self.write_offer()
             if not isinstance(line, Refusal):
                 return Retried(line, rejection)

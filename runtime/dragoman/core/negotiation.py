@@ -7,18 +7,18 @@ Sources: the lifecycle page of each revision, "Version Negotiation" (2025-11-25/
 the requested version MUST respond with the same version, otherwise MUST respond with another one it supports, which
 SHOULD be its latest. A per-request revision has no `initialize`, so it is never offered and never answered in one.
 
-Rule `echoing-server`. Some servers answer `initialize` with whatever they were offered. Whether one does cannot be seen
-from its answer, and a probe with a made-up revision would cost a second process for every session. What can be done
-soundly is to offer nothing but revisions that exist: an echo then names a revision that Dragoman can translate, and a
-client's unknown value never comes back to it as if somebody spoke it. So with the rule (the default) the server is
-offered the newest handshake revision in place of a value that is none; without it, the client's own value goes on as
-it came, and a server that echoes it ends in `UnsupportedRevision`. For a server that is known to echo and to
-speak one revision only, `--server-revision` is the cure: it is then offered that one and nothing else.
+Rule `echoing-server`. Most servers, all official SDKs among them, accept any older revision and then send what their
+newest one has all the same; their answer does not show it. So with the rule (the default) a server is offered the
+newest handshake revision first, whatever the client asked for: one that speaks it says so, and is translated; one that
+negotiates answers with its own. One that rejects what it does not speak is then offered what the client asked for, which
+is not the one retry that `retry_older` allows but takes its permission. Without the rule, or without that permission,
+the server is offered what the client asked for, even a value that is no revision. `--server-revision` rules out both.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from dragoman.errors import UnsupportedRevision
@@ -61,17 +61,19 @@ def choose_client_revision(requested: object, setting: str = AUTO) -> str:
 
 
 def choose_offer(client_revision: str, requested: object, setting: str, *, expect_echo: bool) -> str:
-    """Give the revision to offer the server first: the client's, or the one that the user named.
+    """Give the revision to offer the server first: the newest, the client's, or the one that the user named.
 
     Args:
         client_revision: What is spoken with the client.
         requested: What the client asked for, which may be no revision at all.
         setting: `auto`, or the revision that the user says the server speaks.
-        expect_echo: Whether rule `echoing-server` is on.
+        expect_echo: Whether rule `echoing-server` is on, and another offer may follow.
     """
     if setting != AUTO:
         return setting
-    if expect_echo or requested in REVISIONS or not isinstance(requested, str):
+    if expect_echo:
+        return HANDSHAKE_REVISIONS[-1]
+    if requested in REVISIONS or not isinstance(requested, str):
         return client_revision
     return requested
 
@@ -117,18 +119,26 @@ def _read_supported(data: Any) -> tuple[str, ...] | None:
     return None
 
 
-def choose_retry(rejection: Rejection) -> str | None:
-    """Give the one revision to offer after a rejection, or None if there is none to offer.
+def choose_retry(rejection: Rejection, client_revision: str, tried: Collection[str] = ()) -> str | None:
+    """Give the revision to offer after a rejection, or None if there is none to offer.
 
-    From the server's list: the nearest to what was offered, because every step between revisions can cost something,
-    and the newer of two that are equally near. Without a list: the next older, or the newest if there is no older.
+    From the server's list: the nearest to the client's, because every step between revisions can cost something, and
+    the newer of two that are equally near. Without a list: the client's, where something newer was rejected; then the
+    next older, or the newest if there is no older.
+
+    Args:
+        rejection: What the server said.
+        client_revision: What is spoken with the client.
+        tried: What it has been offered so far; none of it is offered again.
     """
+    left = [revision for revision in HANDSHAKE_REVISIONS if revision not in (*tried, rejection.requested)]
     if rejection.supported:
-        known = [revision for revision in HANDSHAKE_REVISIONS if revision in rejection.supported]
-        return max(known, key=lambda revision: (-_distance(revision, rejection.requested), revision), default=None)
-    older = [revision for revision in HANDSHAKE_REVISIONS if revision < rejection.requested]
-    retry = older[-1] if older else HANDSHAKE_REVISIONS[-1]
-    return retry if retry != rejection.requested else None
+        known = [revision for revision in left if revision in rejection.supported]
+        return max(known, key=lambda revision: (-_distance(revision, client_revision), revision), default=None)
+    if client_revision < rejection.requested and client_revision in left:
+        return client_revision
+    older = [revision for revision in left if revision < rejection.requested]
+    return (older or left or [None])[-1]
 
 
 def _distance(one: str, other: str) -> int:

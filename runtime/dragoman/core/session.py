@@ -89,7 +89,7 @@ class Session:
         self._client_owed: bytes | None = None  # the id of an `initialize` that is not answered yet
         self._client_ended = False
         self._replaying = False
-        self._restarted = False
+        self._restarts = 0
         self._failure = connection_closed("the session is over")
         self._outcome = Outcome.CLIENT_CLOSED
         self._finished = False
@@ -314,9 +314,9 @@ class Session:
 
     def _close_server(self, reason: str, outcome: Outcome) -> None:
         handshake = self._handshake
-        if self.state is State.INITIALIZING and handshake and handshake.retried and not self._restarted:
-            logger.warning("%s after it rejected the first offer; starting it once more", reason)
-            self._restarted = True
+        if self.state is State.INITIALIZING and handshake and self._restarts < handshake.offers - 1:
+            logger.warning("%s after it rejected an offer; starting it once more", reason)
+            self._restarts = handshake.offers - 1
             self._advance(Event.SERVER_LOST_ON_RETRY)
             return
         if self.state not in (State.FAILED, State.CLOSED):

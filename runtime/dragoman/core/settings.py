@@ -17,7 +17,7 @@ class Settings:
         client_revision: `auto`, or the revision to speak with the client.
         server_revision: `auto`, or the revision to offer the server.
         retry_older: Whether to offer another revision, once, after an explicit rejection.
-        expect_echo: Whether rule `echoing-server` is on.
+        expect_echo: Whether rule `echoing-server` is on: the newest revision is offered first.
         accept_legacy_initialized: Whether rule `legacy-initialized-name` is on.
         on_loss: What to do about frames that cannot be carried whole.
         init_timeout_s: How long to wait for each half of the handshake.
