@@ -83,13 +83,18 @@ class Losses:
         self.notes.append((at, REORDERED, origins))
 
 
-def pointer(at: At) -> str:
-    """Spell a place as a JSON pointer."""
-    parts: list[str] = []
-    while at is not None:
-        at, key = at
-        parts.append(str(key).replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{part}" for part in reversed(parts))
+def pointer(at: At, known: dict[int, str] | None = None) -> str:
+    """Spell a place as a JSON pointer; *known* keeps those of parents, by identity, for the next place beside this one."""
+    if at is None:
+        return ""
+    parent, key = at
+    known = {} if known is None else known
+    above = known.get(id(parent))
+    if above is None:
+        above = known[id(parent)] = pointer(parent, known)
+    if type(key) is str and ("~" in key or "/" in key):
+        key = key.replace("~", "~0").replace("/", "~1")
+    return f"{above}/{key}"
 
 
 # Kept: `json.dumps` with options makes an encoder each time.
@@ -128,9 +133,10 @@ def spell(steps: list[Losses]) -> tuple[Loss, ...]:
     dropped: dict[str, int] = {}
     added: dict[int, str | None] = {}
     moves: list[tuple[str, list[int]]] = []
+    known: dict[int, str] = {}
     for losses in steps:
         for at, kind, value in losses.notes:
-            here = pointer(at)
+            here = pointer(at, known)
             if kind == REORDERED:
                 moves.append((here, value))
                 went = {str(origin): index for index, origin in reversed([*enumerate(value)])} if added else {}
