@@ -179,6 +179,23 @@ def test_a_hurried_patience_is_short() -> None:
     assert Patience(0.1, 0.1, 0.1).hurried() == Patience(0.1, 0.1, 0.1)
 
 
+def test_a_child_is_hurried_while_it_is_waited_for() -> None:
+    async def main() -> None:
+        patient = Patience(after_eof_s=20, after_term_s=20, after_exit_s=0.2)
+        code = "import time; print(1, flush=True); time.sleep(30)"
+        child = ChildTransport(spawn([sys.executable, "-c", code]), patient)
+        recorder = Recorder()
+        child.start(recorder)
+        await recorder.until(lambda: recorder.data == b"1\n")
+        closing = asyncio.create_task(child.close())
+        await asyncio.sleep(0.05)
+        child.hurry()
+        await asyncio.wait_for(closing, 10)
+        assert child.process.returncode == -signal.SIGTERM
+
+    asyncio.run(main())
+
+
 def test_standard_streams_carry_both_ways() -> None:
     async def main() -> None:
         in_read, in_write = os.pipe()

@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman.transports.base import Receiver
@@ -54,6 +55,7 @@ class ChildTransport:
         self._reader: PipeReader | None = None
         self._writer: PipeWriter | None = None
         self._exited = asyncio.Event()
+        self._news = asyncio.Event()  # it exited, or our patience changed
         self._output_ended = asyncio.Event()
         self._told = False
 
@@ -91,6 +93,7 @@ class ChildTransport:
     def hurry(self) -> None:
         """Give the child less time to go."""
         self.patience = self.patience.hurried()
+        self._news.set()
 
     async def close(self) -> None:
         """Close the child's input, then ask it to go, then make it go; what it still writes is still delivered."""
@@ -100,18 +103,30 @@ class ChildTransport:
             await asyncio.wait_for(self._writer.close(), self.patience.after_eof_s)
         self._writer.abort()
         for sent, patience_s in (
-            (None, self.patience.after_eof_s),
-            (signal.SIGTERM, self.patience.after_term_s),
-            (signal.SIGKILL, self.patience.after_term_s),
+            (None, lambda: self.patience.after_eof_s),
+            (signal.SIGTERM, lambda: self.patience.after_term_s),
+            (signal.SIGKILL, lambda: self.patience.after_term_s),
         ):
             if sent is not None:
                 self._signal(sent)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._exited.wait(), patience_s)
+            if await self._exits_within(patience_s):
                 break
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_ended.wait(), self.patience.after_exit_s)
         self._reader.close()
+
+    async def _exits_within(self, patience_s: Callable[[], float]) -> bool:
+        """Wait for the child to exit, no longer than our patience, which `hurry` may shorten meanwhile."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while not self._exited.is_set():
+            left_s = began + patience_s() - loop.time()
+            if left_s <= 0:
+                return False
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), left_s)
+        return True
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -124,6 +139,7 @@ class ChildTransport:
 
     def _note_exit(self) -> None:
         self._exited.set()
+        self._news.set()
         if self._output_ended.is_set():
             self._tell()
         else:
