@@ -191,7 +191,8 @@ class Derivation:
         )
         ensure = target.required and not source.required and both_objects
         prune = source.required and not target.required and both_objects
-        return Member(work, ensure, prune, not source.required, not self._takes_null(source.type))
+        nulls = not self._takes_null(source.type)
+        return Member(work, ensure, prune, not source.required, nulls, needed=source.required and target.required)
 
     def _takes_null(self, type_: Type) -> bool:
         kind = self.source.resolve(type_)

@@ -56,6 +56,8 @@ class Member:
     optional: bool = False
     null_passes: bool = True
     """Whether `null` is let through unseen: it is common where a field is optional, and means absent."""
+    needed: bool = False
+    """Whether both revisions require it: work that would leave it out refuses the frame instead."""
 
 
 @dataclass(frozen=True, slots=True)

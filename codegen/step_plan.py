@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from codegen.derive import Derivation
-from codegen.model import Json, Method, Object, Spec
+from codegen.derive import Derivation, Site
+from codegen.model import Json, Method, Object, Ref, Spec, Union
 from codegen.names import snake
 from codegen.overlay import Change, ErrorCode, Hook, Overlay, Refusal, matches
 from codegen.plan import Action, Key, Member, Node, ObjectNode, Work, prune
@@ -163,10 +163,21 @@ def _convert(way: Derivation, method: Method, counterpart: Method, frames: _Fram
     table[method.name] = way.pair(method.request, counterpart.request)
     if method.kind == "request":
         key = snake(f"{method.name}_result_frame")
-        work = Work(way.pair(method.results[0], counterpart.results[0]))
         hooks = tuple(_action(hook) for hook in _frame_hooks(way, "result", method.name))
+        work = _result(way, method, counterpart, hooks)
         way.nodes[key] = ObjectNode(f"result of {method.name}", hooks_before=hooks, members={"result": Member(work)})
         frames.results[method.name] = key
+
+
+def _result(way: Derivation, method: Method, counterpart: Method, hooks: tuple[Action, ...]) -> Work:
+    """The work on a result: by what it can be, where it can be several things; what hooks refuse does not come here."""
+    refused = any(hook.name == "refuse-result" for hook in hooks)
+    left = [name for name in method.results[1:] if way.new_name(name) in counterpart.results or not refused]
+    if not left:
+        return Work(way.pair(method.results[0], counterpart.results[0]))
+    site = Site(f"{method.name}.result", f"{method.name}.result", f"/$defs/{left[0]}", f"/$defs/{counterpart.results[0]}")
+    source, target = (Union(tuple(map(Ref, names))) for names in ((method.results[0], *left), counterpart.results))
+    return way.work(source, target, site)
 
 
 def _refuse(way: Derivation, method: Method, frames: _Frames) -> None:

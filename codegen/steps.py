@@ -85,6 +85,9 @@ class Way:
     direction: str
     plans: Mapping[str, DirectionPlan]
     checks: Checks
+    """Of the target: whether a value may stay."""
+    origins: Checks
+    """Of the source: which arm of a union a value is."""
     functions: list[Function] = field(default_factory=list)
     names: dict[tuple[str, Key], str] = field(default_factory=dict)
 
@@ -162,13 +165,13 @@ class Function:
         elif case.tags:
             parts.append(f"x.get({self.node.tag_key!r}) in {case.tags!r}")
         for key, type_ in case.needs.items():
-            parts += [f"{key!r} in x", f"({self.way.checks.expression(type_, f'x[{key!r}]')})"]
+            parts += [f"{key!r} in x", f"({self.way.origins.expression(type_, f'x[{key!r}]')})"]
         return " and ".join(part for part in parts if part != "(True)")
 
 
 def _spell(plan: StepPlan, direction: str) -> Way:
     plans = {profile: plan.ways[direction, profile] for profile in ("strict", "minimal")}
-    way = Way(direction, plans, Checks(plans["strict"].target, direction))
+    way = Way(direction, plans, Checks(plans["strict"].target, direction), Checks(plans["strict"].source, f"{direction}_from"))
     same = equal_nodes(plans["strict"].nodes, plans["minimal"].nodes)
     for profile, one in plans.items():
         for key, node in sorted(one.nodes.items()):

@@ -33,6 +33,19 @@ def wrong(at: At, expected: str, value: Any) -> TranslationError:
     return TranslationError(pointer(at), expected, describe(value))
 
 
+def without_counterpart(at: At, value: Any) -> Untranslatable:
+    """The refusal of a value that cannot stay where something has to stand."""
+    where = pointer(at)
+    return Untranslatable(f"{where} is required, and {describe(value)} has no counterpart", pointer=where, code=-32602)
+
+
+def without_field(at: At, field: str) -> Untranslatable:
+    """The refusal of an object that lacks what the target requires and nothing can be made up for."""
+    return Untranslatable(
+        f"it has no {field!r}, which the other side requires", pointer=pointer((at, field)), code=-32602
+    )
+
+
 def describe(value: Any) -> str:
     """A value in a few words: its JSON type, and the value itself where it is short."""
     match value:

@@ -37,6 +37,11 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             "Take `null` out of optional fields that do not allow it; many peers write null for absent, some refuse to read it.",
             False,
         ),
+        "restore-id-type": Rule(
+            "restore-id-type",
+            'Give a response whose id came back as another JSON type (`3` for `"3"`) the id that was asked with; the proxy\'s.',
+            True,
+        ),
         "echoing-server": Rule(
             "echoing-server",
             "Offer a server the newest revision first, since most accept any older one and then do not keep to it; the proxy's.",

@@ -8,12 +8,9 @@ expectation table is one test, so that a failure names revision, revision and to
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import subprocess
-import sys
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -25,26 +22,19 @@ import pytest
 from tests.peers.expectations_back import EXPECTATIONS
 from tests.peers.matching import PAIRS, REVISIONS, Has, Row, look, matches
 from tests.peers.validity import complaints
+from tests.peers.visits import (
+    check,
+    client_command,
+    frames_in,
+    needs_peers,
+    pairs_of,
+    proxy_command,
+    report_of,
+    server_command,
+    visit,
+)
 
-HERE = Path(__file__).parent
-ENVIRONMENTS = os.environ.get("DRAGOMAN_PEERS")
-QUICK_PAIRS = (("A", "D"), ("D", "A"), ("B", "C"), ("C", "B"))
-"""The reduced selection: both ends both ways, and the middle both ways."""
-LIMIT_S = 60
 RAW_LIMIT_S = 8
-
-needs_peers = pytest.mark.skipif(ENVIRONMENTS is None, reason="no peer environments: run `nox -s peers`")
-
-
-NO_TWIN_IDS = pytest.mark.xfail(strict=True, reason='a 1.9.4 server answers the id "3" as 3, which the proxy drops')
-
-
-def pairs_of(route: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs (client, server) that are joined this way, as far as they are selected."""
-    if route == "direct":
-        return tuple((letter, letter) for letter in REVISIONS)
-    return QUICK_PAIRS if os.environ.get("DRAGOMAN_PEERS_PAIRS") == "quick" else PAIRS
-
 
 def cases(route: str) -> list[Any]:
     """Return one parameter set for each pair of the route and each row about it."""
@@ -56,59 +46,11 @@ def cases(route: str) -> list[Any]:
     ]
 
 
-def python_of(letter: str) -> str:
-    """Return the interpreter of the environment whose native revision this is."""
-    assert ENVIRONMENTS is not None
-    return str(Path(ENVIRONMENTS) / REVISIONS[letter] / "bin" / "python")
-
-
-def server_command(letter: str, *options: str) -> list[str]:
-    """Return the command of a peer server."""
-    return [python_of(letter), str(HERE / "server.py"), *options]
-
-
-def visit(client: str, server: list[str], *options: str) -> dict[str, Any]:
-    """Run a peer client with this server command and return its report; `crashed` tells what cut it short."""
-    command = [python_of(client), str(HERE / "client.py"), *options, "--", *server]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    except subprocess.TimeoutExpired:
-        return {"crashed": f"no report within {LIMIT_S} s"}
-    report: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {"crashed": done.stderr[-2000:]}
-    return report
-
-
-@functools.cache
-def report_of(client: str, server: str, route: str) -> dict[str, Any]:
-    """Visit a pair once and keep the report, with the frames that each side got and sent."""
-    between = [sys.executable, "-m", "dragoman", "proxy", "--"] if route == "proxy" else []
-    with tempfile.TemporaryDirectory() as folder:
-        client_log, server_log = Path(folder) / "client", Path(folder) / "server"
-        command = [*between, *server_command(server, "--record", str(server_log))]
-        report = visit(client, command, "--record", str(client_log))
-        report["frames"] = {"client": frames_in(client_log), "server": frames_in(server_log)}
-    return report
-
-
-def frames_in(log: Path) -> list[dict[str, Any]]:
-    """Return a peer's record of frames; empty if the peer was never started."""
-    return [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
-
-
 def invalid_frames(client: str, server: str, route: str, side: str) -> list[str]:
     """Return what is wrong with the frames that one side got, by its own revision's schema."""
     record = report_of(client, server, route)["frames"][side]
     assert record, f"the {side} has recorded no frames"
     return list(complaints(record, REVISIONS[client if side == "client" else server]))
-
-
-def check(report: dict[str, Any], row: Row) -> None:
-    """Assert one row, with everything a reader needs to judge a failure."""
-    found = look(report, row.at)
-    if not matches(found, row.expected):
-        crash = f"\nvisit cut short: {report['crashed']}" if "crashed" in report else ""
-        about = f"at {row.at}\nexpected {row.expected!r}\nfound    {found!r}\nbecause  {row.why}"
-        pytest.fail(about + crash, pytrace=False)
 
 
 @pytest.mark.parametrize("route", ["proxy", "direct"])
@@ -149,7 +91,7 @@ def test_frames_are_valid_for_their_receiver(client: str, server: str, side: str
 @needs_peers
 @pytest.mark.parametrize(("client", "server"), [("A", "D"), ("D", "A"), ("B", "C")])
 def test_different_peers_fail_without_a_proxy(client: str, server: str) -> None:
-    report = visit(client, server_command(server))
+    report = visit(client_command(client), server_command(server))
     data = {"supported": [REVISIONS[server]], "requested": REVISIONS[client]}
     assert matches(look(report, "initialize/error"), Has({"code": -32602, "data": data})), report
     assert "calls" not in report
@@ -157,21 +99,21 @@ def test_different_peers_fail_without_a_proxy(client: str, server: str) -> None:
 
 @needs_peers
 def test_a_strict_client_refuses_a_server_that_answers_another_revision() -> None:
-    report = visit("D", server_command("A", "--reject", "never"))
+    report = visit(client_command("D"), server_command("A", "--reject", "never"))
     assert "Unsupported protocol version" in look(report, "initialize/raised")
 
 
 @needs_peers
 @pytest.mark.parametrize(("client", "server", "rejection"), [("D", "A", "never"), ("D", "C", "bare")])
 def test_proxy_copes_with_other_ways_to_reject(client: str, server: str, rejection: str) -> None:
-    command = [sys.executable, "-m", "dragoman", "proxy", "--", *server_command(server, "--reject", rejection)]
-    report = visit(client, command)
+    command = [*proxy_command("--"), *server_command(server, "--reject", rejection)]
+    report = visit(client_command(client), command)
     assert look(report, "initialize/result/protocolVersion") == REVISIONS[client]
     assert look(report, "calls/echo/result/content/0/text") == "hello"
 
 
 @needs_peers
-@pytest.mark.parametrize("server", ["A", pytest.param("B", marks=NO_TWIN_IDS), "C", "D"])
+@pytest.mark.parametrize("server", ["A", "B", "C", "D"])
 def test_proxy_brings_ids_back_as_they_went(server: str) -> None:
     """No SDK client sends such ids, other clients do; a 1.9.4 server answers the question "3" as 3."""
     ids: list[Any] = [3, "3", "4", "a b", -5]
@@ -198,7 +140,7 @@ def test_proxy_leaves_no_server_behind(server: str, tmp_path: Path) -> None:
 def proxy_before(server: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Start the proxy before a peer server and open a session with it; close its input at the end and wait."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-    command = [sys.executable, "-m", "dragoman", "proxy", "--", *server_command(server, *options)]
+    command = [*proxy_command("--"), *server_command(server, *options)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxy:
         watchdog = threading.Timer(RAW_LIMIT_S, proxy.kill)
         watchdog.start()

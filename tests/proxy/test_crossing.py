@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -11,6 +13,8 @@ from tests.proxy.conversation import (
     expect_to_client,
     expect_to_server,
     hold,
+    initialize,
+    initialized,
     notification,
     opening,
     request,
@@ -212,5 +216,46 @@ def test_a_request_id_in_use_is_refused_without_ending_the_first() -> None:
             expect_to_client(result(1, {"tools": []})),
             client(request(1, "ping")),
             expect_to_server(request(1, "ping")),
+        ]
+    )
+
+
+@pytest.mark.parametrize("server_revision", [A, D])
+@pytest.mark.parametrize(("asked", "answered"), [("3", 3), (3, "3")])
+def test_an_id_that_came_back_as_another_type_is_restored(asked: Any, answered: Any, server_revision: str) -> None:
+    hold(
+        [
+            *opening(A, server_revision),
+            client(request(asked, "ping")),
+            expect_to_server(request(asked, "ping")),
+            server(result(answered, {})),
+            expect_to_client(result(asked, {})),
+        ]
+    )
+
+
+def test_an_id_of_another_type_is_no_answer_without_the_rule() -> None:
+    hold(
+        [
+            *opening(A, D),
+            client(request("3", "ping")),
+            expect_to_server(request("3", "ping")),
+            server(result(3, {})),
+            server(result("3", {})),
+            expect_to_client(result("3", {})),
+        ],
+        rules=frozenset(),
+    )
+
+
+def test_an_initialize_that_is_answered_under_another_type_is_answered_under_its_own() -> None:
+    hello = {**initialize(A), "id": "0"}
+    answer = {**initialized(A), "id": "0"}
+    hold(
+        [
+            client(hello),
+            expect_to_server(hello),
+            server(initialized(A)),
+            expect_to_client(answer),
         ]
     )

@@ -771,7 +771,7 @@ def up_paginated_request(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["params"] = w
     if "id" not in y:
-        raise MissingRequiredField(pointer(at), "id")
+        raise do.without_field(at, "id")
     if "jsonrpc" not in y:
         y = x.copy() if y is x else y
         y["jsonrpc"] = "2.0"
@@ -1128,7 +1128,7 @@ def up_paginated_request_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "id" not in y:
-        raise MissingRequiredField(pointer(at), "id")
+        raise do.without_field(at, "id")
     if "jsonrpc" not in y:
         y = x.copy() if y is x else y
         y["jsonrpc"] = "2.0"

@@ -3412,7 +3412,7 @@ def down_create_message_request(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["params"] = w
     if "id" not in y:
-        raise MissingRequiredField(pointer(at), "id")
+        raise do.without_field(at, "id")
     if "jsonrpc" not in y:
         y = x.copy() if y is x else y
         y["jsonrpc"] = "2.0"
@@ -3511,7 +3511,7 @@ def down_elicit_request(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["params"] = w
     if "id" not in y:
-        raise MissingRequiredField(pointer(at), "id")
+        raise do.without_field(at, "id")
     if "jsonrpc" not in y:
         y = x.copy() if y is x else y
         y["jsonrpc"] = "2.0"
@@ -3863,7 +3863,7 @@ def down_list_roots_request(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["params"] = w
     if "id" not in y:
-        raise MissingRequiredField(pointer(at), "id")
+        raise do.without_field(at, "id")
     if "jsonrpc" not in y:
         y = x.copy() if y is x else y
         y["jsonrpc"] = "2.0"

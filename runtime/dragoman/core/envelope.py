@@ -237,6 +237,14 @@ _DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else 0 for code in range(256))
 _LONG_NUMBER = b"0" * 19
 
 
+def twin_of(key: bytes) -> bytes | None:
+    """Give the id that looks the same and has the other type: `3` for `"3"` and back; None where there is none."""
+    if key.isdigit():
+        return b'"' + key + b'"'
+    inner = key[1:-1]
+    return inner if key[:1] == b'"' and inner.isdigit() and encode(int(inner)) == inner else None
+
+
 def decode(line: bytes) -> Any:
     """Decode JSON exactly: integers of any length, lone surrogates and `\\u0000` survive.
 

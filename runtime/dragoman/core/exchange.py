@@ -23,6 +23,7 @@ from dragoman.core.envelope import (
     encode_error,
     encode_line,
     key_of,
+    twin_of,
 )
 from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, OnLoss, Refusal, Translator
 
@@ -53,9 +54,13 @@ class Exchange:
     Args:
         post: Called with (side, line) for every line to send to a peer.
         on_loss: What to do about frames that cannot be carried whole.
+        restore_ids: Whether rule `restore-id-type` is on.
     """
 
-    def __init__(self, post: Callable[[Side, bytes], None], on_loss: OnLoss = OnLoss.WARN) -> None:
+    def __init__(
+        self, post: Callable[[Side, bytes], None], on_loss: OnLoss = OnLoss.WARN, *, restore_ids: bool = True
+    ) -> None:
+        self._restore_ids = restore_ids
         self.counters = Counters()
         self.in_flight = {Side.CLIENT: InFlight(), Side.SERVER: InFlight()}
         self._post = post
@@ -184,6 +189,9 @@ class Exchange:
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
         asked = None if key is None else self.in_flight[side.other].take(key)
+        if asked is None and key is not None and self._restore_ids:
+            frame, asked = self._take_twin(side, frame, key)
+            key = frame.key
         if asked is None and key is not None:
             self.counters.unmatched += 1
             logger.debug("the %s answered %s, which nobody asked or which was answered", side.value, _shown(key))
@@ -198,6 +206,20 @@ class Exchange:
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
         line = _write_refusal(key, adapted) if isinstance(adapted, Refusal) else adapted
         self._deliver(side.other, asked, line)
+
+    def _take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Asked | None]:
+        """Find the request whose id came back as another type, and give the response its id again."""
+        twin = twin_of(key)
+        asked = None if twin is None else self.in_flight[side.other].take(twin)
+        if twin is None or asked is None:
+            return frame, None
+        logger.debug("the %s answered %s as %s", side.value, _shown(twin), _shown(key))
+        try:
+            body = {**(decode(frame.raw) if frame.body is None else frame.body), "id": decode(twin)}
+        except ValueError as error:
+            line = encode_error(twin, INTERNAL_ERROR, f"the {side.value}'s answer cannot be read: {error}")
+            return Frame(line, "error", twin, None), asked
+        return frame._replace(raw=encode_line(body), key=twin, body=body), asked
 
     def _deliver(self, side: Side, asked: Asked, line: bytes) -> None:
         whole = line if asked.batch is None else asked.batch.answer(line)

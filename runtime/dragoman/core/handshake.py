@@ -11,7 +11,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dragoman.core import negotiation
-from dragoman.core.envelope import PARSE_ERROR, Frame, Malformed, classify, decode, encode, encode_error, encode_line
+from dragoman.core.envelope import (
+    PARSE_ERROR,
+    Frame,
+    Malformed,
+    classify,
+    decode,
+    encode,
+    encode_error,
+    encode_line,
+    twin_of,
+)
 from dragoman.core.failures import Failed
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
@@ -20,7 +30,7 @@ from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 RETRY_ID = "dragoman-initialize-"
-"""How the ids of later offers begin: "The request ID MUST NOT have been previously used", so none can be the client's."""
+"""How the ids of later offers begin: "The request ID MUST NOT have been previously used", so none is the client's."""
 
 
 PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -101,7 +111,10 @@ class Handshake:
 
     def is_answer(self, frame: Frame) -> bool:
         """Whether a frame of the server answers the offer; an error without id can be about nothing else."""
-        return frame.kind in ("result", "error") and frame.key in (self.sent_key, None)
+        if frame.kind not in ("result", "error"):
+            return False
+        twin = twin_of(frame.key) if frame.key is not None and self._settings.restore_ids else None
+        return self.sent_key in (frame.key, twin) or frame.key is None
 
     def write_offer(self) -> bytes | Refusal:
         """Write the `initialize` request for the server, in the revision that it is offered."""
@@ -147,7 +160,7 @@ class Handshake:
         line = self._adapt(revision, self.client_revision, frame, "initialize")
         if isinstance(line, Refusal):
             return Failed(line.code, line.message, line.data)
-        return Answered(self._dress(line, revision), revision)
+        return Answered(self._dress(line, revision, frame.key), revision)
 
     def _read_refusal(self, frame: Frame, error: dict[str, Any]) -> Refused:
         if frame.key == self.key:
@@ -169,9 +182,9 @@ class Handshake:
         code, message, data = negotiation.explain_unsupported(self.requested, rejection.supported)
         return Failed(code, message, {**data, "offered": rejection.requested})
 
-    def _dress(self, line: bytes, server_revision: str) -> bytes:
+    def _dress(self, line: bytes, server_revision: str, key: bytes | None) -> bytes:
         """Put the client's own revision and id on the answer; the bytes stay as they are if both are there already."""
-        if server_revision == self.client_revision and not self.retried:
+        if server_revision == self.client_revision and key == self.key:
             return line
         body = dict(decode(line))
         body["result"] = {**body["result"], "protocolVersion": self.client_revision}

@@ -9,10 +9,11 @@ SHOULD be its latest. A per-request revision has no `initialize`, so it is never
 
 Rule `echoing-server`. Most servers, all official SDKs among them, accept any older revision and then send what their
 newest one has all the same; their answer does not show it. So with the rule (the default) a server is offered the
-newest handshake revision first, whatever the client asked for: one that speaks it says so, and is translated; one that
-negotiates answers with its own. One that rejects what it does not speak is then offered what the client asked for, which
-is not the one retry that `retry_older` allows but takes its permission. Without the rule, or without that permission,
-the server is offered what the client asked for, even a value that is no revision. `--server-revision` rules out both.
+newest handshake revision first, whatever the client asked for: one that speaks it says so, and is translated; one
+that negotiates answers with its own. One that rejects what it does not speak is then offered what the client asked
+for, which is not the one retry that `retry_older` allows but takes its permission. Without the rule, or without that
+permission, the server is offered what the client asked for, even a value that is no revision. `--server-revision`
+rules out both.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def choose_retry(rejection: Rejection, client_revision: str, tried: Collection[s
     if client_revision < rejection.requested and client_revision in left:
         return client_revision
     older = [revision for revision in left if revision < rejection.requested]
-    return (older or left or [None])[-1]
+    return next(reversed(older or left), None)
 
 
 def _distance(one: str, other: str) -> int:
