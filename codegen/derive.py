@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
-from codegen.names import snake
+from codegen.names import path_of, snake
 from codegen.overlay import Change, Decision, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
+from codegen.type_facts import fits, json_type, words, words_all
 
 IDLE = Work()
-JSON_TYPES = {"string": "str", "boolean": "bool", "integer": "int", "number": "float", "null": "NoneType"}
+CHECKED = frozenset({"drop-invalid", "drop-unless-valid", "wrap-unless-valid"})
+"""Actions that are handed a predicate of the target type."""
 SAFE_DEFAULTS = {"arm-removed": "placeholder", "narrowed": "drop-invalid", "required": "refuse"}
 """What is done with an undecided change, and written by `--accept-defaults`."""
 
@@ -393,65 +395,3 @@ class Derivation:
         if decision is not None and self.profile not in decision.profiles:
             return None
         return decision
-
-
-def path_of(pointer: str) -> str:
-    """`/$defs/CallToolRequest/properties/params` → `CallToolRequest.params`."""
-    path = pointer.removeprefix("/$defs/").replace("/properties/", ".")
-    return path.replace("/items", "[]").replace("/additionalProperties", "{}")
-
-
-CHECKED = frozenset({"drop-invalid", "drop-unless-valid", "wrap-unless-valid"})
-"""Actions that are handed a predicate of the target type."""
-
-
-def fits(source: Type, target: Type) -> bool:
-    """Whether every value of a scalar type is a value of another, by what the two types say alone."""
-    match source, target:
-        case Literal(values), Literal(others):
-            return set(values) <= set(others)
-        case Literal(values), Scalar(types):
-            return types >= {"string" if isinstance(value, str) else "integer" for value in values}
-        case Scalar(types, low, high), Scalar(others, other_low, other_high):
-            wider = others | ({"integer"} if "number" in others else set())
-            above = other_low is None or (low is not None and low >= other_low)
-            below = other_high is None or (high is not None and high <= other_high)
-            return types <= wider and above and below
-    return source == target
-
-
-def json_type(type_: Type) -> str:
-    """The name of the Python type that carries a type's values: `dict`, `list`, or a scalar's."""
-    match type_:
-        case Object():
-            return "dict"
-        case Array():
-            return "list"
-        case Literal(values):
-            return type(values[0]).__name__
-        case Scalar(types):
-            return "|".join(sorted(JSON_TYPES[name] for name in types))
-    return "object"
-
-
-def words(type_: Type) -> str:
-    """A type in a few words, for a person."""
-    match type_:
-        case Ref(name):
-            return name
-        case Scalar(types):
-            return " or ".join(sorted(types))
-        case Literal(values):
-            return "one of " + ", ".join(map(str, values)) if len(values) > 1 else repr(values[0])
-        case Array(item):
-            return f"list of {words(item)}"
-        case Union(arms):
-            return words_all(arms)
-        case Object():
-            return "object"
-    return "any value"
-
-
-def words_all(types: Iterable[Type]) -> str:
-    """Several types in a few words."""
-    return " | ".join(words(type_) for type_ in types)

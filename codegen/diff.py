@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pprint import pformat
 
-from codegen.derive import words
 from codegen.model import Array, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import module_name
 from codegen.registry import NOTICE
+from codegen.type_facts import words
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,3 +17,9 @@ def snake(name: str) -> str:
 def module_name(revision: str) -> str:
     """`2025-06-18` → `v2025_06_18`."""
     return "v" + revision.replace("-", "_")
+
+
+def path_of(pointer: str) -> str:
+    """`/$defs/CallToolRequest/properties/params` → `CallToolRequest.params`."""
+    path = pointer.removeprefix("/$defs/").replace("/properties/", ".")
+    return path.replace("/items", "[]").replace("/additionalProperties", "{}")

@@ -175,7 +175,9 @@ def _result(way: Derivation, method: Method, counterpart: Method, hooks: tuple[A
     left = [name for name in method.results[1:] if way.new_name(name) in counterpart.results or not refused]
     if not left:
         return Work(way.pair(method.results[0], counterpart.results[0]))
-    site = Site(f"{method.name}.result", f"{method.name}.result", f"/$defs/{left[0]}", f"/$defs/{counterpart.results[0]}")
+    site = Site(
+        f"{method.name}.result", f"{method.name}.result", f"/$defs/{left[0]}", f"/$defs/{counterpart.results[0]}"
+    )
     source, target = (Union(tuple(map(Ref, names))) for names in ((method.results[0], *left), counterpart.results))
     return way.work(source, target, site)
 

@@ -171,7 +171,9 @@ class Function:
 
 def _spell(plan: StepPlan, direction: str) -> Way:
     plans = {profile: plan.ways[direction, profile] for profile in ("strict", "minimal")}
-    way = Way(direction, plans, Checks(plans["strict"].target, direction), Checks(plans["strict"].source, f"{direction}_from"))
+    way = Way(
+        direction, plans, Checks(plans["strict"].target, direction), Checks(plans["strict"].source, f"{direction}_from")
+    )
     same = equal_nodes(plans["strict"].nodes, plans["minimal"].nodes)
     for profile, one in plans.items():
         for key, node in sorted(one.nodes.items()):
