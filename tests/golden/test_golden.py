@@ -87,11 +87,18 @@ def test_every_row_is_proved() -> None:
 
 
 def test_every_repair_rule_has_a_case_with_and_without_it() -> None:
-    for name, rule in RULES.items():
-        if rule.default:
-            assert any(name in param.values[0].get("without", ()) for param in CASES) or name == "echoing-server", name
+    for name in translated_rules():
+        if RULES[name].default:
+            assert any(name in param.values[0].get("without", ()) for param in CASES), name
         else:
             assert any(name in param.values[0].get("with", ()) for param in CASES), name
+
+
+def translated_rules() -> list[str]:
+    """The rules that change frames; of the others the overlay has only the switch, and the proxy does the work."""
+    files = sorted((ROOT / "codegen" / "overlays").glob("*.toml"))
+    rules = [rule for file in files for rule in tomllib.loads(file.read_text("utf-8")).get("rule", [])]
+    return [rule["name"] for rule in rules if rule.keys() & {"hook", "aliases", "nulls", "strict_methods"}]
 
 
 def test_names_are_unique() -> None:

@@ -1,7 +1,10 @@
-"""Plans broken on purpose, one thing each, to show that the laws see it; and how to run a broken step in the place of the good one.
+"""Plans broken on purpose, one thing each, to show that the laws see it; and how to run a broken step in the place of
+the good one.
 
-A `Break` takes away what a node does with one key or value, or lets through what should stop. Only nodes that frames of some method reach
-count: what typed models alone need is tried in `tests/laws/test_definitions.py`. Used by `tests/laws/test_mutations.py`.
+A `Break` takes away what a node does with one key or value, or lets through what should stop. Only nodes that frames of
+some method reach
+count: what typed models alone need is tried in `tests/laws/test_definitions.py`. Used by
+`tests/laws/test_mutations.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 from codegen.load import load_spec
 from codegen.names import module_name
 from codegen.overlay import read_overlay
-from codegen.plan import ArrayNode, Node, ObjectNode, UnionNode, Work
+from codegen.plan import Node, ObjectNode, UnionNode, Work
 from codegen.step_plan import DirectionPlan, StepPlan, plan_step
 from codegen.steps import render_steps
 from dragoman_spec import REVISIONS, translation

@@ -97,7 +97,8 @@ def round_trip(frame: Any, case: Case) -> str | None:
 def old_new_old(frame: Any, case: Case) -> str | None:
     """Law 2, its strict half: on the way up nothing is lost, and among the handshake revisions nothing is even touched.
 
-    What 2026-07-28 lacks is listed in `LOST_INTO_THE_ERA`; the rest of an old message, free of keys that only newer revisions name, arrives.
+    What 2026-07-28 lacks is listed in `LOST_INTO_THE_ERA`; the rest of an old message, free of keys that only newer
+    revisions name, arrives.
     """
     over = case.over(frame)
     if case.source > case.target or over is None or over.frame is None:

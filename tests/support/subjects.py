@@ -98,11 +98,15 @@ def random_frame(rng: random.Random, subject: Subject) -> dict[str, Any]:
 
 
 def leaky_frames(rng: random.Random, subject: Subject, other: Subject) -> Iterator[dict[str, Any]]:
-    """Valid frames with keys that only another revision names, as SDKs send them: as they should be, and of other types.
+    """Valid frames with keys that only another revision names, as SDKs send them: as they should be, and of other
+    types.
 
     Only of a method's usual result: what else a result can be is told from it by the very keys.
     """
-    if subject.kind == "result" and subject.definition != dragoman_spec.load(subject.revision).METHODS[subject.method].result:
+    if (
+        subject.kind == "result"
+        and subject.definition != dragoman_spec.load(subject.revision).METHODS[subject.method].result
+    ):
         return
     frame = random_frame(rng, subject)
     rich = _grafted(frame, random_frame(rng, other))
@@ -181,7 +185,8 @@ def counterpart(subject: Subject, target: str) -> Subject | None:
     method = dragoman_spec.load(target).METHODS.get(subject.method)
     if method is None:
         return None
-    definition = method.result if subject.kind == "result" else method.frame
+    usual = subject.definition if subject.definition in method.results else method.result
+    definition = usual if subject.kind == "result" else method.frame
     return Subject(target, subject.kind, subject.method, str(definition))
 
 
