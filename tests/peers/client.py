@@ -1,9 +1,10 @@
 """A strict MCP client, the same program under four SDK releases: `python client.py [--record FILE] -- SERVER ARG…`.
 
-It starts the server command, accepts only the native revision of the release it runs under, performs every operation
-that the server offers, and prints one JSON report of what it got on stdout. An operation's outcome is `{"result": …}`,
-`{"error": {code, message, data}}`, `{"raised": …}` when the SDK could not take the answer, or `{"timeout": seconds}`.
-Which outcome is right is not decided here but in `expectations.py`. Release differences are in `sdk.py`.
+It starts the server command, or goes to a URL (`--over http -- URL`; also `sse` and `ws`), accepts only the native
+revision of the release it runs under, performs every operation that the server offers, and prints one JSON report of
+what it got on stdout. An operation's outcome is `{"result": …}`, `{"error": {code, message, data}}`, `{"raised": …}`
+when the SDK could not take the answer, or `{"timeout": seconds}`. Which outcome is right is not decided here but in
+`expectations.py`. Release differences are in `sdk.py`, transports in `wires.py`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
 import sdk
-from mcp import ClientSession, StdioServerParameters, types
-from mcp.client.stdio import stdio_client
+import wires
+from mcp import ClientSession, types
 from sdk import McpError, ask, dump, speaks, tell
 
 LIMIT_S = 15.0
@@ -50,8 +49,9 @@ READS = {
 class Visit:
     """One session with a server: what came in beside the answers, and the operations."""
 
-    def __init__(self) -> None:
+    def __init__(self, settle_s: float = 0) -> None:
         self.session: Any = None
+        self.settle_s = settle_s
         self.report: dict[str, Any] = {"release": sdk.RELEASE, "revision": sdk.REVISION}
         self.notifications: list[Any] = []
         self.stray: list[str] = []
@@ -179,6 +179,7 @@ class Visit:
         """Return the notifications that came while a tool ran; the server sends them before its answer."""
         start = len(self.notifications)
         await self.call(name, arguments)
+        await anyio.sleep(self.settle_s)
         return self.notifications[start:]
 
     async def get_prompts(self) -> dict[str, Any]:
@@ -219,6 +220,7 @@ class Visit:
         start = len(self.notifications)
         params = {"name": "slow", "arguments": {"steps": 3}, "_meta": {"progressToken": "token-1"}}
         found = await self.request("tools/call", params, "CallToolResult")
+        await anyio.sleep(self.settle_s)
         return {**found, "progress": [note["params"] for note in self.notifications[start:]]}
 
     async def cancel(self) -> dict[str, Any]:
@@ -256,6 +258,7 @@ class Visit:
             return
         report["ping"] = await self.request("ping", None, "EmptyResult")
         await tell(session, "notifications/roots/list_changed")
+        await anyio.sleep(self.settle_s)
         report["tools"] = await self.list_tools()
         report["server_saw"] = await self.server_saw()
         report["offered"] = list(self.offered)
@@ -303,15 +306,14 @@ def options(visit: Visit) -> dict[str, Any]:
     return found
 
 
-async def main(command: list[str], record: str | None) -> None:
+async def main(over: str, target: list[str], record: str | None) -> None:
     """Visit the server and print the report."""
-    visit = Visit()
-    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
+    visit = Visit(settle_s=wires.SETTLE_S if over in ("http", "sse") else 0)
     complete = False
     try:
         with open(record, "a", encoding="utf-8") if record else contextlib.nullcontext() as sink:
             async with (
-                stdio_client(parameters, errlog=sys.stderr) as streams,
+                wires.connect(over, target) as streams,
                 sdk.recorded(streams, sink) as (read, write),
                 ClientSession(read, write, **options(visit)) as session,
             ):
@@ -335,7 +337,8 @@ def causes(error: BaseException) -> list[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", metavar="FILE")
-    parser.add_argument("server", nargs="+")
+    parser.add_argument("--over", choices=["stdio", "http", "sse", "ws"], default="stdio")
+    parser.add_argument("server", nargs="+", help="a command, or for every transport but stdio a URL")
     chosen = parser.parse_args()
     sdk.make_client_strict()
-    anyio.run(main, chosen.server, chosen.record)
+    anyio.run(main, chosen.over, chosen.server, chosen.record)

@@ -68,14 +68,33 @@ async def ask(session: Any, method: str, params: dict[str, Any] | None, result: 
     else:
         union = types.ClientRequest if isinstance(session, client_session.ClientSession) else types.ServerRequest
         request = union.model_validate(content)
-    return await session.send_request(request, getattr(types, result))
+    related = _metadata(session)
+    return await session.send_request(request, getattr(types, result), **related)
 
 
 async def tell(session: Any, method: str, params: dict[str, Any] | None = None) -> None:
     """Send the notification `method` from either role."""
     is_client = isinstance(session, client_session.ClientSession)
     union = types.ClientNotification if is_client else types.ServerNotification
-    await session.send_notification(union.model_validate(_call(method, params)))
+    related = _metadata(session)
+    if method.endswith(("/list_changed", "/updated")):
+        # They belong to no request, and come on the stream of none.
+        related = {}
+    elif related:
+        related = {"related_request_id": related["metadata"].related_request_id}
+    await session.send_notification(union.model_validate(_call(method, params)), **related)
+
+
+def _metadata(session: Any) -> dict[str, Any]:
+    """Say which request a server's message belongs to, so that it comes on that request's stream (from 1.9 on)."""
+    if isinstance(session, client_session.ClientSession) or not speaks("2025-03-26"):
+        return {}
+    from mcp.shared.message import ServerMessageMetadata
+
+    try:
+        return {"metadata": ServerMessageMetadata(related_request_id=lowlevel.request_ctx.get().request_id)}
+    except LookupError:
+        return {}
 
 
 def refuse(code: int, message: str, data: Any = None) -> McpError:

@@ -1,9 +1,10 @@
 """A strict MCP server, the same program under four SDK releases: `python server.py [--reject HOW] [--record FILE]`.
 
 It speaks only the native revision of the release it runs under, offers everything that this revision has, and uses
-stdio. HOW is what it does when asked for another revision: refuse and list its own (`listed`), refuse without a list
-(`bare`), or do what the release does (`never`). Lives here: resources, prompts, completion, logging and start-up; not
-here: the tools (`tools.py`) and release differences (`sdk.py`).
+stdio, or with `--listen` a loopback port that it prints. HOW is what it does when asked for another revision: refuse
+and list its own (`listed`), refuse without a list (`bare`), or do what the release does (`never`). Lives here:
+resources, prompts, completion, logging and start-up; not here: the tools (`tools.py`), release differences (`sdk.py`)
+and transports (`wires.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any
 
 import anyio
 import sdk
+import wires
 from mcp import types
 from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.stdio import stdio_server
 from sdk import make, speaks
 from tools import PIXEL, TEXT_URI, TOOLS, Call, Memory, audio, text
 
@@ -187,23 +188,31 @@ def _prompt(contents: list[Any]) -> Any:
     return types.GetPromptResult(description="A prompt", messages=messages)
 
 
-async def main(record: str | None) -> None:
-    """Serve stdio until the client closes it."""
+async def main(listen: bool, record: str | None) -> None:
+    """Serve stdio until the client closes it, or whoever comes to the port."""
     options = server.create_initialization_options()
     options.capabilities = capabilities()
     with open(record, "a", encoding="utf-8") if record else contextlib.nullcontext() as sink:
-        async with stdio_server() as streams, sdk.recorded(streams, sink) as (read, write):
-            await server.run(read, write, options)
+        run = server.run
+
+        async def run_recorded(read: Any, write: Any, *_: Any, **more: Any) -> None:
+            # Every transport of every release comes through here, each with options of its own.
+            async with sdk.recorded((read, write), sink) as streams:
+                await run(*streams, options, **more)
+
+        server.run = run_recorded
+        await (wires.serve_network(server) if listen else wires.serve_stdio(server))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reject", choices=["listed", "bare", "never"], default="listed")
     parser.add_argument("--record", metavar="FILE")
+    parser.add_argument("--listen", action="store_true")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.reject != "never":
         sdk.make_server_strict(chosen.reject)
     refuse_unknown_tools()
     server.notification_handlers[types.RootsListChangedNotification] = roots_changed
-    anyio.run(main, chosen.record)
+    anyio.run(main, chosen.listen, chosen.record)

@@ -36,6 +36,7 @@ from tests.peers.visits import (
 
 RAW_LIMIT_S = 8
 
+
 def cases(route: str) -> list[Any]:
     """Return one parameter set for each pair of the route and each row about it."""
     return [

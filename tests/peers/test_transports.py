@@ -1,0 +1,56 @@
+"""The same peers and the same table over every other link: HTTP, HTTP+SSE and WebSocket, on either side of the proxy.
+
+Each link is visited by four pairs, `nox -s peers -- full` visits with all 16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.peers.expectations_back import EXPECTATIONS
+from tests.peers.expectations_links import on_link, until_death
+from tests.peers.matching import REVISIONS, Row
+from tests.peers.validity import complaints
+from tests.peers.visits import DIRECT_LINKS, LINKS, check, needs_peers, pairs_of, report_of
+
+
+def visits(links: tuple[str, ...]) -> list[Any]:
+    """Return one parameter set for each selected visit."""
+    return [
+        pytest.param(client, server, link, id=f"{link}-{client}-{server}")
+        for link in links
+        for client, server in pairs_of(link)
+    ]
+
+
+def cases(links: tuple[str, ...]) -> list[Any]:
+    """Return one parameter set for each selected visit and each row about it."""
+    return [
+        pytest.param(client, server, link, row, id=f"{link}-{client}-{server}-{row.topic}")
+        for link in links
+        for client, server in pairs_of(link)
+        for row in on_link(EXPECTATIONS, link, client, server)
+    ]
+
+
+@needs_peers
+@pytest.mark.parametrize(("client", "server", "link", "row"), cases(DIRECT_LINKS))
+def test_equal_peers_agree_without_a_proxy(client: str, server: str, link: str, row: Row) -> None:
+    check(report_of(client, server, link), row)
+
+
+@needs_peers
+@pytest.mark.parametrize(("client", "server", "link", "row"), cases(LINKS))
+def test_peers_agree_through_the_proxy(client: str, server: str, link: str, row: Row) -> None:
+    check(report_of(client, server, link), row)
+
+
+@needs_peers
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize(("client", "server", "link"), visits((*DIRECT_LINKS, *LINKS)))
+def test_frames_are_valid_for_their_receiver(client: str, server: str, link: str, side: str) -> None:
+    record = until_death(report_of(client, server, link)["frames"][side], link, server)
+    assert record, f"the {side} has recorded no frames"
+    assert list(complaints(record, REVISIONS[client if side == "client" else server])) == []
