@@ -19,9 +19,6 @@ from codegen.type_facts import fits, json_type, words, words_all
 IDLE = Work()
 CHECKED = frozenset({"drop-invalid", "drop-unless-valid", "wrap-unless-valid"})
 """Actions that are handed a predicate of the target type."""
-SAFE_DEFAULTS = {"arm-removed": "placeholder", "narrowed": "drop-invalid", "required": "refuse"}
-"""What is done with an undecided change, and written by `--accept-defaults`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Site:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.cli.convert import EXIT_PIPE, EXIT_REFUSED, EXIT_USAGE, add_arguments, run
+from dragoman.cli.convert import EXIT_PIPE, EXIT_REFUSED, EXIT_USAGE, Job, add_arguments, convert_line, run
 
 LIST_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 TITLED_TOOL = {"name": "add", "title": "Add", "inputSchema": {"type": "object"}}
@@ -335,3 +335,9 @@ def test_a_closed_pipe_ends_the_command_quietly() -> None:
         process.stdin.write(PING + b"\n")
         process.stdin.close()
         assert (process.wait(), process.stderr.read()) == (EXIT_PIPE, b"")
+
+
+def test_line_with_a_number_that_is_none_is_refused_under_its_id() -> None:
+    job = Job(dragoman_spec.translator("2025-11-25", "2024-11-05"))
+    (frame,) = convert_line(job, 1, b'{"jsonrpc":"2.0","id":"q","method":"ping","params":{"x":NaN}}').frames
+    assert b'"id":"q"' in frame

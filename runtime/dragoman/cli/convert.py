@@ -8,6 +8,8 @@ Translation itself is `dragoman_spec`'s; kinds of frames and exact JSON are the 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import contextlib
 import os
 import sys
@@ -178,13 +180,24 @@ def convert_line(job: Job, number: int, line: bytes) -> Outcome:
     try:
         value = decode(line)
     except ValueError as error:
-        _refuse(job, outcome, None, ProtocolError(PARSE_ERROR, str(error)), outcome.frames.append)
+        _refuse(job, outcome, _salvage_id(line), ProtocolError(PARSE_ERROR, str(error)), outcome.frames.append)
         return outcome
     if isinstance(value, list):
         _convert_batch(job, outcome, value, line)
     else:
         _convert_frame(job, outcome, value, line, "", outcome.frames.append)
     return outcome
+
+
+def _salvage_id(line: bytes) -> Any:
+    """Read a line that is no JSON only for a number in it (`NaN`, or one beyond what can be held) for its id."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, dict) and isinstance(value.get("id"), float) and not math.isfinite(value["id"]):
+        return None
+    return value
 
 
 def _convert_batch(job: Job, outcome: Outcome, members: list[Any], line: bytes) -> None:
