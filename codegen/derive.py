@@ -17,7 +17,7 @@ from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode,
 from codegen.type_facts import fits, json_type, words, words_all
 
 IDLE = Work()
-CHECKED = frozenset({"drop-invalid", "drop-unless-valid", "wrap-unless-valid"})
+CHECKED = frozenset({"drop-invalid", "map-value", "drop-unless-valid", "wrap-unless-valid"})
 """Actions that are handed a predicate of the target type."""
 
 @dataclass(frozen=True, slots=True)

@@ -153,11 +153,11 @@ def wrap_unless_valid(value: Any, at: At, out: Losses, *, key: str, check: Check
     return {key: value}
 
 
-def map_value(value: Any, at: At, out: Losses, *, to: dict[str, Any], otherwise: Any = None) -> Any:
-    """Replace a constant that the target lacks by another; leave the value out where neither *to* nor *otherwise* has one."""
-    new = to.get(value, otherwise) if isinstance(value, str) else value
-    if new == value:
+def map_value(value: Any, at: At, out: Losses, *, to: dict[str, Any], check: Check, otherwise: Any = None) -> Any:
+    """Replace a constant that the target lacks by another; leave it out where neither *to* nor *otherwise* has one."""
+    if check(value):
         return value
+    new = to.get(value, otherwise) if isinstance(value, str) else otherwise
     out.add(at, "replaced", value)
     return GONE if new is None else new
 
