@@ -31,7 +31,7 @@ OVERLAYS = Path(__file__).parents[2] / "codegen" / "overlays"
 @cache
 def declared_reasons() -> tuple[str, ...]:
     """The refusals that overlays rule, as patterns of their text."""
-    found = [r".* does not exist in \d{4}-\d\d-\d\d"]
+    found = [r".* does not exist (before|since) \d{4}-\d\d-\d\d"]
     for file in sorted(OVERLAYS.glob("*.toml")):
         overlay = tomllib.loads(file.read_text("utf-8"))
         found += [re.escape(entry["reason"]) for entry in overlay.get("refuse", [])]
