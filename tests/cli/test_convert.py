@@ -170,7 +170,7 @@ def refusal(frame: dict[str, Any]) -> tuple[Any, int]:
     [
         (b"{", (None, -32700)),
         (b"\xff", (None, -32700)),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', (None, -32700)),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', (1, -32700)),
         (b"[" * 5000, (None, -32700)),
         (b"7", (None, -32600)),
         (b"{}", (None, -32600)),

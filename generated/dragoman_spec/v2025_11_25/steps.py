@@ -1400,7 +1400,7 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     h = do.split_messages(x, at, out, field="messages")
     x = h
     h = (
-        do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist in 2025-06-18.")
+        do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
         if "tools" in x
         else x
     )
@@ -1432,7 +1432,7 @@ def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
     h = do.split_messages(x, at, out, field="messages")
     x = h
     h = (
-        do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist in 2025-06-18.")
+        do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
         if "tools" in x
         else x
     )
@@ -1486,11 +1486,11 @@ def down_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageResult.content."""
     if type(x) is dict and x.get("type") == "tool_use":
         return down_create_message_result_content(
-            do.refuse(x, at, out, reason="Sampling with tools does not exist in 2025-06-18."), at, out
+            do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
         )
     if type(x) is dict and x.get("type") == "tool_result":
         return down_create_message_result_content(
-            do.refuse(x, at, out, reason="Sampling with tools does not exist in 2025-06-18."), at, out
+            do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
         )
     if type(x) is list:
         return down_create_message_result_content(
@@ -2301,11 +2301,11 @@ def down_sampling_message_content(x: Any, at: At, out: Losses) -> Any:
     """SamplingMessage.content."""
     if type(x) is dict and x.get("type") == "tool_use":
         return down_sampling_message_content(
-            do.refuse(x, at, out, reason="Sampling with tools does not exist in 2025-06-18."), at, out
+            do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
         )
     if type(x) is dict and x.get("type") == "tool_result":
         return down_sampling_message_content(
-            do.refuse(x, at, out, reason="Sampling with tools does not exist in 2025-06-18."), at, out
+            do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
         )
     if type(x) is list:
         return down_sampling_message_content(
@@ -2732,10 +2732,10 @@ _DOWN_STRICT = Direction(
         "PaginatedRequestParams": down_paginated_request_params_,
     },
     refused={
-        "tasks/cancel": Refusal("tasks/cancel does not exist in 2025-06-18", -32601),
-        "tasks/get": Refusal("tasks/get does not exist in 2025-06-18", -32601),
-        "tasks/list": Refusal("tasks/list does not exist in 2025-06-18", -32601),
-        "tasks/result": Refusal("tasks/result does not exist in 2025-06-18", -32601),
+        "tasks/cancel": Refusal("tasks/cancel does not exist before 2025-11-25", -32601),
+        "tasks/get": Refusal("tasks/get does not exist before 2025-11-25", -32601),
+        "tasks/list": Refusal("tasks/list does not exist before 2025-11-25", -32601),
+        "tasks/result": Refusal("tasks/result does not exist before 2025-11-25", -32601),
     },
     swallowed=frozenset(
         {
@@ -2787,10 +2787,10 @@ _DOWN_MINIMAL = Direction(
         "CreateMessageRequestParams": down_create_message_request_params__minimal,
     },
     refused={
-        "tasks/cancel": Refusal("tasks/cancel does not exist in 2025-06-18", -32601),
-        "tasks/get": Refusal("tasks/get does not exist in 2025-06-18", -32601),
-        "tasks/list": Refusal("tasks/list does not exist in 2025-06-18", -32601),
-        "tasks/result": Refusal("tasks/result does not exist in 2025-06-18", -32601),
+        "tasks/cancel": Refusal("tasks/cancel does not exist before 2025-11-25", -32601),
+        "tasks/get": Refusal("tasks/get does not exist before 2025-11-25", -32601),
+        "tasks/list": Refusal("tasks/list does not exist before 2025-11-25", -32601),
+        "tasks/result": Refusal("tasks/result does not exist before 2025-11-25", -32601),
     },
     swallowed=frozenset(
         {

@@ -2883,18 +2883,18 @@ _UP_STRICT = Direction(
         "CompleteResultCompletion": up_complete_result_completion_,
     },
     refused={
-        "elicitation/create": Refusal("elicitation/create does not exist in 2026-07-28", -32601),
-        "initialize": Refusal("initialize does not exist in 2026-07-28", -32601),
-        "logging/setLevel": Refusal("logging/setLevel does not exist in 2026-07-28", -32601),
-        "ping": Refusal("ping does not exist in 2026-07-28", -32601),
-        "resources/subscribe": Refusal("resources/subscribe does not exist in 2026-07-28", -32601),
-        "resources/unsubscribe": Refusal("resources/unsubscribe does not exist in 2026-07-28", -32601),
-        "roots/list": Refusal("roots/list does not exist in 2026-07-28", -32601),
-        "sampling/createMessage": Refusal("sampling/createMessage does not exist in 2026-07-28", -32601),
-        "tasks/cancel": Refusal("tasks/cancel does not exist in 2026-07-28", -32601),
-        "tasks/get": Refusal("tasks/get does not exist in 2026-07-28", -32601),
-        "tasks/list": Refusal("tasks/list does not exist in 2026-07-28", -32601),
-        "tasks/result": Refusal("tasks/result does not exist in 2026-07-28", -32601),
+        "elicitation/create": Refusal("elicitation/create does not exist since 2026-07-28", -32601),
+        "initialize": Refusal("initialize does not exist since 2026-07-28", -32601),
+        "logging/setLevel": Refusal("logging/setLevel does not exist since 2026-07-28", -32601),
+        "ping": Refusal("ping does not exist since 2026-07-28", -32601),
+        "resources/subscribe": Refusal("resources/subscribe does not exist since 2026-07-28", -32601),
+        "resources/unsubscribe": Refusal("resources/unsubscribe does not exist since 2026-07-28", -32601),
+        "roots/list": Refusal("roots/list does not exist since 2026-07-28", -32601),
+        "sampling/createMessage": Refusal("sampling/createMessage does not exist since 2026-07-28", -32601),
+        "tasks/cancel": Refusal("tasks/cancel does not exist since 2026-07-28", -32601),
+        "tasks/get": Refusal("tasks/get does not exist since 2026-07-28", -32601),
+        "tasks/list": Refusal("tasks/list does not exist since 2026-07-28", -32601),
+        "tasks/result": Refusal("tasks/result does not exist since 2026-07-28", -32601),
     },
     swallowed=frozenset(
         {
@@ -2983,18 +2983,18 @@ _UP_MINIMAL = Direction(
         "CompleteResultCompletion": up_complete_result_completion_,
     },
     refused={
-        "elicitation/create": Refusal("elicitation/create does not exist in 2026-07-28", -32601),
-        "initialize": Refusal("initialize does not exist in 2026-07-28", -32601),
-        "logging/setLevel": Refusal("logging/setLevel does not exist in 2026-07-28", -32601),
-        "ping": Refusal("ping does not exist in 2026-07-28", -32601),
-        "resources/subscribe": Refusal("resources/subscribe does not exist in 2026-07-28", -32601),
-        "resources/unsubscribe": Refusal("resources/unsubscribe does not exist in 2026-07-28", -32601),
-        "roots/list": Refusal("roots/list does not exist in 2026-07-28", -32601),
-        "sampling/createMessage": Refusal("sampling/createMessage does not exist in 2026-07-28", -32601),
-        "tasks/cancel": Refusal("tasks/cancel does not exist in 2026-07-28", -32601),
-        "tasks/get": Refusal("tasks/get does not exist in 2026-07-28", -32601),
-        "tasks/list": Refusal("tasks/list does not exist in 2026-07-28", -32601),
-        "tasks/result": Refusal("tasks/result does not exist in 2026-07-28", -32601),
+        "elicitation/create": Refusal("elicitation/create does not exist since 2026-07-28", -32601),
+        "initialize": Refusal("initialize does not exist since 2026-07-28", -32601),
+        "logging/setLevel": Refusal("logging/setLevel does not exist since 2026-07-28", -32601),
+        "ping": Refusal("ping does not exist since 2026-07-28", -32601),
+        "resources/subscribe": Refusal("resources/subscribe does not exist since 2026-07-28", -32601),
+        "resources/unsubscribe": Refusal("resources/unsubscribe does not exist since 2026-07-28", -32601),
+        "roots/list": Refusal("roots/list does not exist since 2026-07-28", -32601),
+        "sampling/createMessage": Refusal("sampling/createMessage does not exist since 2026-07-28", -32601),
+        "tasks/cancel": Refusal("tasks/cancel does not exist since 2026-07-28", -32601),
+        "tasks/get": Refusal("tasks/get does not exist since 2026-07-28", -32601),
+        "tasks/list": Refusal("tasks/list does not exist since 2026-07-28", -32601),
+        "tasks/result": Refusal("tasks/result does not exist since 2026-07-28", -32601),
     },
     swallowed=frozenset(
         {
@@ -5179,8 +5179,8 @@ _DOWN_STRICT = Direction(
         "ToolOutputSchema": down_tool_output_schema_,
     },
     refused={
-        "server/discover": Refusal("server/discover does not exist in 2025-11-25", -32601),
-        "subscriptions/listen": Refusal("subscriptions/listen does not exist in 2025-11-25", -32601),
+        "server/discover": Refusal("server/discover does not exist before 2026-07-28", -32601),
+        "subscriptions/listen": Refusal("subscriptions/listen does not exist before 2026-07-28", -32601),
     },
     swallowed=frozenset(
         {
@@ -5245,8 +5245,8 @@ _DOWN_MINIMAL = Direction(
         "ToolOutputSchema": down_tool_output_schema_,
     },
     refused={
-        "server/discover": Refusal("server/discover does not exist in 2025-11-25", -32601),
-        "subscriptions/listen": Refusal("subscriptions/listen does not exist in 2025-11-25", -32601),
+        "server/discover": Refusal("server/discover does not exist before 2026-07-28", -32601),
+        "subscriptions/listen": Refusal("subscriptions/listen does not exist before 2026-07-28", -32601),
     },
     swallowed=frozenset(
         {

@@ -47,8 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(name: str, *arguments: str) -> int:
     module = import_module(f"dragoman.cli.{name}")
+    formatter = import_module("dragoman.cli.options").HelpFormatter
     what = COMMANDS[name]
-    parser = argparse.ArgumentParser(prog=f"dragoman {name}", description=f"{what[0].upper()}{what[1:]}.")
+    description = f"{what[0].upper()}{what[1:]}."
+    parser = argparse.ArgumentParser(prog=f"dragoman {name}", description=description, formatter_class=formatter)
     module.add_arguments(parser)
     code: int = module.run(parser.parse_args(arguments))
     return code

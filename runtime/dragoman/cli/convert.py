@@ -8,9 +8,9 @@ Translation itself is `dragoman_spec`'s; kinds of frames and exact JSON are the 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
-import contextlib
 import os
 import sys
 from collections import Counter
@@ -47,6 +47,7 @@ EXIT_PIPE: Final = 141
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `convert`."""
     parser.add_argument("--from", dest="source", required=True, type=revision, metavar="REV", help="revision on stdin")
+    parser.epilog = f"Revisions: {', '.join(dragoman_spec.REVISIONS)}."
     parser.add_argument("--to", dest="target", required=True, type=revision, metavar="REV", help="revision on stdout")
     parser.add_argument("--method", metavar="M", help="the request that response frames answer, e.g. tools/list")
     add_translation_arguments(parser)

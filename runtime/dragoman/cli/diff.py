@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=revision, metavar="REV", help="the revision to come from")
     parser.add_argument("target", type=revision, metavar="REV", help="the revision to go to, newer or older")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.epilog = f"Revisions: {', '.join(dragoman_spec.REVISIONS)}."
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,9 +6,17 @@ Only what argparse needs: no command's logic. Called by the modules beside it.
 from __future__ import annotations
 
 import argparse
+import textwrap
 
 import dragoman_spec
 from dragoman.errors import UnsupportedRevision
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Lays help out without breaking names at their hyphens, so that they can be copied."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 def revision(text: str) -> str:
