@@ -1,7 +1,7 @@
 """A made-up next revision goes through pull, regen and convert, and nothing but `schema/` and one overlay is touched.
 
-Twice: as a person does it, who is asked and decides, and with the safe defaults taken. The generated package is used in a process of
-its own, from the temporary directory, and the laws are tried on it there.
+Twice: as a person does it, who is asked and decides, and with the safe defaults taken. The generated package is used in
+a process of its own, from the temporary directory, and the laws are tried on it there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +225,8 @@ def result(value: dict[str, Any]) -> dict[str, Any]:
 
 CACHED = {"ttlMs": 0, "cacheScope": "private"}
 VIDEO = {"type": "video", "data": "AA==", "mimeType": "video/mp4"}
+SAID = {"type": "text", "text": "[Video content: video/mp4]"}
+SAID_SO = [["/params/level", "replaced"]]
 TOOL = {"name": "add", "inputSchema": {"type": "object"}}
 
 
@@ -245,27 +246,25 @@ def log(level: str) -> dict[str, Any]:
         pytest.param(
             result({"content": [VIDEO]}),
             "tools/call", NEXT, LATEST,
-            [result({"content": [{"type": "text", "text": "[Video content: video/mp4]"}]}),
-             [["/result/content/0", "replaced"]]],
+            [result({"content": [SAID]}), [["/result/content/0", "replaced"]]],
             id="a new content type is replaced",
         ),
         pytest.param(
             result({"content": [VIDEO]}),
             "tools/call", NEXT, "2024-11-05",
-            [{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "[Video content: video/mp4]"}]}},
-             [["/result/content/0", "replaced"]]],
+            [{"jsonrpc": "2.0", "id": 1, "result": {"content": [SAID]}}, [["/result/content/0", "replaced"]]],
             id="a new content type is replaced all the way down",
         ),
         pytest.param(
             {"jsonrpc": "2.0", "id": 1, "method": "skills/list", "params": {}},
             None, NEXT, LATEST,
-            [-32601, f"skills/list does not exist in {LATEST}"],
+            [-32601, f"skills/list does not exist before {NEXT}"],
             id="a new method is refused",
         ),
         pytest.param(
             {"jsonrpc": "2.0", "id": 1, "method": "completion/complete", "params": {}},
             None, LATEST, NEXT,
-            [-32601, f"completion/complete does not exist in {NEXT}"],
+            [-32601, f"completion/complete does not exist since {NEXT}"],
             id="a removed method is refused",
         ),
         pytest.param(
@@ -274,8 +273,8 @@ def log(level: str) -> dict[str, Any]:
             [result({"prompts": [{"name": "p", "arguments": [{"name": "a"}], "category": "general"}], **CACHED}), []],
             id="a new required field is filled in, a renamed definition is as before",
         ),
-        pytest.param(log("notice"), None, LATEST, NEXT, [log("info"), [["/params/level", "replaced"]]], id="a value that went"),
-        pytest.param(log("trace"), None, NEXT, LATEST, [log("debug"), [["/params/level", "replaced"]]], id="a value that came"),
+        pytest.param(log("notice"), None, LATEST, NEXT, [log("info"), SAID_SO], id="a value that went"),
+        pytest.param(log("trace"), None, NEXT, LATEST, [log("debug"), SAID_SO], id="a value that came"),
         pytest.param(log("error"), None, NEXT, LATEST, [log("error"), []], id="a value that both have"),
     ],
 )  # fmt: skip
@@ -373,8 +372,9 @@ print(json.dumps(broken))
 
 
 @pytest.fixture(params=["decided", "defaulted"])
-def tree(request: pytest.FixtureRequest) -> Iterator[Path]:
-    yield request.getfixturevalue(request.param)
+def tree(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.getfixturevalue(request.param)
+    return found
 
 
 def test_laws_hold_over_the_new_pairs(tree: Path) -> None:
