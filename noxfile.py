@@ -49,16 +49,31 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def peers(session: nox.Session) -> None:
-    """Visit real servers with real clients, all 16 pairs through the proxy; `-- quick` for four, other ARGS to pytest.
+    """Visit real servers with real clients: all 16 pairs over stdio, four over each other link; ARGS go to pytest.
 
-    The four environments with released SDKs are made once and kept until their requirements change.
+    `-- full` for all pairs over every link, `-- quick` for four pairs over stdio. The environments with released SDKs
+    are made once and kept until their requirements change; peers from npm are left out where there is no npm.
     """
     install(session, "test")
-    arguments = [argument for argument in session.posargs if argument != "quick"]
+    selections = ("quick", "full")
+    arguments = [argument for argument in session.posargs if argument not in selections]
     environment = {"DRAGOMAN_PEERS": str(peer_environments(session))}
-    if "quick" in session.posargs:
-        environment["DRAGOMAN_PEERS_PAIRS"] = "quick"
+    for selection in set(selections).intersection(session.posargs):
+        environment["DRAGOMAN_PEERS_PAIRS"] = selection
+    if shutil.which("npm"):
+        environment["DRAGOMAN_PEERS_NPM"] = str(npm_packages(session, Path("tests/peers/npm")))
     session.run("pytest", "tests/peers", *arguments, env=environment)
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Run the official conformance suite without the proxy and with it; `-- server` or `-- client` for one half."""
+    if not shutil.which("npm"):
+        session.skip("the conformance suite comes from npm, which is not here")
+    install(session, "test")
+    (python,) = peer_environments(session, "2025-11-25").glob("*/bin/python")
+    suite = npm_packages(session, Path("tests/conformance"))
+    session.run("python", "-m", "tests.conformance", str(suite), str(python), *session.posargs)
 
 
 @nox.session
@@ -151,14 +166,29 @@ def fresh_environment(session: nox.Session, name: str, *requirements: str) -> Pa
     return programs
 
 
-def peer_environments(session: nox.Session) -> Path:
+def peer_environments(session: nox.Session, revisions: str = "*") -> Path:
     """Make a virtual environment for each file of peer requirements, named after its revision; return their folder."""
     folder = Path(session.create_tmp()).resolve()
-    for requirements in sorted(Path("tests/peers/requirements").glob("*.txt")):
+    for requirements in sorted(Path("tests/peers/requirements").glob(f"{revisions}.txt")):
         # The stamp is written last: an environment without it, or with another one, was not finished or is outdated.
         wanted = f"Python {sys.version}\n{requirements.read_text('utf-8')}"
         stamp = folder / requirements.stem / "requirements-installed.txt"
         if not stamp.exists() or stamp.read_text("utf-8") != wanted:
             fresh_environment(session, requirements.stem, "-r", str(requirements))
             stamp.write_text(wanted, "utf-8")
+    return folder
+
+
+def npm_packages(session: nox.Session, source: Path) -> Path:
+    """Install what a `package.json` pins, running no script of any package; return the folder, outside the tree."""
+    folder = Path(session.create_tmp()).resolve() / "npm"
+    wanted = (source / "package.json").read_text("utf-8")
+    stamp = folder / "installed.json"
+    if not stamp.exists() or stamp.read_text("utf-8") != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (folder / "package.json").write_text(wanted, "utf-8")
+        quiet = ("--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
+        session.run("npm", "install", *quiet, "--prefix", str(folder), external=True)
+        stamp.write_text(wanted, "utf-8")
     return folder

@@ -161,15 +161,20 @@ def started(command: list[str], log: Path, announced_on_stderr: bool = False) ->
     try:
         yield _line_in(log, start, process) if announced_on_stderr else _line_of(process)
     finally:
-        process.terminate()
+        if announced_on_stderr:
+            process.terminate()
+        else:
+            # A peer server would wait for streams that nobody closes; the proxy has to end by itself.
+            process.kill()
         try:
-            process.wait(5)
+            process.wait(10)
         except subprocess.TimeoutExpired:
-            # Peer servers wait for streams that nobody closes; the proxy is expected to end in time.
             process.kill()
             process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+            raise
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 def _line_of(process: subprocess.Popen[bytes]) -> str:
