@@ -147,7 +147,11 @@ class _Maker:
                 result[name] = self.make(child, depth - 1)
         value = node.get("additionalProperties", {})
         names = [name for name in (*VENDOR_KEYS, *_python_names(properties)) if name not in properties]
-        wanted = self.pick((0, 0, 0, 1, 2)) if (self.extras or not properties) and depth > 0 else 0
+        wanted = (
+            self.pick((0, 0, 0, 1, 2) if properties else (0, 1, 2, 3))
+            if (self.extras or not properties) and depth > 0
+            else 0
+        )
         for _ in range(wanted):
             result[self.pick(names)] = self.make(value, depth - 1)
         return result

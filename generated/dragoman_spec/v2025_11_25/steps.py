@@ -587,56 +587,6 @@ def up_initialize_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_jsonrpc_notification(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = up_jsonrpc_notification_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def up_jsonrpc_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCNotification.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
-def up_jsonrpc_request(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = up_jsonrpc_request_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def up_jsonrpc_request_params(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
 def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
     """ListPromptsResult."""
     if type(x) is not dict:
@@ -715,31 +665,6 @@ def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
 def up_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult.tools."""
     return do.each(x, at, out, up_tool)
-
-
-def up_notification(x: Any, at: At, out: Losses) -> Any:
-    """Notification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = up_notification_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def up_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """Notification.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
 
 
 def up_number_schema(x: Any, at: At, out: Losses) -> Any:
@@ -877,31 +802,6 @@ def up_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
-    return y
-
-
-def up_request(x: Any, at: At, out: Losses) -> Any:
-    """Request."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = up_request_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def up_request_params(x: Any, at: At, out: Losses) -> Any:
-    """Request.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     return y
 
 
@@ -1163,18 +1063,14 @@ _UP_STRICT = Direction(
         "Implementation": up_implementation,
         "InitializeRequest": up_initialize_request,
         "InitializeResult": up_initialize_result,
-        "JSONRPCNotification": up_jsonrpc_notification,
-        "JSONRPCRequest": up_jsonrpc_request,
         "ListPromptsResult": up_list_prompts_result,
         "ListResourceTemplatesResult": up_list_resource_templates_result,
         "ListResourcesResult": up_list_resources_result,
         "ListToolsResult": up_list_tools_result,
-        "Notification": up_notification,
         "NumberSchema": up_number_schema,
         "PaginatedRequest": up_paginated_request,
         "Prompt": up_prompt,
         "PromptMessage": up_prompt_message,
-        "Request": up_request,
         "Resource": up_resource,
         "ResourceLink": up_resource_link,
         "ResourceTemplate": up_resource_template,

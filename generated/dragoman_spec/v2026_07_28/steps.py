@@ -2907,7 +2907,8 @@ _UP_STRICT = Direction(
     renamed={},
     methods={},
     errors=(
-        ErrorRepair(-32602, -32600, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32022, -32020])),
+        ErrorRepair(-32602, -32602, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32022, -32021])),
+        ErrorRepair(-32600, -32600, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32020, -32020])),
         ErrorRepair(-32002, -32002, lambda x, method, out: frames.replace_code(x, method, out, code=-32602)),
         ErrorRepair(-32099, -32020, lambda x, method, out: frames.replace_code(x, method, out, code=-32603)),
     ),
@@ -3007,7 +3008,8 @@ _UP_MINIMAL = Direction(
     renamed={},
     methods={},
     errors=(
-        ErrorRepair(-32602, -32600, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32022, -32020])),
+        ErrorRepair(-32602, -32602, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32022, -32021])),
+        ErrorRepair(-32600, -32600, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32020, -32020])),
         ErrorRepair(-32002, -32002, lambda x, method, out: frames.replace_code(x, method, out, code=-32602)),
         ErrorRepair(-32099, -32020, lambda x, method, out: frames.replace_code(x, method, out, code=-32603)),
     ),
