@@ -1,4 +1,4 @@
-"""`dragoman proxy -- COMMAND ARG…`: a client on our stdin and stdout, a server as our child.
+"""`dragoman proxy -- COMMAND ARG…`: a client on our stdin and stdout or over HTTP (`cli.listen`), a child as server.
 
 Lives here: flags, logging, signals and exit codes. Must not: proxy; that is `dragoman.proxy`, which is imported, and
 asyncio with it, only once the server has been started, so that both start together. Called by `dragoman.cli`.
@@ -14,6 +14,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
+from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.options import add_translation_arguments, chosen_rules
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
@@ -83,12 +84,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="warning",
         help="what goes to stderr (default: %(default)s)",
     )
+    add_listen_arguments(parser)
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="the server, with its arguments, after `--`")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve one session and give the exit code that says how it ended."""
+    """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
     _fill_standard_descriptors()
+    if args.listen is not None:
+        return _listen(args)
     process: subprocess.Popen[bytes] | None = None
     problem: TransportClosed | None = None
     try:
@@ -101,6 +105,15 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_SIGNAL + signal.SIGINT
     finally:
         _put_away(process)
+
+
+def _listen(args: argparse.Namespace) -> int:
+    from dragoman.cli.listen import listen
+    from dragoman.cli.logs import set_up_logging
+    from dragoman.transports.stdio import ChildTransport
+
+    set_up_logging(args.log_level)
+    return listen(args, _configure(args), lambda: ChildTransport(spawn(args.command)))
 
 
 def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, problem: TransportClosed | None) -> int:

@@ -1,0 +1,234 @@
+"""`dragoman proxy --listen http://127.0.0.1:PORT`: any number of clients over HTTP, a server for each.
+
+Lives here: the flags of the HTTP side, and running it until a signal comes. Must not: serve (`transports.http`), which
+is imported only once it is wanted: over stdio nobody pays for it. Called by `dragoman.cli.proxy`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from dragoman.errors import TransportClosed
+
+if TYPE_CHECKING:
+    from dragoman.proxy import ProxyConfig
+    from dragoman.transports.base import Transport
+    from dragoman.transports.http.app import HttpFront
+    from dragoman.transports.http.config import Admission, FrontConfig
+    from dragoman.transports.http.serve import Address, HttpServer
+
+TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
+EXIT_CANNOT_LISTEN: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_SIGNAL: Final = 128
+_UNITS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+
+
+def add_listen_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the flags of the HTTP side."""
+    group = parser.add_argument_group("clients over HTTP")
+    group.add_argument(
+        "--listen",
+        type=_address,
+        metavar="URL",
+        help="serve clients at http://HOST:PORT (default: one client, on stdin and stdout); port 0 picks a free one",
+    )
+    for option, default, what in (
+        ("--mcp-path", "/mcp", "Streamable HTTP"),
+        ("--sse-path", "/sse", "HTTP+SSE, empty for none"),
+        ("--ws-path", "/ws", "WebSocket, empty for none"),
+    ):
+        group.add_argument(option, default=default, metavar="PATH", type=_path, help=f"{what} (default: {default})")
+    for option, metavar, what in (
+        ("--allow-host", "HOST", "a name that clients may know us by, beside loopback names"),
+        ("--allow-origin", "ORIGIN", "a page that may call us, as scheme://host[:port]; port * for any"),
+    ):
+        group.add_argument(option, action="append", default=[], metavar=metavar, help=f"{what}; may be repeated")
+    group.add_argument(
+        "--auth-token-file",
+        metavar="FILE",
+        help=f"secrets of which clients must show one: one a line, or NAME SECRET (or one in ${TOKEN_VARIABLE})",
+    )
+    group.add_argument("--tls-cert", metavar="FILE", help="certificate chain in PEM; needs https:// in --listen")
+    group.add_argument("--tls-key", metavar="FILE", help="its key, if not in the same file")
+    _add_limits(group)
+
+
+def _add_limits(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--max-body", type=_size, default=_size("16m"), metavar="BYTES", help="the longest message (default: 16m)"
+    )
+    for option, default, what in (
+        ("--max-sessions", 100, "how many sessions may be open at once"),
+        ("--max-streams", 64, "how many requests of a session may be under way at once"),
+    ):
+        group.add_argument(option, type=_count, default=default, metavar="N", help=f"{what} (default: {default})")
+    for option, default, what in (
+        ("--session-idle", 1800, "after how many idle seconds a session ends"),
+        ("--header-timeout", 10, "how long the headers of a request may take"),
+        ("--body-timeout", 30, "how long the body of a request may take"),
+        ("--stall-timeout", 60, "how long a client may take nothing of what it is sent"),
+    ):
+        group.add_argument(option, type=_seconds, default=default, metavar="S", help=f"{what} (default: {default})")
+    group.add_argument(
+        "--sse-poll", type=_seconds, metavar="S", help="close streams after S seconds; 2025-11-25 clients come back"
+    )
+    group.add_argument(
+        "--answers",
+        choices=("auto", "json", "sse"),
+        default="auto",
+        help="how requests are answered where the client takes both (default: JSON if quick and nothing else to say)",
+    )
+    group.add_argument("--post-sse", action="store_true", help="let a POST open the stream of HTTP+SSE too")
+
+
+def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], Transport]) -> int:
+    """Serve until a signal comes, and give the exit code.
+
+    Args:
+        args: With the flags above.
+        config: For each session.
+        connect: Opens a session's transport to the server.
+    """
+    import asyncio
+
+    from dragoman.proxy import Proxy
+    from dragoman.transports.http.app import HttpFront
+    from dragoman.transports.http.serve import Address, HttpServer, bind, choose_loop, describe
+
+    try:
+        host, port, scheme = args.listen
+        if (scheme == "https") != (args.tls_cert is not None):
+            return _fail("expected --tls-cert with https:// in --listen, and only then", EXIT_USAGE)
+        address = Address(host, port, args.tls_cert, args.tls_key)
+        front = HttpFront(lambda transport, _: Proxy(config, transport, connect), _configure(args))
+        listener = bind(address)
+    except (TransportClosed, ValueError, OSError) as error:
+        return _fail(str(error), EXIT_CANNOT_LISTEN)
+
+    async def serve() -> int:
+        try:
+            server = HttpServer(front, listener, address)
+        except OSError as error:
+            return _fail(f"cannot use the certificate: {error}", EXIT_CANNOT_LISTEN)
+        caught = _watch_signals(server)
+        await server.run(lambda: _announce(describe(listener, address, args.mcp_path), front, address))
+        return EXIT_SIGNAL + caught[0] if caught else 0
+
+    with asyncio.Runner(loop_factory=choose_loop()) as runner:
+        return runner.run(serve())
+
+
+def _announce(url: str, front: HttpFront, address: Address) -> None:
+    import logging
+
+    print(f"listening on {url}", file=sys.stderr, flush=True)
+    admission = front.config.admission
+    if address.host not in ("127.0.0.1", "localhost", "::1") and not admission.tokens:
+        logging.getLogger("dragoman.http").warning("anybody who reaches this address is let in: no --auth-token-file")
+
+
+def _configure(args: argparse.Namespace) -> FrontConfig:
+    from dragoman.transports.http.config import FrontConfig, Limits, Paths, Patience
+
+    return FrontConfig(
+        paths=Paths(mcp=args.mcp_path or "/mcp", sse=args.sse_path or None, websocket=args.ws_path or None),
+        limits=Limits(body_bytes=args.max_body, sessions=args.max_sessions, streams=args.max_streams),
+        patience=Patience(
+            headers_s=args.header_timeout,
+            body_s=args.body_timeout,
+            stall_s=args.stall_timeout,
+            idle_s=args.session_idle,
+            poll_s=args.sse_poll,
+        ),
+        admission=_read_admission(args),
+        answers=args.answers,
+        post_opens_sse=args.post_sse,
+    )
+
+
+def _read_admission(args: argparse.Namespace) -> Admission:
+    from pathlib import Path
+
+    from dragoman.transports.http.config import Admission
+    from dragoman.transports.http.security import read_tokens
+
+    tokens: dict[str, str] = {}
+    if args.auth_token_file is not None:
+        try:
+            tokens = read_tokens(Path(args.auth_token_file).read_text("utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{args.auth_token_file}: {error}") from None
+    elif os.environ.get(TOKEN_VARIABLE, "").strip():
+        tokens = {"environment": os.environ[TOKEN_VARIABLE].strip()}
+    own = args.listen[0]
+    hosts = () if own in ("0.0.0.0", "::") else (f"[{own}]" if ":" in own else own,)
+    return Admission(hosts=(*hosts, *args.allow_host), origins=tuple(args.allow_origin), tokens=tokens)
+
+
+def _watch_signals(server: HttpServer) -> list[int]:
+    """End in order on the signals that ask for it; the list says which came first."""
+    import asyncio
+
+    caught: list[int] = []
+
+    def stop(number: signal.Signals) -> None:
+        caught.append(number)
+        server.stop(f"the proxy was stopped by {number.name}")
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
+    return caught
+
+
+def _fail(reason: str, code: int) -> int:
+    print(f"dragoman proxy: {reason}", file=sys.stderr)
+    return code
+
+
+def _address(text: str) -> tuple[str, int, str]:
+    from urllib.parse import urlsplit
+
+    url = urlsplit(text)
+    try:
+        port = url.port
+    except ValueError:
+        port = None
+    if url.scheme not in ("http", "https") or not url.hostname or port is None or url.path not in ("", "/"):
+        raise argparse.ArgumentTypeError(f"expected http://HOST:PORT or https://HOST:PORT, found {text!r}")
+    return url.hostname, port, url.scheme
+
+
+def _path(text: str) -> str:
+    if text and (not text.startswith("/") or any(character in text for character in "?#%")):
+        raise argparse.ArgumentTypeError(f"expected a path that begins with /, found {text!r}")
+    return text
+
+
+def _size(text: str) -> int:
+    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in ("k", "m", "g") else (text, "")
+    if not number.isdecimal() or int(number) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of bytes such as 500k or 16m, found {text!r}")
+    return int(number) * _UNITS[unit]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found {text!r}")
+    return seconds

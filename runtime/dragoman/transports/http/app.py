@@ -1,0 +1,91 @@
+"""The ASGI application: one front for every HTTP transport, to be run by itself or mounted in another application.
+
+Lives here: finding the part that serves a request, once it has been let in. Must not: import a server. Called by
+`serve`, or by whatever ASGI server an embedder has:
+
+    front = HttpFront(lambda transport, caller: Proxy(ProxyConfig(), transport, connect))
+
+Sessions outlive requests: whoever mounts it calls `await front.close()` when the application ends; an ASGI server that
+runs it as its main application does so by the lifespan protocol.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from dragoman.transports.base import Transport
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.exchange import Disconnected, HttpExchange, Receive, Refused, Scope, Send, read_headers
+from dragoman.transports.http.security import Gate
+from dragoman.transports.http.sessions import Caller, Runner, Sessions
+from dragoman.transports.http.streamable import StreamableFront
+
+logger = logging.getLogger("dragoman.http")
+
+
+class HttpFront:
+    """An ASGI application that serves MCP.
+
+    Args:
+        serve: Makes what runs a session, from its transport and who opened it: a `Proxy`, say.
+        config: What was decided.
+    """
+
+    def __init__(self, serve: Callable[[Transport, Caller], Runner], config: FrontConfig | None = None) -> None:
+        self.config = config or FrontConfig()
+        self.sessions = Sessions(self.config, serve)
+        self._gate = Gate(self.config.admission)
+        self._streamable = StreamableFront(self.config, self.sessions)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve, as ASGI 3 has it."""
+        match scope["type"]:
+            case "http":
+                await self._serve_http(scope, receive, send)
+            case "lifespan":
+                await self._live(receive, send)
+
+    async def close(self, reason: str = "the server is stopping") -> None:
+        """End every session, and wait until everything of theirs is gone."""
+        await self.sessions.close(reason)
+
+    async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = HttpExchange(scope, receive, send, {})
+        try:
+            exchange.headers = read_headers(scope, self.config.limits)
+            host = self._gate.check_host(exchange.headers)
+            exchange.extra = self._gate.check_origin(exchange.headers, scope["scheme"], host)
+            await self._serve_admitted(exchange)
+        except Refused as refused:
+            logger.info("%s %s is refused with %d: %s", scope["method"], scope["path"], refused.status, refused.reason)
+            await exchange.refuse(refused)
+        except Disconnected:
+            logger.debug("a client left before it was answered")
+
+    async def _serve_admitted(self, exchange: HttpExchange) -> None:
+        if exchange.method == "OPTIONS" and b"access-control-request-method" in exchange.headers:
+            await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
+            return
+        exchange.principal = self._gate.authenticate(exchange.headers)
+        path = find_path(exchange.scope)
+        if path == self.config.paths.mcp:
+            await self._streamable.serve(exchange)
+        else:
+            raise Refused(404, "there is nothing at this path")
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown":
+                await self.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+            await send({"type": "lifespan.startup.complete"})
+
+
+def find_path(scope: Scope) -> str:
+    """Give the path within this application, wherever it is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(root + "/") else path

@@ -1,0 +1,122 @@
+"""What can be decided about an HTTP front: paths, limits, patience, and whom to let in. Values only.
+
+Read by every module of this package. What needs checking is checked by `security.Gate` and by the command line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where what is served, relative to where the application is mounted.
+
+    Attributes:
+        mcp: Streamable HTTP.
+        sse: The stream of HTTP+SSE; None serves none.
+        messages: Where HTTP+SSE clients post; told to them, so it matters to nobody.
+        websocket: WebSocket; None serves none.
+    """
+
+    mcp: str = "/mcp"
+    sse: str | None = "/sse"
+    messages: str = "/message"
+    websocket: str | None = "/ws"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a client may take up; what goes beyond is refused with the status that says so.
+
+    Attributes:
+        body_bytes: The longest body of a POST, or WebSocket message.
+        header_bytes: All headers of a request together.
+        headers: How many headers a request may have.
+        nesting: How deep arrays and objects may be nested in a body.
+        sessions: How many sessions may be open at once, ending ones included.
+        streams: How many requests of one session may be under way at once, GET streams included.
+        connections: How many connections may be open at once.
+        high_water_bytes: How much may wait for readers of one session before its server is held back.
+        replay_bytes: How much of what was sent is kept for one session, in case a client resumes a stream.
+        replay_events: How many events are kept of one stream.
+    """
+
+    body_bytes: int = 16 * 1024 * 1024
+    header_bytes: int = 32 * 1024
+    headers: int = 100
+    nesting: int = 200
+    sessions: int = 100
+    streams: int = 64
+    connections: int = 2048
+    high_water_bytes: int = 1024 * 1024
+    replay_bytes: int = 1024 * 1024
+    replay_events: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long something may take, in seconds.
+
+    Attributes:
+        headers_s: The headers of a request, from its connection's opening or its first byte.
+        body_s: The body of a request.
+        stall_s: How long a stream's reader may take nothing before its connection is cut; the stream stays resumable.
+        idle_s: How long a session may be without request and without connection before it ends.
+        resume_s: How long a finished stream can still be resumed.
+        stream_after_s: A request that is not answered by then is answered with a stream.
+        keepalive_s: How often a quiet stream carries a comment, and a quiet WebSocket a ping.
+        poll_s: A stream's connection is closed after this long, and the client is asked to come back for more, if
+            its revision knows of that (2025-11-25); None keeps it open.
+        retry_s: How long a client is asked to wait before it comes back.
+        closing_s: How long connections may take to end when the server stops.
+    """
+
+    headers_s: float = 10.0
+    body_s: float = 30.0
+    stall_s: float = 60.0
+    idle_s: float = 1800.0
+    resume_s: float = 60.0
+    stream_after_s: float = 1.0
+    keepalive_s: float = 15.0
+    poll_s: float | None = None
+    retry_s: float = 1.0
+    closing_s: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Whom to let in.
+
+    Attributes:
+        hosts: What the `Host` header may name beside loopback names, `name` or `name:port`; `*` allows any.
+        origins: Which pages may call us beside our own, `scheme://host[:port]`, port `*` for any; `*` allows any.
+        tokens: Secrets by the name of the principal who has them; none lets everybody in.
+    """
+
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontConfig:
+    """Everything that can be decided about an HTTP front.
+
+    Attributes:
+        paths: Where what is served.
+        limits: How much a client may take up.
+        patience: How long something may take.
+        admission: Whom to let in.
+        answers: `auto` answers a request with JSON as long as nothing else is to be sent and it does not take long;
+            `json` and `sse` do so where the client takes it.
+        post_opens_sse: Whether a POST to the path of HTTP+SSE opens its stream too, as some clients do.
+    """
+
+    paths: Paths = field(default_factory=Paths)
+    limits: Limits = field(default_factory=Limits)
+    patience: Patience = field(default_factory=Patience)
+    admission: Admission = field(default_factory=Admission)
+    answers: Literal["auto", "json", "sse"] = "auto"
+    post_opens_sse: bool = False

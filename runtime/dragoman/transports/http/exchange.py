@@ -1,0 +1,215 @@
+"""One HTTP request and what is answered to it, over ASGI.
+
+Lives here: headers as a mapping, the body within its limits, and the few shapes of answers. Must not: know MCP beyond
+the JSON-RPC error that explains a refusal. Called by the fronts beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from dragoman.core.envelope import INVALID_REQUEST, encode_error
+from dragoman.transports.http.config import Limits
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_SINGLE: Final = frozenset(
+    b"host origin authorization x-api-key content-type content-length content-encoding mcp-session-id "
+    b"mcp-protocol-version last-event-id".split()
+)
+"""Headers that decide something: two of them could be read in two ways, so they are refused."""
+
+JSON: Final = (b"content-type", b"application/json")
+EVENT_STREAM: Final = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+
+
+ABORT: Final = "dragoman.abort"
+"""The name under which `serve` offers a way to cut a connection whose client reads nothing; ASGI has none."""
+
+
+class Refused(Exception):
+    """A request that is not served: the status and the reason, which the client is told.
+
+    Args:
+        status: The HTTP status.
+        reason: For a person.
+        headers: What the answer carries beside the usual.
+        code: The JSON-RPC error code.
+        key: The id of the JSON-RPC request, as JSON, where there is one.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        *headers: tuple[bytes, bytes],
+        code: int = INVALID_REQUEST,
+        key: bytes | None = None,
+    ) -> None:
+        super().__init__(status, reason)
+        self.status = status
+        self.reason = reason
+        self.headers = headers
+        self.code = code
+        self.key = key
+
+
+class Disconnected(Exception):
+    """The client went away before it had said everything."""
+
+
+def read_headers(scope: Scope, limits: Limits) -> dict[bytes, bytes]:
+    """Give the headers by their lower-case names.
+
+    Raises:
+        Refused: 431 for too many, 400 where a header that decides something is there twice.
+    """
+    headers: dict[bytes, bytes] = {}
+    listed = scope["headers"]
+    if len(listed) > limits.headers or sum(len(name) + len(value) for name, value in listed) > limits.header_bytes:
+        raise Refused(431, "the headers are more or larger than the limit", (b"connection", b"close"))
+    for name, value in listed:
+        if name in headers:
+            if name in _SINGLE:
+                raise Refused(400, f"expected one {name.decode('latin-1')} header, found several")
+            value = headers[name] + b", " + value
+        headers[name] = value
+    return headers
+
+
+class HttpExchange:
+    """A request that is being served.
+
+    Args:
+        scope: Of ASGI.
+        receive: Of ASGI.
+        send: Of ASGI.
+        headers: From `read_headers`.
+        extra: Headers that every answer carries.
+    """
+
+    __slots__ = ("_receive", "_send", "extra", "headers", "method", "principal", "scope")
+
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        headers: dict[bytes, bytes],
+        extra: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.headers = headers
+        self.extra = extra
+        self.principal = ""
+        self._receive = receive
+        self._send = send
+
+    def header(self, name: bytes) -> str | None:
+        """Give the value of a header."""
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1").strip()
+
+    async def read_body(self, limit_bytes: int, timeout_s: float) -> bytes:
+        """Read the whole body.
+
+        Raises:
+            Refused: 413, 408 or 415.
+            Disconnected: The client went away half-way.
+        """
+        if self.headers.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise Refused(415, "expected a body without content encoding")
+        length = self.headers.get(b"content-length")
+        if length is not None and (not length.isdigit() or int(length) > limit_bytes):
+            raise _too_large(limit_bytes)
+        message = await self._receive_within(timeout_s)
+        body: bytes = message.get("body", b"")
+        if message.get("more_body", False):
+            body = await self._read_on(body, limit_bytes, timeout_s)
+        if len(body) > limit_bytes:
+            raise _too_large(limit_bytes)
+        return body
+
+    async def _receive_within(self, timeout_s: float) -> Message:
+        try:
+            async with asyncio.timeout(timeout_s):
+                message = await self._receive()
+        except TimeoutError:
+            raise Refused(408, f"the body did not come within {timeout_s:g} s", (b"connection", b"close")) from None
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        return message
+
+    async def _read_on(self, body: bytes, limit_bytes: int, timeout_s: float) -> bytes:
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        parts, size, more = [body], len(body), True
+        while more:
+            if size > limit_bytes:
+                raise _too_large(limit_bytes)
+            message = await self._receive_within(max(0.0, deadline - asyncio.get_running_loop().time()))
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            more = message.get("more_body", False)
+        return b"".join(parts)
+
+    async def wait_for_disconnect(self) -> None:
+        """Wait until the client has gone; call it only after the whole body was read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def reply(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
+        """Answer, whole."""
+        length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
+        await self._send({"type": "http.response.start", "status": status, "headers": [*headers, *length, *self.extra]})
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def refuse(self, refused: Refused) -> None:
+        """Answer with a refusal, explained by a JSON-RPC error."""
+        await self.reply(
+            refused.status, encode_error(refused.key, refused.code, refused.reason), JSON, *refused.headers
+        )
+
+    async def start_stream(self, *headers: tuple[bytes, bytes]) -> None:
+        """Begin to answer with a stream of events."""
+        await self._send(
+            {"type": "http.response.start", "status": 200, "headers": [*EVENT_STREAM, *headers, *self.extra]}
+        )
+
+    def abort(self) -> None:
+        """Cut the connection, where the server lets us; elsewhere it ends when the client does."""
+        cut: Callable[[], None] | None = self.scope.get("extensions", {}).get(ABORT)
+        if cut is not None:
+            cut()
+
+    async def send_part(self, data: bytes, more: bool = True) -> None:
+        """Send the next part of a stream."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+
+def _too_large(limit_bytes: int) -> Refused:
+    return Refused(413, f"the body is larger than the limit of {limit_bytes} bytes", (b"connection", b"close"))
+
+
+def accepts(header: str | None, wanted: str) -> bool:
+    """Whether an `Accept` header takes this media type; one that is missing takes all."""
+    if header is None:
+        return True
+    group = wanted.partition("/")[0] + "/*"
+    for part in header.lower().split(","):
+        media, *parameters = (piece.strip() for piece in part.split(";"))
+        if media in (wanted, group, "*/*") and not any(p.replace(" ", "") in _REFUSED_WEIGHTS for p in parameters):
+            return True
+    return False
+
+
+_REFUSED_WEIGHTS: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})

@@ -1,0 +1,89 @@
+"""What uvicorn leaves to others: headers that never end, and connections whose client reads nothing.
+
+Lives here: its HTTP protocol with a deadline and a limit for headers. Imports uvicorn: only `serve` imports this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.exchange import ABORT
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """One connection. `front_config` is set by the subclass that `guard` makes."""
+
+    front_config: FrontConfig
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the clock: a client that connects has something to say."""
+        super().connection_made(transport)
+        self._header_bytes = 0
+        self._in_headers = False
+        self._deadline: asyncio.TimerHandle | None = None
+        self._start_clock()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._stop_clock()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Count what belongs to headers before it is parsed, so that endless ones are not kept."""
+        if self._deadline is not None:
+            self._header_bytes += len(data)
+            if self._in_headers and self._header_bytes > 2 * self.front_config.limits.header_bytes:
+                self._give_up(b"431 Request Header Fields Too Large")
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._header_bytes = 0
+        self._in_headers = True
+        if self._deadline is None:
+            self._start_clock()
+
+    def on_headers_complete(self) -> None:
+        """Its headers are here: from now on the application watches."""
+        self._in_headers = False
+        self._stop_clock()
+        extensions: dict[str, Any] = {ABORT: self.transport.abort}
+        self.scope["extensions"] = extensions
+        super().on_headers_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over to the other protocol."""
+        self._stop_clock()
+        super().handle_websocket_upgrade()
+
+    def _start_clock(self) -> None:
+        self._deadline = self.loop.call_later(self.front_config.patience.headers_s, self._run_out)
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _run_out(self) -> None:
+        self._deadline = None
+        if self._in_headers:
+            self._give_up(b"408 Request Timeout")
+        elif not self.transport.is_closing():
+            self.transport.close()
+
+    def _give_up(self, status: bytes) -> None:
+        if not self.transport.is_closing():
+            self.logger.warning("a connection is cut: %s", status.decode())
+            self.transport.write(b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            self.transport.close()
+
+
+def guard(config: FrontConfig) -> type[GuardedProtocol]:
+    """Give the protocol with these limits."""
+    return type("GuardedProtocol", (GuardedProtocol,), {"front_config": config})

@@ -1,0 +1,144 @@
+"""What a client posted: checked, on one line, with the ids that matter for answering it.
+
+Lives here: everything that is looked at in a body. Must not: know sessions. Called by the fronts beside it.
+
+The body of a POST may be any JSON text, with line ends in it; what the core takes is lines. Unlike a line from a pipe
+it is checked whole: what comes over a network and is no JSON should get no further than here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from dragoman.core.batches import REVISION_WITH_BATCHES
+from dragoman.core.envelope import PARSE_ERROR, Frame, classify, decode, key_of
+from dragoman.transports.http.exchange import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What a client posted.
+
+    Attributes:
+        line: As the core takes it.
+        keys: The ids of the requests in it, as JSON.
+        tokens: The progress tokens of these requests, as JSON.
+        cancelled: The ids of the requests that it cancels.
+        answered: The ids of the server's requests that it answers.
+        is_batch: Whether it is an array.
+        initializes: Whether it is an `initialize` request.
+    """
+
+    line: bytes
+    keys: frozenset[bytes]
+    tokens: frozenset[bytes]
+    cancelled: tuple[bytes, ...]
+    answered: tuple[bytes, ...]
+    is_batch: bool
+    initializes: bool
+
+
+def read_posted(body: bytes, nesting: int) -> Posted:
+    """Read a body.
+
+    Args:
+        body: Of a POST, or one WebSocket message.
+        nesting: How deep it may be nested.
+
+    Raises:
+        Refused: 400, with the JSON-RPC error that says what is wrong.
+    """
+    value = _decode(body)
+    if body.count(b"[") + body.count(b"{") > nesting and _is_deeper(value, nesting):
+        raise Refused(400, f"expected no more than {nesting} levels of arrays and objects")
+    is_batch = isinstance(value, list)
+    members = value if is_batch else [value]
+    if not members:
+        raise Refused(400, "expected a batch to hold at least one frame")
+    frames = [_read_frame(member, is_batch) for member in members]
+    requests = [frame for frame in frames if frame.kind == "request" and frame.key is not None]
+    keys = frozenset(frame.key for frame in requests if frame.key is not None)
+    if len(keys) != len(requests):
+        raise Refused(400, "expected every request of a batch to have an id of its own")
+    return Posted(
+        _on_one_line(body),
+        keys,
+        frozenset(token for frame in requests if (token := _progress_token(frame.body)) is not None),
+        tuple(key for frame in frames if (key := _cancelled(frame)) is not None),
+        tuple(frame.key for frame in frames if frame.kind in ("result", "error") and frame.key is not None),
+        is_batch,
+        not is_batch and frames[0].kind == "request" and frames[0].method == "initialize",
+    )
+
+
+def check_batch(posted: Posted, revision: str | None) -> None:
+    """Check that an array is posted only where arrays are known.
+
+    Raises:
+        Refused: 400.
+    """
+    if posted.is_batch and revision != REVISION_WITH_BATCHES:
+        raise Refused(400, f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches")
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        value = orjson.loads(body)
+        if not (isinstance(value, dict) and isinstance(value.get("id"), float)) and not isinstance(value, list):
+            return value  # orjson is quick, but not exact about ids beyond 64 bits
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return decode(body)
+    except ValueError as error:
+        raise Refused(400, str(error), code=PARSE_ERROR) from None
+
+
+def _read_frame(member: Any, in_batch: bool) -> Frame:
+    if in_batch and isinstance(member, list):
+        raise Refused(400, "expected a JSON object, found an array inside a batch")
+    frame = classify(b"", member)
+    if not isinstance(frame, Frame):
+        raise Refused(400, frame.reason, code=frame.code, key=None if frame.is_response else frame.key)
+    if in_batch and frame.method == "initialize":
+        # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26/basic/lifecycle).
+        raise Refused(400, "initialize must not be part of a batch", key=frame.key)
+    return frame
+
+
+def _on_one_line(body: bytes) -> bytes:
+    line = body.rstrip()
+    if b"\n" in line or b"\r" in line:  # only ever white space in JSON
+        line = line.replace(b"\n", b" ").replace(b"\r", b" ")
+    return line + b"\n"
+
+
+def _progress_token(body: dict[str, Any]) -> bytes | None:
+    params = body.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
+
+
+def _cancelled(frame: Frame) -> bytes | None:
+    if frame.method != "notifications/cancelled":
+        return None
+    params = frame.body.get("params")
+    return key_of(params.get("requestId")) if isinstance(params, dict) else None
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether arrays and objects are nested deeper than this; without recursion, for it is not we who say how deep."""
+    layer = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        layer = [
+            child
+            for item in layer
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, dict | list)
+        ]
+        if not layer:
+            return False
+    return bool(layer)

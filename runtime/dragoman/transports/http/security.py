@@ -1,0 +1,152 @@
+"""Whom to let in: by the host they think we are, by the page that sends them, by the secret they hold.
+
+Lives here: `Host`, `Origin`, CORS, bearer tokens and API keys. Must not: log or repeat a secret. Called by `app` before
+anything else is looked at.
+
+Theory of operation. A page on the web may make its visitor's browser call a server on the visitor's own machine. By
+CORS it cannot read the answers, but with a name of its own that resolves to 127.0.0.1 (DNS rebinding) it can: to the
+browser both are one origin. So `Host` has to name us, and `Origin`, where there is one, somebody we know: "Servers
+MUST validate the Origin header on all incoming connections to prevent DNS rebinding attacks" (2025-11-25/basic/
+transports, Security Warning). WebSocket has no CORS at all: there `Origin` is the only guard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Final
+
+from dragoman.transports.http.config import Admission
+from dragoman.transports.http.exchange import Refused
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_PREFLIGHT: Final[Headers] = (
+    (b"access-control-allow-methods", b"GET, POST, DELETE, OPTIONS"),
+    (
+        b"access-control-allow-headers",
+        b"content-type, accept, authorization, x-api-key, mcp-session-id, mcp-protocol-version, last-event-id",
+    ),
+    (b"access-control-max-age", b"600"),
+)
+_EXPOSED: Final = (b"access-control-expose-headers", b"mcp-session-id, mcp-protocol-version, www-authenticate")
+_VARY: Final = (b"vary", b"origin")
+
+
+class Gate:
+    """Decides whom to let in.
+
+    Args:
+        admission: What the user decided.
+    """
+
+    def __init__(self, admission: Admission) -> None:
+        self._hosts = frozenset(host.lower() for host in admission.hosts)
+        self._origins = frozenset(origin.lower().rstrip("/") for origin in admission.origins)
+        self._tokens = tuple((name, _digest(token)) for name, token in admission.tokens.items())
+
+    def check_host(self, headers: dict[bytes, bytes]) -> str:
+        """Check whom the client thinks it talks to.
+
+        Returns:
+            The host, with its port where one is named.
+
+        Raises:
+            Refused: 400 without `Host`, 421 for another's.
+        """
+        host = headers.get(b"host", b"").decode("latin-1").strip().lower()
+        if not host:
+            raise Refused(400, "expected a Host header")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name.rstrip(".") in _LOOPBACK or "*" in self._hosts or host in self._hosts or name in self._hosts:
+            return host
+        raise Refused(421, "the Host header names another server than this one")
+
+    def check_origin(self, headers: dict[bytes, bytes], scheme: str, host: str) -> Headers:
+        """Check which page sends the client, if any.
+
+        Returns:
+            The headers that let the page read the answer.
+
+        Raises:
+            Refused: 403.
+        """
+        value = headers.get(b"origin")
+        if value is None:
+            return ()
+        origin = value.decode("latin-1").strip().lower()
+        own = f"{_HTTP_OF.get(scheme, scheme)}://{host}"
+        if origin != own and not self._allows(origin):
+            raise Refused(403, "the Origin header names a page that may not call this server")
+        return ((b"access-control-allow-origin", value), _EXPOSED, _VARY)
+
+    def answer_preflight(self, headers: dict[bytes, bytes]) -> Headers:
+        """Give the headers that answer a browser which asks before it sends."""
+        if headers.get(b"access-control-request-private-network") == b"true":
+            return (*_PREFLIGHT, (b"access-control-allow-private-network", b"true"))
+        return _PREFLIGHT
+
+    def authenticate(self, headers: dict[bytes, bytes]) -> str:
+        """Find out who it is.
+
+        Returns:
+            The name of the principal; empty where everybody may come in.
+
+        Raises:
+            Refused: 401.
+        """
+        if not self._tokens:
+            return ""
+        given = _given_secret(headers)
+        if given is None:
+            raise Refused(401, "expected a bearer token or an API key", (b"www-authenticate", b'Bearer realm="mcp"'))
+        found, digest = "", _digest(given)
+        for name, known in self._tokens:  # all of them, however early one fits
+            if hmac.compare_digest(known, digest):
+                found = name
+        if not found:
+            challenge = b'Bearer realm="mcp", error="invalid_token"'
+            raise Refused(401, "the bearer token or API key is not known", (b"www-authenticate", challenge))
+        return found
+
+    def _allows(self, origin: str) -> bool:
+        any_port = origin if origin.endswith("]") or origin.count(":") < 2 else origin.rpartition(":")[0]
+        return not self._origins.isdisjoint(("*", origin, f"{any_port}:*"))
+
+
+_HTTP_OF: Final = {"ws": "http", "wss": "https"}
+
+
+def _given_secret(headers: dict[bytes, bytes]) -> str | None:
+    scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").strip().partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        return token.strip()
+    key = headers.get(b"x-api-key")
+    return None if key is None else key.decode("latin-1").strip()
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def read_tokens(text: str) -> dict[str, str]:
+    """Read secrets from a file's text: one a line, with the name of who has it before it if there are several.
+
+    Raises:
+        ValueError: A line has more than a name and a secret, or a name or secret comes twice.
+    """
+    tokens: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) > 2:
+            raise ValueError(f"line {number}: expected a secret, or a name and a secret, found {len(words)} words")
+        name = words[0] if len(words) == 2 else f"line-{number}"
+        if name in tokens or words[-1] in tokens.values():
+            raise ValueError(f"line {number}: expected each name and each secret once")
+        tokens[name] = words[-1]
+    if not tokens:
+        raise ValueError("expected at least one secret, found none")
+    return tokens

@@ -1,0 +1,143 @@
+"""Running a front by itself, on a port of its own.
+
+Lives here: the listening socket, the server (uvicorn) and the order in which all of it ends. Must not: read flags
+(`cli.listen`). The server and uvloop are imported here, so only those who serve pay for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+
+from dragoman.errors import TransportClosed
+from dragoman.transports.http.app import HttpFront
+from dragoman.transports.http.guard import guard
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen.
+
+    Attributes:
+        host: A name or an address.
+        port: 0 picks a free one.
+        certificate: The file with the certificate chain, in PEM; without one there is no TLS.
+        key: The file with its key, if it is not in the same.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    certificate: str | None = None
+    key: str | None = None
+
+    @property
+    def scheme(self) -> str:
+        """`http` or `https`."""
+        return "http" if self.certificate is None else "https"
+
+
+def bind(address: Address) -> socket.socket:
+    """Open the listening socket.
+
+    Raises:
+        TransportClosed: The address is taken, not ours, or unknown.
+    """
+    try:
+        family, _, _, _, where = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server((where[0], where[1]), family=family, backlog=512)
+    except OSError as error:
+        raise TransportClosed(f"{address.host}:{address.port}", f"cannot listen: {error.strerror}") from error
+
+
+def describe(listener: socket.socket, address: Address, path: str) -> str:
+    """Give the URL at which a listening socket is reached."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{address.scheme}://{host}:{listener.getsockname()[1]}{path}"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but signals are for whoever runs us."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+class HttpServer:
+    """A front on a port.
+
+    Args:
+        front: What to serve.
+        listener: From `bind`.
+        address: With the certificate, if there is one.
+    """
+
+    def __init__(self, front: HttpFront, listener: socket.socket, address: Address) -> None:
+        self._front = front
+        self._listener = listener
+        limits, patience = front.config.limits, front.config.patience
+        options: dict[str, Any] = {"ssl_certfile": address.certificate, "ssl_keyfile": address.key}
+        config = uvicorn.Config(
+            front,
+            http=guard(front.config),
+            ws="websockets-sansio",
+            ws_max_size=limits.body_bytes,
+            ws_ping_interval=patience.keepalive_s,
+            ws_ping_timeout=patience.stall_s,
+            ws_per_message_deflate=False,  # a small message must not unfold into a large one
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=limits.connections,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=max(1, round(patience.closing_s)),
+            **{name: value for name, value in options.items() if value is not None},
+        )
+        share_log()
+        config.load()  # reads the certificate: better now than at the first connection
+        self._server = _Server(config)
+        self._reason = "the server is stopping"
+
+    def stop(self, reason: str) -> None:
+        """End in order: no new connections, every session told, every connection done."""
+        self._reason = reason
+        self._server.should_exit = True
+
+    async def run(self, on_ready: Callable[[], None]) -> None:
+        """Serve until told to stop."""
+        serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
+        while not self._server.started and not serving.done():
+            await asyncio.sleep(0)
+        on_ready()
+        while not self._server.should_exit and not serving.done():
+            await asyncio.sleep(0.05)
+        await self._front.close(self._reason)
+        await serving
+
+
+def share_log() -> None:
+    """Let uvicorn's warnings go where ours go."""
+    theirs = logging.getLogger("uvicorn.error")
+    theirs.setLevel(logging.WARNING)
+    theirs.handlers = logging.getLogger("dragoman").handlers
+    theirs.propagate = not theirs.handlers
+
+
+def choose_loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Give what makes the event loop: uvloop's where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop

@@ -1,0 +1,243 @@
+"""One session of Streamable HTTP, as the transport that the proxy sees.
+
+Lives here: bytes in from any POST, lines out to the right POST or stream, and what is held back. Must not: speak HTTP
+(`streamable`), or choose (`routing`). Made by `sessions`; what runs it sees the protocol of `transports.base`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections import deque
+
+from dragoman.core.envelope import Frame, decode
+from dragoman.transports.base import Receiver
+from dragoman.transports.http.calls import Call
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.reading import Posted
+from dragoman.transports.http.routing import Routing, read_written
+from dragoman.transports.http.streams import Connection, Ledger, Stream
+
+logger = logging.getLogger("dragoman.http")
+
+_FINISHED_KEPT = 16
+"""How many finished streams of one session can be resumed."""
+
+_LAST_WORDS_S = 2.0
+"""How long readers get at the end to take what they are owed."""
+
+
+class StreamableSession:
+    """A client that speaks Streamable HTTP.
+
+    Args:
+        config: Limits and patience.
+    """
+
+    def __init__(self, config: FrontConfig) -> None:
+        self.revision: str | None = None
+        self.over = False
+        self.readable = asyncio.Event()
+        self.readable.set()
+        self._config = config
+        self._receiver: Receiver | None = None
+        self._early: list[bytes] = []
+        self._routing = Routing()
+        self._ledger = Ledger(self._weigh, config.limits.replay_bytes, config.limits.replay_events)
+        self._streams: dict[str, Stream] = {}
+        self._standing: list[Stream] = []  # GET streams, the newest last
+        self._backlog: deque[bytes] = deque()
+        self._names = itertools.count(1)
+        self._full = False
+        self._drained = asyncio.Event()
+        self._initialize: Call | None = None
+
+    # What the proxy calls.
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to deliver what was posted, and what has been already."""
+        self._receiver = receiver
+        early, self._early = self._early, []
+        for line in early:
+            receiver.data_received(line)
+
+    def write(self, data: bytes) -> None:
+        """Put each line onto the stream where it belongs."""
+        if data.find(b"\n") == len(data) - 1:
+            self._write_line(data)
+        else:
+            for line in data.split(b"\n"):
+                if line:
+                    self._write_line(line + b"\n")
+
+    def pause_reading(self) -> None:
+        """Let what is posted wait."""
+        self.readable.clear()
+
+    def resume_reading(self) -> None:
+        """Take what is posted again."""
+        self.readable.set()
+
+    def hurry(self) -> None:
+        """Nothing to do: `close` takes no longer than readers need."""
+
+    async def close(self) -> None:
+        """End every stream, once its reader has taken what it is owed."""
+        self.over = True
+        self.readable.set()
+        for call in self._routing.take_all():
+            call.give_up()
+        for stream in self._streams.values():
+            stream.finish()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                while self._ledger.waiting > 0:
+                    self._drained.clear()
+                    await self._drained.wait()
+        for stream in self._streams.values():
+            stream.clear()
+        self._streams.clear()
+        self._standing.clear()
+        self._backlog.clear()
+
+    # What the front calls.
+
+    @property
+    def open_streams(self) -> int:
+        """How many POSTs wait for answers and how many GET streams there are."""
+        return self._routing.count() + len(self._standing)
+
+    def post(self, posted: Posted, takes_stream: bool) -> Call | None:
+        """Deliver what a client posted.
+
+        Args:
+            posted: What it is.
+            takes_stream: Whether the answer may be a stream.
+
+        Returns:
+            The call that collects the answers; None if nothing is asked.
+        """
+        call = None
+        if posted.keys:
+            call = Call(posted.keys, posted.tokens, takes_stream, posted.is_batch)
+            self._routing.add(call)
+            if posted.initializes and self._initialize is None:
+                self._initialize = call
+        for key in posted.answered:
+            self._routing.forget_asked(key)
+        if self._receiver is None:
+            self._early.append(posted.line)
+        else:
+            self._receiver.data_received(posted.line)
+        for key in posted.cancelled:
+            self._routing.forgo(key)
+        return call
+
+    def is_waiting(self, keys: frozenset[bytes]) -> bool:
+        """Whether one of these ids belongs to a request that waits for its answer."""
+        return any(self._routing.is_waiting(key) for key in keys)
+
+    def end(self, reason: str) -> None:
+        """Tell the proxy that the client says no more."""
+        if self._receiver is not None and not self.over:
+            self._receiver.ended(reason)
+        self.over = True
+
+    def begin_stream(self, call: Call) -> None:
+        """Answer a call with a stream from here on."""
+        if call.stream is None and call.takes_stream:
+            call.become_stream(self._new_stream("p"))
+
+    def stand(self, connection: Connection) -> Stream:
+        """Open a GET stream, with what has waited for one."""
+        stream = self._new_stream("g")
+        for old in self._standing:
+            if not old.attached:
+                self._backlog.extendleft(reversed(old.give_up_unread()))
+                old.finish()
+        self._standing = [old for old in self._standing if old.attached]
+        self._standing.append(stream)
+        while self._backlog:
+            stream.append(self._backlog.popleft())
+        stream.attach(connection)
+        return stream
+
+    def resume(self, last_event_id: str, connection: Connection) -> Stream | None:
+        """Attach a connection to the stream of this event, after it; None when that stream is gone."""
+        name, _, number = last_event_id.rpartition("-")
+        stream = self._streams.get(name)
+        if stream is None or not (number.isascii() and number.isdigit()):
+            return None
+        stream.attach(connection, int(number[:18]))
+        return stream
+
+    def sweep(self, now: float) -> None:
+        """Forget finished streams that are too old to be resumed, or too many."""
+        finished = [stream for stream in self._streams.values() if stream.finished and not stream.attached]
+        too_many = len(finished) - _FINISHED_KEPT
+        for index, stream in enumerate(finished):
+            if index < too_many or now - stream.finished_at > self._config.patience.resume_s:
+                stream.clear()
+                del self._streams[stream.name]
+
+    # Lines to the client.
+
+    def _write_line(self, line: bytes) -> None:
+        frame = read_written(line)
+        if frame is None:
+            logger.warning("a line to a client that is no frame is dropped")
+        elif frame.method is None:
+            if self._initialize is not None:
+                self._note_revision(frame)
+            if not self._routing.answer(frame):
+                logger.debug("an answer that no request waits for is dropped")
+        else:
+            self._write_unasked(frame)
+
+    def _write_unasked(self, frame: Frame) -> None:
+        standing = next((stream for stream in reversed(self._standing) if stream.attached), None)
+        call = self._routing.choose(frame, standing is not None)
+        if call is not None:
+            self.begin_stream(call)
+            assert call.stream is not None
+            call.stream.append(frame.raw)
+        elif standing is not None:
+            standing.append(frame.raw)
+        else:
+            self._backlog.append(frame.raw)
+            self._trim_backlog()
+
+    def _trim_backlog(self) -> None:
+        limits = self._config.limits
+        size = sum(map(len, self._backlog))
+        while len(self._backlog) > limits.replay_events or (size > limits.replay_bytes and len(self._backlog) > 1):
+            size -= len(self._backlog.popleft())
+            logger.warning("a frame to a client is dropped: no stream came to take it")
+
+    def _note_revision(self, frame: Frame) -> None:
+        if frame.kind != "result" or self._initialize is None or frame.key not in self._initialize.keys:
+            return
+        revision = decode(frame.raw)["result"].get("protocolVersion")
+        self.revision = revision if isinstance(revision, str) else None
+        self._initialize.opened = True
+        self._initialize = None
+
+    def _new_stream(self, kind: str) -> Stream:
+        stream = Stream(f"{kind}{next(self._names)}", self._ledger)
+        self._streams[stream.name] = stream
+        self.sweep(asyncio.get_running_loop().time())
+        return stream
+
+    def _weigh(self) -> None:
+        waiting, high = self._ledger.waiting, self._config.limits.high_water_bytes
+        if waiting <= 0:
+            self._drained.set()
+        if self._receiver is None or self._full == (waiting > (high // 4 if self._full else high)):
+            return
+        self._full = not self._full
+        if self._full:
+            self._receiver.pause_writing()
+        else:
+            self._receiver.resume_writing()

@@ -1,0 +1,180 @@
+"""The sessions of one front: who has which, how many there are, and when one has lain idle for too long.
+
+Lives here: the table, its cap, the ids, the ends. Must not: know how a session talks (the fronts beside it), or what
+runs it (whoever made the front). Called by the three fronts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from dragoman.transports.base import Transport
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.exchange import Refused
+
+logger = logging.getLogger("dragoman.http")
+
+_SWEEPS_PER_IDLE = 8
+_RETRY_AFTER = (b"retry-after", b"5")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who opened a session.
+
+    Attributes:
+        principal: The name that goes with its secret; empty where everybody may come in.
+        transport: `streamable-http`, `sse` or `websocket`.
+    """
+
+    principal: str
+    transport: str
+
+
+class Runner(Protocol):
+    """What runs a session: `dragoman.proxy.Proxy`, say."""
+
+    def run(self) -> Awaitable[object]:
+        """Serve the session to its end; its transport is closed by then."""
+
+    def stop(self, reason: str) -> None:
+        """End it now."""
+
+
+class ClientTransport(Transport, Protocol):
+    """What the fronts add to a transport."""
+
+    over: bool
+
+    def end(self, reason: str) -> None:
+        """Tell the proxy that the client says no more."""
+
+    def sweep(self, now: float) -> None:
+        """Forget what nobody will ask for any more."""
+
+
+TransportT = TypeVar("TransportT", bound=ClientTransport)
+
+
+class Session(Generic[TransportT]):
+    """A session that runs.
+
+    Attributes:
+        id: Nobody can guess it.
+        caller: Who opened it; to everybody else it does not exist.
+        transport: To the client.
+        visits: How many of the client's requests are being served.
+        touched_at: When the last one ended.
+    """
+
+    __slots__ = ("caller", "id", "runner", "task", "touched_at", "transport", "visits")
+
+    def __init__(self, caller: Caller, transport: TransportT, runner: Runner) -> None:
+        self.id = secrets.token_urlsafe(32)
+        self.caller = caller
+        self.transport = transport
+        self.runner = runner
+        self.visits = 0
+        self.touched_at = asyncio.get_running_loop().time()
+        self.task: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> None:
+        self.visits += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.visits -= 1
+        self.touched_at = asyncio.get_running_loop().time()
+
+
+class Sessions:
+    """The sessions of one front.
+
+    Args:
+        config: With the cap, and how long a session may be idle.
+        serve: Makes what runs a session; called once for each.
+    """
+
+    def __init__(self, config: FrontConfig, serve: Callable[[Transport, Caller], Runner]) -> None:
+        self._limit = config.limits.sessions
+        self._idle_s = config.patience.idle_s
+        self._serve = serve
+        self._sessions: dict[str, Session[ClientTransport]] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._closing = False
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, transport: TransportT, caller: Caller) -> Session[TransportT]:
+        """Run a new session.
+
+        Raises:
+            Refused: 503, when there are too many or the front is closing.
+        """
+        if self._closing:
+            raise Refused(503, "the server is stopping", _RETRY_AFTER)
+        if len(self._sessions) >= self._limit:
+            logger.warning("a session is refused: all %d are taken", self._limit)
+            raise Refused(503, f"all {self._limit} sessions are taken", _RETRY_AFTER)
+        session = Session(caller, transport, self._serve(transport, caller))
+        self._sessions[session.id] = session  # type: ignore[assignment]
+        session.task = asyncio.get_running_loop().create_task(self._run(session))
+        self._schedule_sweep()
+        logger.info("a session opens over %s; %d are open", caller.transport, len(self._sessions))
+        return session
+
+    def find(self, session_id: str, caller: Caller, kind: type[TransportT]) -> Session[TransportT]:
+        """Give a session to whoever opened it.
+
+        Raises:
+            Refused: 404 for an id that was never given out, belongs to somebody else, or whose session is over.
+        """
+        session = self._sessions.get(session_id)
+        if session is None or session.caller != caller or session.transport.over:
+            raise Refused(404, "there is no such session, or it is over")
+        assert isinstance(session.transport, kind)
+        return session  # type: ignore[return-value]
+
+    async def close(self, reason: str) -> None:
+        """End every session, and wait until everything of theirs is gone."""
+        self._closing = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        for session in list(self._sessions.values()):
+            session.runner.stop(reason)
+        tasks = [session.task for session in self._sessions.values() if session.task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, session: Session[TransportT]) -> None:
+        try:
+            await session.runner.run()
+        except Exception as error:  # a defect of ours: say so on one line, and let the client know by the end
+            logger.error("internal error: %s: %s", type(error).__name__, error)
+            logger.debug("where it happened", exc_info=True)
+            await session.transport.close()
+        finally:
+            session.transport.over = True
+            del self._sessions[session.id]
+            logger.info("a session over %s is over; %d are open", session.caller.transport, len(self._sessions))
+
+    def _schedule_sweep(self) -> None:
+        if self._sweeper is None and self._sessions:
+            after_s = self._idle_s / _SWEEPS_PER_IDLE
+            self._sweeper = asyncio.get_running_loop().call_later(min(after_s, 30.0), self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweeper = None
+        now = asyncio.get_running_loop().time()
+        for session in list(self._sessions.values()):
+            session.transport.sweep(now)
+            if not session.visits and not session.transport.over and now - session.touched_at > self._idle_s:
+                logger.info("a session over %s ends: it was idle", session.caller.transport)
+                session.transport.over = True
+                session.runner.stop("the session was idle")
+        self._schedule_sweep()

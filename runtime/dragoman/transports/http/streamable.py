@@ -1,0 +1,223 @@
+"""Streamable HTTP, as the revisions 2025-03-26, 2025-06-18 and 2025-11-25 have it, towards clients.
+
+Lives here: what a POST, a GET and a DELETE mean, and with which status they are answered. Must not: choose streams
+(`session`), or check who it is (`security`). Called by `app`.
+
+Source: basic/transports of each revision, Streamable HTTP. A client's disconnecting "SHOULD NOT be interpreted as the
+client cancelling its request": nothing here tells the server of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from dragoman.transports.http.calls import Call
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.exchange import JSON, Disconnected, HttpExchange, Refused, accepts
+from dragoman.transports.http.pump import pump
+from dragoman.transports.http.reading import Posted, check_batch, read_posted
+from dragoman.transports.http.session import StreamableSession
+from dragoman.transports.http.sessions import Caller, Session, Sessions
+from dragoman.transports.http.sse import encode_message
+from dragoman.transports.http.streams import Connection, Stream
+from dragoman_spec import HANDSHAKE_REVISIONS
+
+_WITHOUT_HEADER: Final = ("2024-11-05", "2025-03-26")
+"""Revisions that know no `MCP-Protocol-Version`: it was added in 2025-06-18."""
+
+_WITH_POLLING: Final = "2025-11-25"
+"""The revision from which on a stream begins with an id, and may be closed before it is finished."""
+
+_ALLOW: Final = (b"allow", b"GET, POST, DELETE, OPTIONS")
+
+
+class StreamableFront:
+    """Serves the MCP endpoint.
+
+    Args:
+        config: What was decided.
+        sessions: Those of the whole front.
+    """
+
+    def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
+        self._config = config
+        self._sessions = sessions
+
+    async def serve(self, exchange: HttpExchange) -> None:
+        """Answer one request.
+
+        Raises:
+            Refused: It is not served.
+            Disconnected: The client went away before there was anything to answer.
+        """
+        match exchange.method:
+            case "POST":
+                await self._take_post(exchange)
+            case "GET":
+                await self._take_get(exchange)
+            case "DELETE":
+                self._find(exchange).transport.end("the client has deleted its session")
+                await exchange.reply(204)
+            case _:
+                raise Refused(405, "expected GET, POST or DELETE", _ALLOW)
+
+    async def _take_post(self, exchange: HttpExchange) -> None:
+        takes = exchange.header(b"accept")
+        takes_json, takes_stream = accepts(takes, "application/json"), accepts(takes, "text/event-stream")
+        if not takes_json and not takes_stream:
+            raise Refused(406, "expected to Accept application/json and text/event-stream")
+        check_content_type(exchange)
+        known = self._find(exchange) if b"mcp-session-id" in exchange.headers else None
+        limits = self._config.limits
+        body = await exchange.read_body(limits.body_bytes, self._config.patience.body_s)
+        posted = read_posted(body, limits.nesting)
+        session = known or self._open(exchange, posted)
+        with session:
+            call = await self._post(session.transport, posted, takes_json, takes_stream)
+            if call is None:
+                await exchange.reply(202)
+            elif known is None:
+                await self._answer_opening(exchange, session, call, takes_json)
+            else:
+                await self._answer(exchange, session.transport, call, takes_json)
+
+    def _find(self, exchange: HttpExchange) -> Session[StreamableSession]:
+        session_id = exchange.header(b"mcp-session-id")
+        if session_id is None:
+            raise Refused(400, "expected an Mcp-Session-Id header")
+        session = self._sessions.find(session_id, _caller(exchange), StreamableSession)
+        header = exchange.header(b"mcp-protocol-version")
+        if (
+            header is not None
+            and header not in HANDSHAKE_REVISIONS
+            and session.transport.revision not in _WITHOUT_HEADER
+        ):
+            # "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond
+            # with 400 Bad Request." Without the header, the revision is the one negotiated.
+            known = ", ".join(HANDSHAKE_REVISIONS)
+            raise Refused(400, f"expected MCP-Protocol-Version to name one of {known}")
+        return session
+
+    def _open(self, exchange: HttpExchange, posted: Posted) -> Session[StreamableSession]:
+        if not posted.initializes:
+            raise Refused(400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted))
+        return self._sessions.open(StreamableSession(self._config), _caller(exchange))
+
+    async def _post(
+        self, transport: StreamableSession, posted: Posted, takes_json: bool, takes_stream: bool
+    ) -> Call | None:
+        check_batch(posted, transport.revision)
+        if transport.is_waiting(posted.keys):
+            raise Refused(400, "the id of this request belongs to one that is not answered yet")
+        if posted.keys and transport.open_streams + len(posted.keys) > self._config.limits.streams:
+            raise _too_many_streams(_only_key(posted))
+        if not transport.readable.is_set():
+            await transport.readable.wait()
+        if transport.over:
+            raise Refused(404, "the session is over")
+        streams = takes_stream and not posted.initializes and not (self._config.answers == "json" and takes_json)
+        return transport.post(posted, streams)
+
+    async def _answer_opening(
+        self, exchange: HttpExchange, session: Session[StreamableSession], call: Call, takes_json: bool
+    ) -> None:
+        """Answer `initialize`; a session that it did not open ends."""
+        try:
+            await _wait(exchange, call)
+        finally:
+            if not call.opened:
+                session.transport.end("initialize was not answered with a result")
+        headers = ((b"mcp-session-id", session.id.encode()),) if call.opened else ()
+        await _reply_whole(exchange, call, takes_json, *headers)
+
+    async def _answer(self, exchange: HttpExchange, transport: StreamableSession, call: Call, takes_json: bool) -> None:
+        if call.takes_stream:
+            if not takes_json or self._config.answers == "sse":
+                transport.begin_stream(call)
+            if not call.decided.done():
+                after_s = self._config.patience.stream_after_s
+                timer = asyncio.get_running_loop().call_later(after_s, transport.begin_stream, call)
+                await call.decided
+                timer.cancel()
+        elif not call.decided.done():
+            await _wait(exchange, call)
+        if call.stream is not None:
+            connection = Connection()
+            call.stream.attach(connection)
+            await self._send_stream(exchange, transport, call.stream, connection, is_new=True)
+        else:
+            await _reply_whole(exchange, call, takes_json)
+
+    async def _take_get(self, exchange: HttpExchange) -> None:
+        if not accepts(exchange.header(b"accept"), "text/event-stream"):
+            raise Refused(406, "expected to Accept text/event-stream")
+        session = self._find(exchange)
+        transport = session.transport
+        last = exchange.header(b"last-event-id")
+        connection = Connection()
+        with session:
+            stream = None if last is None else transport.resume(last, connection)
+            is_new = stream is None
+            if stream is None:
+                if last is not None and last.startswith("p"):
+                    raise Refused(410, "the stream of this event is gone")
+                if transport.open_streams >= self._config.limits.streams:
+                    raise _too_many_streams(None)
+                stream = transport.stand(connection)
+            await self._send_stream(exchange, transport, stream, connection, is_new)
+
+    async def _send_stream(
+        self, exchange: HttpExchange, transport: StreamableSession, stream: Stream, connection: Connection, is_new: bool
+    ) -> None:
+        polls = transport.revision is not None and transport.revision >= _WITH_POLLING
+        await exchange.start_stream()
+        if polls and is_new:
+            await exchange.send_part(stream.prime(self._config.patience.retry_s))
+        await pump(exchange, stream, connection, self._config.patience, polls)
+
+
+def check_content_type(exchange: HttpExchange) -> None:
+    """Check that a body is said to be JSON.
+
+    Raises:
+        Refused: 415.
+    """
+    media, _, parameters = (exchange.header(b"content-type") or "").lower().partition(";")
+    charset = parameters.partition("charset=")[2].strip(' "')
+    if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
+        raise Refused(415, "expected Content-Type application/json, in UTF-8")
+
+
+async def _wait(exchange: HttpExchange, call: Call) -> None:
+    """Wait for answers that cannot be streamed, as long as the client does."""
+    watch = asyncio.ensure_future(exchange.wait_for_disconnect())
+    try:
+        await asyncio.wait({watch, call.decided}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        watch.cancel()
+    if not call.decided.done():
+        raise Disconnected
+
+
+async def _reply_whole(exchange: HttpExchange, call: Call, takes_json: bool, *headers: tuple[bytes, bytes]) -> None:
+    if not call.answers:
+        # Cancelled, so nobody waits; or the session is over without a word about this request.
+        raise Refused(404, "the request was cancelled, or its session is over")
+    if takes_json:
+        await exchange.reply(200, call.body(), JSON, *headers)
+    else:
+        await exchange.start_stream(*headers)
+        await exchange.send_part(encode_message(call.body()), more=False)
+
+
+def _caller(exchange: HttpExchange) -> Caller:
+    return Caller(exchange.principal, "streamable-http")
+
+
+def _only_key(posted: Posted) -> bytes | None:
+    return next(iter(posted.keys)) if len(posted.keys) == 1 else None
+
+
+def _too_many_streams(key: bytes | None) -> Refused:
+    return Refused(429, "too many requests of this session are under way", (b"retry-after", b"1"), key=key)

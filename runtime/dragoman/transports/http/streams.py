@@ -1,0 +1,202 @@
+"""One stream of events to a client, whichever connection carries it, and the store it is resumed from.
+
+Lives here: events in order with their ids, how far the client has got, what is kept and what is dropped. Must not:
+touch a connection, or decide what goes onto which stream (`session`). `pump` does the sending.
+
+Theory of operation. A stream outlives its connection: events are appended to it, and whichever connection is attached
+takes them in order from a cursor. What was taken is kept for a while, so that a client which lost its connection goes
+on where it was ("MAY replay messages that would have been sent after the last event ID, on the stream that was
+disconnected": basic/transports, Resumability). What an attached reader has not taken yet is never dropped: the server
+is held back instead. Where nobody reads, nothing is held back and the oldest goes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+
+from dragoman.transports.http.sse import encode_message, encode_primer
+
+logger = logging.getLogger("dragoman.http")
+
+_CHUNK_BYTES = 64 * 1024
+
+
+class Connection:
+    """The connection that carries a stream at the moment, as far as the stream needs to know."""
+
+    __slots__ = ("gone", "wake")
+
+    def __init__(self) -> None:
+        self.wake = asyncio.Event()
+        self.gone = False
+
+    def drop(self) -> None:
+        """Let go of it: the client has gone, or came back on another one."""
+        self.gone = True
+        self.wake.set()
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What the streams of one session hold together.
+
+    Attributes:
+        weigh: Called whenever `waiting` has changed.
+        limit_bytes: How much may be kept of one session.
+        limit_events: How many events may be kept of one stream.
+        waiting: The bytes that attached readers have not taken.
+        kept: The bytes of all events.
+    """
+
+    weigh: Callable[[], None]
+    limit_bytes: int
+    limit_events: int
+    waiting: int = 0
+    kept: int = 0
+
+
+class Stream:
+    """Events towards a client.
+
+    Args:
+        name: What event ids begin with; unique within the session.
+        ledger: What the streams of the session hold together.
+    """
+
+    __slots__ = ("_connection", "_cursor", "_events", "_first", "_ledger", "finished", "finished_at", "name", "unread")
+
+    def __init__(self, name: str, ledger: Ledger) -> None:
+        self.name = name
+        self.finished = False
+        self.finished_at = 0.0
+        self.unread = 0  # bytes after the cursor
+        self._ledger = ledger
+        self._events: deque[bytes] = deque()
+        self._first = 1  # the number of the first event kept
+        self._cursor = 0  # the number of the last event that a connection has taken
+        self._connection: Connection | None = None
+
+    @property
+    def attached(self) -> bool:
+        """Whether a connection carries it at the moment."""
+        return self._connection is not None
+
+    def prime(self, retry_s: float) -> bytes:
+        """Give the event that a client can resume from before the first one."""
+        return encode_primer(f"{self.name}-0", retry_s)
+
+    def append(self, line: bytes) -> None:
+        """Add a frame."""
+        event = encode_message(line, f"{self.name}-{self._first + len(self._events)}")
+        self._events.append(event)
+        self._ledger.kept += len(event)
+        self.unread += len(event)
+        self._trim(self._ledger.limit_events)
+        if self._connection is not None:
+            self._connection.wake.set()
+            self._weigh(len(event))
+
+    def finish(self) -> None:
+        """Add nothing more; the connection ends once everything is taken."""
+        if not self.finished:
+            self.finished = True
+            self.finished_at = asyncio.get_running_loop().time()
+            if self._connection is not None:
+                self._connection.wake.set()
+
+    def attach(self, connection: Connection, after: int | None = None) -> None:
+        """Let a connection carry it from here on; one that did before is dropped.
+
+        Args:
+            connection: The new one.
+            after: The number of the last event that the client got, if it says so.
+        """
+        self.detach(self._connection)
+        if after is not None:
+            if after < self._first - 1:
+                logger.warning("a client resumes a stream, but %d of its events are gone", self._first - 1 - after)
+            last = self._first + len(self._events) - 1
+            self._cursor = min(max(after, self._first - 1), last)
+            self.unread = sum(len(event) for event in self._after_cursor())
+        self._connection = connection
+        connection.wake.set()
+        self._weigh(self.unread)
+
+    def detach(self, connection: Connection | None) -> None:
+        """Let no connection carry it, if it is still this one."""
+        if connection is not None and self._connection is connection:
+            self._connection = None
+            connection.drop()
+            self._weigh(-self.unread)
+            self._trim(self._ledger.limit_events)
+
+    def take(self, connection: Connection) -> bytes:
+        """Give the next events to send on this connection, joined; nothing when there are none."""
+        if self._connection is not connection:
+            return b""
+        parts: list[bytes] = []
+        size = 0
+        for event in self._after_cursor():
+            if parts and size + len(event) > _CHUNK_BYTES:
+                break
+            parts.append(event)
+            size += len(event)
+        self._cursor += len(parts)
+        self.unread -= size
+        return b"".join(parts)
+
+    def settle(self, size: int) -> None:
+        """Take note that so much of what was taken has gone out."""
+        self._weigh(-size)
+        self._trim(self._ledger.limit_events)
+
+    def give_up_unread(self) -> list[bytes]:
+        """Forget what no connection has taken, and give it as the frames it was made of."""
+        events = list(self._after_cursor())
+        for event in events:
+            self._events.pop()
+            self._ledger.kept -= len(event)
+        self.unread = 0
+        return [event[event.index(b"\ndata: ") + 7 : -2] for event in events]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.detach(self._connection)
+        self._ledger.kept -= sum(len(event) for event in self._events)
+        self._events.clear()
+        self.unread = 0
+
+    def _after_cursor(self) -> islice[bytes]:
+        return islice(self._events, self._cursor - self._first + 1, None)
+
+    def trim_to(self, limit_bytes: int) -> None:
+        """Drop the oldest events that may be dropped until the session holds no more than this."""
+        while self._ledger.kept > limit_bytes and self._drop_oldest():
+            pass
+
+    def _trim(self, limit_events: int) -> None:
+        while len(self._events) > limit_events and self._drop_oldest():
+            pass
+        self.trim_to(self._ledger.limit_bytes)
+
+    def _drop_oldest(self) -> bool:
+        unread = self._cursor < self._first
+        if not self._events or (unread and (self.attached or len(self._events) == 1)):
+            return False
+        event = self._events.popleft()
+        self._ledger.kept -= len(event)
+        if unread:
+            logger.warning("an event of stream %s is dropped: nobody came to read it", self.name)
+            self.unread -= len(event)
+            self._cursor += 1
+        self._first += 1
+        return True
+
+    def _weigh(self, size: int) -> None:
+        self._ledger.waiting += size
+        self._ledger.weigh()
