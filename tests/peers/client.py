@@ -306,9 +306,9 @@ def options(visit: Visit) -> dict[str, Any]:
     return found
 
 
-async def main(over: str, target: list[str], record: str | None) -> None:
+async def main(over: str, target: list[str], record: str | None, kind: type[Visit] = Visit) -> None:
     """Visit the server and print the report."""
-    visit = Visit(settle_s=wires.SETTLE_S if over in ("http", "sse") else 0)
+    visit = kind(settle_s=wires.SETTLE_S if over in ("http", "sse") else 0)
     complete = False
     try:
         with open(record, "a", encoding="utf-8") if record else contextlib.nullcontext() as sink:
@@ -334,11 +334,16 @@ def causes(error: BaseException) -> list[str]:
     return [cause for one in nested for cause in causes(one)]
 
 
-if __name__ == "__main__":
+def run(kind: type[Visit] = Visit) -> None:
+    """Read the command line and make one visit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", metavar="FILE")
     parser.add_argument("--over", choices=["stdio", "http", "sse", "ws"], default="stdio")
     parser.add_argument("server", nargs="+", help="a command, or for every transport but stdio a URL")
     chosen = parser.parse_args()
     sdk.make_client_strict()
-    anyio.run(main, chosen.over, chosen.server, chosen.record)
+    anyio.run(main, chosen.over, chosen.server, chosen.record, kind)
+
+
+if __name__ == "__main__":
+    run()
