@@ -28,7 +28,7 @@ spec.validate(ping, "2025-11-25")
 spec.convert(spec.v2025_11_25.TextContent(text="hello"), to="2024-11-05")
 """
 
-nox.options.sessions = ["lint", "regen-check", f"tests-{THIS_PYTHON}", "build"]
+nox.options.sessions = ["lint", "regen-check", f"tests-{THIS_PYTHON}", "peers", "build"]
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
 nox.options.download_python = "never"
