@@ -107,8 +107,8 @@ async function told(name, args) {
   return notifications.slice(start);
 }
 
-async function serverSaw() {
-  const found = await outcome(() => client.callTool({ name: "server_saw", arguments: {} }));
+async function serverSaw(limitS = LIMIT_S) {
+  const found = await outcome(() => client.callTool({ name: "server_saw", arguments: {} }), limitS);
   return found.result ? JSON.parse(found.result.content[0].text) : found;
 }
 
@@ -210,7 +210,10 @@ async function cancel() {
   for (let tries = 0; notifications.length === start && tries < 500; tries++)
     await new Promise((resolve) => setTimeout(resolve, 10));
   stop.abort("changed my mind");
-  return { call: await running, afterwards: await serverSaw() };
+  const call = await running;
+  // The SDK does not wait for the server to have stopped, and some servers end over it.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  return { call, afterwards: await serverSaw(3) };
 }
 
 async function visit() {
