@@ -237,6 +237,26 @@ _DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else 0 for code in range(256))
 _LONG_NUMBER = b"0" * 19
 
 
+def with_id(frame: Frame, key: bytes) -> bytes:
+    """Give the line of a request or response under another id; one that was only glimpsed at is not decoded.
+
+    Args:
+        frame: As it came.
+        key: The id that it is to have, as canonical JSON.
+
+    Raises:
+        ValueError: It was only glimpsed at, and cannot be decoded.
+    """
+    if frame.body is None:
+        line = frame.raw
+        for found in (_HEAD.match(line), _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))):
+            if found is not None and found[2] is not None:
+                start, end = found.span(2)
+                return line[:start] + key + line[end:]
+    body = decode(frame.raw) if frame.body is None else frame.body
+    return encode_line({**body, "id": decode(key)})
+
+
 def twin_of(key: bytes) -> bytes | None:
     """Give the id that looks the same and has the other type: `3` for `"3"` and back; None where there is none."""
     if key.isdigit():

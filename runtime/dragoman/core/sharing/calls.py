@@ -1,0 +1,141 @@
+"""Who is at the shared server, and the requests that are with it.
+
+Lives here: members, their requests under ids of ours, and who could be the reason for a question of the server's. Must
+not: write frames. Called by the modules beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.core.envelope import Frame, LineSplitter, encode, twin_of
+
+CALLS: Final = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
+"""Requests during which servers ask back; any other one is only held responsible when none of these is under way."""
+
+
+class Member:
+    """One client session at a shared server.
+
+    Attributes:
+        number: In the order of joining.
+        capabilities: What its client declared, in the server's revision.
+        initialize: The id of its `initialize` while that is not answered.
+        offered: The revision that it named there.
+        ready: Whether it has sent `notifications/initialized`.
+        present: Whether it is still there.
+        level: The index of the log level that it asked for.
+        uris: The resources that it subscribed to.
+        calls: Its requests that are not answered, by its own ids.
+        splitter: What it has said of a line.
+    """
+
+    __slots__ = (
+        "calls",
+        "capabilities",
+        "initialize",
+        "level",
+        "number",
+        "offered",
+        "present",
+        "ready",
+        "splitter",
+        "uris",
+    )
+
+    def __init__(self, number: int, limit_bytes: int) -> None:
+        self.number = number
+        self.capabilities: dict[str, Any] = {}
+        self.initialize: bytes | None = None
+        self.offered: Any = None
+        self.ready = False
+        self.present = True
+        self.level: int | None = None
+        self.uris: set[str] = set()
+        self.calls: dict[bytes, Call] = {}
+        self.splitter = LineSplitter(limit_bytes)
+
+
+Hook = Callable[["Call", Frame], Frame]
+"""Called with the answer to a call before it is passed on; gives what is passed on."""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A request that is with the server, or waits for its turn.
+
+    Attributes:
+        key: Our id for it, as JSON; a progress token of it is the same number.
+        method: What it asks.
+        member: Whose it is; None for one of our own.
+        own_key: The member's id for it.
+        token: The member's progress token, in a tuple; None without one.
+        hook: What to do with its answer first.
+        started: Whether it is with the server.
+        cancelled_at: When it was cancelled.
+    """
+
+    key: bytes
+    method: str
+    member: Member | None
+    own_key: bytes = b""
+    token: tuple[Any] | None = None
+    hook: Hook | None = None
+    started: bool = True
+    cancelled_at: float | None = None
+
+
+@dataclass(slots=True)
+class Calls:
+    """The requests that are with the server or wait to be, by our ids."""
+
+    by_key: dict[bytes, Call] = field(default_factory=dict)
+    cancelled: dict[Call, None] = field(default_factory=dict)
+    _last: int = 0
+
+    def add(self, method: str, member: Member | None = None, own_key: bytes = b"", hook: Hook | None = None) -> Call:
+        """Give a request an id of ours and remember it."""
+        self._last += 1
+        call = Call(encode(self._last), method, member, own_key, hook=hook)
+        self.by_key[call.key] = call
+        if member is not None:
+            member.calls[own_key] = call
+        return call
+
+    def find(self, key: bytes | None) -> Call | None:
+        """Find a request by our id for it, or by one that differs in type alone."""
+        if key is None:
+            return None
+        return self.by_key.get(key) or self.by_key.get(twin_of(key) or b"")
+
+    def forget(self, call: Call) -> None:
+        """Forget a request: it was answered, or nobody expects an answer any more."""
+        self.by_key.pop(call.key, None)
+        self.cancelled.pop(call, None)
+        if call.member is not None and call.member.calls.get(call.own_key) is call:
+            del call.member.calls[call.own_key]
+
+    def cancel(self, call: Call, now: float) -> None:
+        """Note that nobody waits for a request any more; its answer may be on its way, or a question about it."""
+        if call.cancelled_at is None:
+            call.cancelled_at = now
+            self.cancelled[call] = None
+
+    def expired(self, before: float) -> list[Call]:
+        """Give the requests that were cancelled before this moment."""
+        return [call for call in self.cancelled if call.cancelled_at is not None and call.cancelled_at < before]
+
+    def owners(self, methods: frozenset[str] | None = None) -> set[Member]:
+        """Give whose requests are with the server now.
+
+        Args:
+            methods: Only of these methods, if given.
+        """
+        calls: Iterable[Call] = self.by_key.values()
+        return {
+            call.member
+            for call in calls
+            if call.started and call.member is not None and (methods is None or call.method in methods)
+        }

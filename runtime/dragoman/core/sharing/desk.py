@@ -1,0 +1,156 @@
+"""What both sides of a shared server work on: settings, counters, tables and the lines that go out.
+
+Lives here: the tables together, and the few things that both sides do with them. Must not: take frames; that is
+`member_side` and `server_side`. Made by `hub`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman.core.envelope import DEFAULT_LIMIT_BYTES, Frame, decode, encode_error, encode_line
+from dragoman.core.sharing.attribution import Attribution
+from dragoman.core.sharing.calls import Call, Calls, Member
+from dragoman.core.sharing.interests import Levels, Subscriptions
+from dragoman.core.sharing.lane import Lane
+from dragoman.core.sharing.opening import IDENTITY, Opening
+from dragoman.core.sharing.questions import Questions
+
+logger = logging.getLogger("dragoman.sharing")
+
+Deliveries = list[tuple[Member | None, bytes]]
+"""Lines and whom they are for, in order; None is the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharingSettings:
+    """What can be decided about a shared server.
+
+    Attributes:
+        identity: The `clientInfo` for the server.
+        asks: Whether it is known to ask, so that sessions take turns from the start.
+        cancel_abandoned: Whether what a session leaves behind is cancelled; some old servers die of that.
+        limit_bytes: The longest line accepted.
+        calls: How many requests of one session may be unanswered.
+        subscriptions: How many resources one session may subscribe to.
+        questions: How many requests of the server may be unanswered.
+        waiting_bytes: How much may wait for its turn.
+        turn_s: How long a call may wait for its turn.
+        grace_s: How long a cancelled request may still be answered, or be what the server asks about.
+    """
+
+    identity: Mapping[str, Any] = field(default_factory=lambda: dict(IDENTITY))
+    asks: bool = False
+    cancel_abandoned: bool = True
+    limit_bytes: int = DEFAULT_LIMIT_BYTES
+    calls: int = 1024
+    subscriptions: int = 1024
+    questions: int = 1024
+    waiting_bytes: int = 16 * 1024 * 1024
+    turn_s: float = 120.0
+    grace_s: float = 5.0
+
+
+@dataclass(slots=True)
+class SharingCounters:
+    """What did not find its way.
+
+    Attributes:
+        dropped: Notifications that belong to no session, or to one that did not ask for them.
+        unmatched: Answers and cancellations of nothing that is known.
+        refused: Requests that were answered here, with an error.
+        malformed: Lines that are no frames.
+    """
+
+    dropped: int = 0
+    unmatched: int = 0
+    refused: int = 0
+    malformed: int = 0
+
+    def describe(self) -> str:
+        """Say it for the log."""
+        return (
+            f"{self.dropped} notifications of no session dropped, {self.unmatched} answers unmatched, "
+            f"{self.refused} requests refused, {self.malformed} lines malformed"
+        )
+
+
+class Desk:
+    """The tables.
+
+    Args:
+        settings: What was decided.
+    """
+
+    def __init__(self, settings: SharingSettings) -> None:
+        self.settings = settings
+        self.counters = SharingCounters()
+        self.members: dict[Member, None] = {}
+        self.calls = Calls()
+        self.opening = Opening(self.calls, dict(settings.identity))
+        self.lane = Lane(self.calls, settings.asks, settings.waiting_bytes)
+        self.attribution = Attribution(self.calls)
+        self.questions = Questions(self.attribution, settings.questions)
+        self.subscriptions = Subscriptions()
+        self.levels = Levels()
+        self.announced = False  # whether the server has had its `notifications/initialized`
+        self.now = 0.0
+        self._out: Deliveries = []
+
+    def post(self, member: Member | None, line: bytes) -> None:
+        """Add a line for a member, or for the server."""
+        self._out.append((member, line))
+
+    def take_out(self) -> Deliveries:
+        """Take everything that goes out, in order."""
+        out, self._out = self._out, []
+        return out
+
+    def refuse(self, member: Member, frame: Frame, code: int, reason: str) -> None:
+        """Answer a member's request with an error."""
+        self.counters.refused += 1
+        logger.warning("%s request of session %d refused: %s", frame.method, member.number, reason)
+        self.post(member, encode_error(frame.key, code, reason, {"method": frame.method}))
+
+    def refuse_call(self, call: Call, code: int, reason: str) -> None:
+        """Answer a member's request, which never got to the server, with an error."""
+        self.calls.forget(call)
+        if call.member is not None:
+            self.refuse(call.member, Frame(b"", "request", call.own_key, call.method), code, reason)
+
+    def ask(self, method: str, params: dict[str, Any]) -> None:
+        """Send the server a request of our own, whose answer nobody waits for."""
+        call = self.calls.add(method)
+        self.post(None, encode_line({"jsonrpc": "2.0", "id": decode(call.key), "method": method, "params": params}))
+
+    def tell_level(self) -> None:
+        """Tell the server the log level, if what is wanted has changed."""
+        told = self.levels.change(self.members)
+        if told is not None:
+            self.ask("logging/setLevel", {"level": told})
+
+    def let_in(self) -> None:
+        """Send the calls whose turn it is."""
+        while (line := self.lane.next()) is not None:
+            self.post(None, line)
+
+    def abandon(self, call: Call) -> None:
+        """Give up a request of a member that has gone."""
+        if not call.started:
+            self.lane.remove(call)
+            self.calls.forget(call)
+        elif call.cancelled_at is None:
+            self.calls.cancel(call, self.now)
+            if self.settings.cancel_abandoned:
+                params = {"requestId": decode(call.key), "reason": "the session has ended"}
+                frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+                self.post(None, encode_line(frame))
+
+
+def params_of(body: dict[str, Any]) -> dict[str, Any]:
+    """Give the params of a frame, or none."""
+    params = body.get("params")
+    return params if isinstance(params, dict) else {}

@@ -1,0 +1,105 @@
+"""What the sessions at a shared server want to hear: resources that they subscribed to, and log levels.
+
+Lives here: who wants what, and what of it the server has to be told. Must not: write frames. Called by `hub`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from dragoman.core.sharing.calls import Member
+
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""Most verbose first (2025-11-25/server/utilities/logging, Log Levels)."""
+
+_UNASKED: Final = LEVELS.index("info")
+"""What a session that never asked for a level is given once another one has: without that, the server decides."""
+
+
+class Subscriptions:
+    """Who subscribed to which resource; the server is subscribed once for all of them."""
+
+    def __init__(self) -> None:
+        self._holders: dict[str, dict[Member, bool]] = {}  # whether the server has confirmed it
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def add(self, uri: str, member: Member) -> bool:
+        """Note that a member wants a resource; whether the server has confirmed a subscription already."""
+        holders = self._holders.setdefault(uri, {})
+        confirmed = any(holders.values())
+        holders[member] = confirmed
+        member.uris.add(uri)
+        return confirmed
+
+    def confirm(self, uri: str, member: Member) -> None:
+        """Note that the server agreed."""
+        holders = self._holders.get(uri, {})
+        if member in holders:
+            holders[member] = True
+
+    def refuse(self, uri: str, member: Member) -> None:
+        """Note that the server did not agree."""
+        if not self._holders.get(uri, {}).get(member, True):
+            self.remove(uri, member)
+
+    def remove(self, uri: str, member: Member) -> bool:
+        """Note that a member does not want a resource any more; whether others still do."""
+        member.uris.discard(uri)
+        holders = self._holders.get(uri, {})
+        holders.pop(member, None)
+        if not holders:
+            self._holders.pop(uri, None)
+        return bool(holders)
+
+    def remove_all(self, member: Member) -> list[str]:
+        """Note that a member has gone; give the resources that nobody wants any more."""
+        return [uri for uri in sorted(member.uris) if not self.remove(uri, member)]
+
+    def listeners(self, uri: str) -> list[Member]:
+        """Give who is to hear of a change of this resource.
+
+        "This may be a sub-resource of the one that the client actually subscribed to" (2025-11-25 schema,
+        ResourceUpdatedNotificationParams): so who subscribed to something above it hears of it too.
+        """
+        found: dict[Member, None] = dict.fromkeys(self._holders.get(uri, ()))
+        end = uri.find("/")
+        while end >= 0:
+            for above in (uri[:end], uri[: end + 1]):
+                found.update(dict.fromkeys(self._holders.get(above, ())))
+            end = uri.find("/", end + 1)
+        return list(found)
+
+
+class Levels:
+    """The log level of the server, which is the most verbose that anybody wants."""
+
+    def __init__(self) -> None:
+        self._current: int | None = None
+
+    def change(self, members: Iterable[Member]) -> str | None:
+        """Give the level that the server has to be told, if it has to be told one."""
+        wanted = [member.level for member in members]
+        asked = [level for level in wanted if level is not None]
+        if not asked:
+            return None
+        target = min(asked) if len(asked) == len(wanted) else min(*asked, _UNASKED)
+        if target == self._current:
+            return None
+        self._current = target
+        return LEVELS[target]
+
+    def forget(self) -> None:
+        """Note that the server did not take the level that it was told: what it has now is not known."""
+        self._current = None
+
+    def wants(self, member: Member, level: Any) -> bool:
+        """Whether a member wants to see a message of this level."""
+        if level not in LEVELS:
+            return True
+        least = member.level
+        if least is None:
+            least = 0 if self._current is None else _UNASKED
+        return LEVELS.index(level) >= least

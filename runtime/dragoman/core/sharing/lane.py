@@ -1,0 +1,74 @@
+"""Turns: the calls of different sessions to a server that asks back go to it one session at a time.
+
+Lives here: the queue. Must not: write frames. Called by `hub`.
+
+A question that comes while calls of two sessions are with the server belongs to either: nothing on the wire says to
+which. Once a server has asked, calls to it therefore wait until those of other sessions are answered, first come,
+first served. Calls of one session do not wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from dragoman.core.sharing.calls import CALLS, Call, Calls
+
+
+class Lane:
+    """The queue of calls.
+
+    Args:
+        calls: The requests that are with the server.
+        asks: Whether the server is known to ask.
+        limit_bytes: How many bytes may wait.
+    """
+
+    def __init__(self, calls: Calls, asks: bool, limit_bytes: int) -> None:
+        self.asks = asks
+        self._calls = calls
+        self._limit_bytes = limit_bytes
+        self._queue: deque[tuple[Call, bytes, float]] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def must_wait(self, call: Call) -> bool:
+        """Whether it is somebody else's turn."""
+        return self.asks and call.method in CALLS and (bool(self._queue) or not self._is_free_for(call))
+
+    def wait(self, call: Call, line: bytes, now: float) -> bool:
+        """Queue a call; False when the queue is full."""
+        if self._bytes + len(line) > self._limit_bytes:
+            return False
+        call.started = False
+        self._queue.append((call, line, now))
+        self._bytes += len(line)
+        return True
+
+    def next(self) -> bytes | None:
+        """Give the line of the call whose turn it is now, if any."""
+        if not self._queue or not self._is_free_for(self._queue[0][0]):
+            return None
+        call, line, _ = self._queue.popleft()
+        self._bytes -= len(line)
+        call.started = True
+        return line
+
+    def remove(self, call: Call) -> None:
+        """Forget a call that waits."""
+        self._keep(lambda waiting, _: waiting is not call)
+
+    def expired(self, before: float) -> list[Call]:
+        """Take out the calls that have been waiting since before this moment."""
+        late = [call for call, _, since in self._queue if since < before]
+        self._keep(lambda _, since: since >= before)
+        return late
+
+    def _is_free_for(self, call: Call) -> bool:
+        return self._calls.owners(CALLS) <= {call.member}
+
+    def _keep(self, wanted: object) -> None:
+        assert callable(wanted)
+        self._queue = deque(entry for entry in self._queue if wanted(entry[0], entry[2]))
+        self._bytes = sum(len(line) for _, line, _ in self._queue)
