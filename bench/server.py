@@ -1,6 +1,6 @@
 """A stdio server that costs as little as Python allows, so that what stands before it is what is measured.
 
-Run as `python bench/server.py REVISION`. Speaks that revision, has 100 tools, and echoes what it is called with.
+Run as `python -m bench.server REVISION`. Speaks that revision, has 100 tools, and echoes what it is called with.
 """
 
 import json
@@ -9,6 +9,11 @@ import re
 import sys
 
 ID = re.compile(rb'"id"\s*:\s*(-?[0-9]+|"[^"]*")')
+LARGE = b"large"
+LARGE_BYTES = 1_000_000
+HEAD_BYTES = 4096
+"""How far into a request its id and method may stand."""
+
 METHOD = re.compile(rb'"method"\s*:\s*"([^"]*)"')
 
 
@@ -33,20 +38,31 @@ def results(revision: str) -> dict[bytes, bytes]:
             b"initialize": {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": server},
             b"tools/list": {"tools": tools},
             b"tools/call": {"content": [{"type": "text", "text": "x" * 200}]},
+            LARGE: {"content": [{"type": "text", "text": "x" * LARGE_BYTES}]},
         }.items()
     }
+
+
+def answer_for(answers: dict[bytes, bytes], method: bytes, request: bytes) -> bytes:
+    """Give the result for a request: as JSON, and large if the request is."""
+    return answers[LARGE if len(request) > LARGE_BYTES else method]
 
 
 def serve(revision: str) -> None:
     """Answer requests until stdin ends."""
     answers = results(revision)
-    pending = b""
+    pending: list[bytes] = []
     while data := os.read(0, 1 << 20):
-        *lines, pending = (pending + data).split(b"\n")
+        pending.append(data)
+        if b"\n" not in data:
+            continue
+        *lines, rest = b"".join(pending).split(b"\n")
+        pending = [rest]
         for line in lines:
-            method, request_id = METHOD.search(line), ID.search(line)
+            method, request_id = METHOD.search(line, 0, HEAD_BYTES), ID.search(line, 0, HEAD_BYTES)
             if method and request_id:
-                _write(b'{"jsonrpc":"2.0","id":' + request_id[1] + b',"result":' + answers[method[1]] + b"}\n")
+                result = answer_for(answers, method[1], line)
+                _write(b'{"jsonrpc":"2.0","id":' + request_id[1] + b',"result":' + result + b"}\n")
 
 
 def _write(data: bytes) -> None:

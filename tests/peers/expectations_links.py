@@ -15,6 +15,11 @@ DYING: Final = ("answer to the cancelled", "cancelled")
 something to tell; over a network the server goes on without that session and says nothing, or cuts the connection."""
 
 
+UNANSWERED: Final = "answer to the cancelled"
+"""Over Streamable HTTP the front ends the stream of a cancelled request: the specification wants no answer, and a
+server that obeys would leave the stream open for ever."""
+
+
 def dies_with_a_call(link: str, server: str) -> bool:
     """Say whether a cancelled call ends the session, and not the process."""
     return server in "AB" and link.split("-")[1] != "stdio"
@@ -32,6 +37,8 @@ def on_link(rows: Sequence[Row], link: str, client: str, server: str) -> Iterato
     route = "direct" if link.startswith("direct") else "proxy"
     for row in rows:
         if row.topic in DYING and dies_with_a_call(link, server):
+            continue
+        if row.topic == UNANSWERED and link.startswith("http") and client != "A":
             continue
         if row.covers(client, server, route):
             yield row

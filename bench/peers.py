@@ -1,0 +1,199 @@
+"""Clients that cost as little as Python allows: over the pipes of a process, and over one kept HTTP connection.
+
+Each opens a session and times requests one after another, from the first byte out to the last byte in. Called by
+`proxy.py`, with a bare server or with the proxy before it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+READ_BYTES = 1 << 20
+LENGTH = re.compile(rb"(?im)^content-length:\s*(\d+)")
+SESSION = re.compile(rb"(?im)^mcp-session-id:\s*(\S+)")
+ADDRESS = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
+
+
+class Peer:
+    """A client of one session; a request at a time. What carries frames is a subclass's affair."""
+
+    def __init__(self, revision: str) -> None:
+        self._revision = revision
+        self._number = 0
+
+    def open(self) -> None:
+        """Open the session."""
+        info = {"name": "bench", "version": "1"}
+        params = {"protocolVersion": self._revision, "capabilities": {}, "clientInfo": info}
+        answer = json.loads(self.exchange(self._request("initialize", params)))
+        assert answer["result"]["protocolVersion"] == self._revision, answer
+        self.notify(_encode({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+
+    def p50_us(self, method: str, params: dict[str, Any], calls: int) -> float:
+        """Give the median time of one request, in microseconds."""
+        frames = [self._request(method, params) for _ in range(calls)]
+        times = []
+        for frame in frames:
+            started = perf_counter_ns()
+            answer = self.exchange(frame)
+            times.append(perf_counter_ns() - started)
+        read = json.loads(answer)
+        assert read["id"] == self._number, read
+        assert "result" in read, read
+        return median(times) / 1000
+
+    def exchange(self, frame: bytes) -> bytes:
+        """Send a request and give its answer."""
+        raise NotImplementedError
+
+    def notify(self, frame: bytes) -> None:
+        """Send a notification."""
+        raise NotImplementedError
+
+    def _request(self, method: str, params: dict[str, Any]) -> bytes:
+        self._number += 1
+        return _encode({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+
+
+class StdioPeer(Peer):
+    """A client of a process."""
+
+    def __init__(self, process: subprocess.Popen[bytes], revision: str) -> None:
+        super().__init__(revision)
+        assert process.stdin
+        assert process.stdout
+        self._stdin, self._stdout = process.stdin.fileno(), process.stdout.fileno()
+
+    def exchange(self, frame: bytes) -> bytes:
+        """Write a line and read one."""
+        self.notify(frame)
+        chunk = os.read(self._stdout, READ_BYTES)
+        if chunk.endswith(b"\n"):
+            return chunk
+        chunks = [chunk]
+        while not chunk.endswith(b"\n"):
+            chunk = os.read(self._stdout, READ_BYTES)
+            assert chunk, "the process ended"
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    def notify(self, frame: bytes) -> None:
+        """Write a line."""
+        rest = memoryview(frame + b"\n")
+        while rest:
+            rest = rest[os.write(self._stdin, rest) :]
+
+
+class HttpPeer(Peer):
+    """A client of `/mcp` on a port of this machine."""
+
+    def __init__(self, port: int, revision: str) -> None:
+        super().__init__(revision)
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        accept = b"Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+        self._head = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s" % (port, accept)
+        self._is_open = False
+
+    def exchange(self, frame: bytes) -> bytes:
+        """POST a frame and read the answer, whether it comes as JSON or as an event."""
+        self._socket.sendall(b"%sContent-Length: %d\r\n\r\n%s" % (self._head, len(frame), frame))
+        head, body = self._receive()
+        if not self._is_open:
+            self._is_open = True
+            self._head += b"MCP-Protocol-Version: %s\r\n" % self._revision.encode()
+            if session := SESSION.search(head):
+                self._head += b"Mcp-Session-Id: %s\r\n" % session[1]
+        return body
+
+    def notify(self, frame: bytes) -> None:
+        """POST a frame."""
+        self.exchange(frame)
+
+    def _receive(self) -> tuple[bytes, bytes]:
+        data = self._socket.recv(READ_BYTES)
+        while (end := data.find(b"\r\n\r\n")) < 0:
+            data += self._more()
+        head, body = data[:end], data[end + 4 :]
+        if length := LENGTH.search(head):
+            chunks, missing = [body], int(length[1]) - len(body)
+            while missing > 0:
+                chunks.append(self._more())
+                missing -= len(chunks[-1])
+            return head, b"".join(chunks)
+        if b" 202 " in head[:20] or b" 204 " in head[:20]:
+            return head, body
+        while not body.endswith(b"0\r\n\r\n"):
+            body += self._more()
+        return head, _answer_among(_unchunk(body))
+
+    def _more(self) -> bytes:
+        data = self._socket.recv(READ_BYTES)
+        assert data, "the server closed the connection"
+        return data
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+
+@contextmanager
+def over_stdio(command: tuple[str, ...], revision: str) -> Iterator[Peer]:
+    """Start a process and open a session with it; end it afterwards."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        peer = StdioPeer(process, revision)
+        peer.open()
+        yield peer
+        assert process.stdin
+        process.stdin.close()
+
+
+@contextmanager
+def over_http(port: int, revision: str) -> Iterator[Peer]:
+    """Open a session with whoever listens on a port."""
+    peer = HttpPeer(port, revision)
+    peer.open()
+    yield peer
+    peer.close()
+
+
+@contextmanager
+def listening(command: tuple[str, ...]) -> Iterator[int]:
+    """Start a process that says on stderr where it listens; give the port."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        line = process.stderr.readline().decode()
+        found = ADDRESS.search(line)
+        assert found, line
+        yield int(found[1])
+        process.terminate()
+
+
+def _encode(frame: dict[str, Any]) -> bytes:
+    return json.dumps(frame, separators=(",", ":")).encode()
+
+
+def _unchunk(body: bytes) -> bytes:
+    parts = []
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        length = int(size, 16)
+        parts.append(rest[:length])
+        body = rest[length + 2 :]
+    return b"".join(parts)
+
+
+def _answer_among(events: bytes) -> bytes:
+    if not events.startswith((b"event:", b"id:", b"data:", b":", b"retry:")):
+        return events
+    lines = [line[5:].strip() for line in events.splitlines() if line.startswith(b"data:")]
+    return [line for line in lines if line][-1]
