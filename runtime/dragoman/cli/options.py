@@ -69,3 +69,18 @@ def add_translation_arguments(parser: argparse.ArgumentParser) -> None:
 def chosen_rules(args: argparse.Namespace) -> frozenset[str]:
     """Give the repair rules that are on: those on by default, without `--no-rule`, with `--rule`."""
     return frozenset(dragoman_spec.DEFAULT_RULES).difference(args.no_rules).union(args.more_rules)
+
+
+def seconds(text: str) -> float:
+    """Read a duration, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none, or not above zero.
+    """
+    try:
+        duration_s = float(text)
+    except ValueError:
+        duration_s = 0.0
+    if not 0 < duration_s < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found {text!r}")
+    return duration_s

@@ -1,4 +1,4 @@
-"""`dragoman proxy -- COMMAND ARG…`: a client on our stdin and stdout or over HTTP (`cli.listen`), a child as server.
+"""`dragoman proxy`: a client on our stdin and stdout or over HTTP (`cli.listen`), a server as our child or at a URL.
 
 Lives here: flags, logging, signals and exit codes. Must not: proxy; that is `dragoman.proxy`, which is imported, and
 asyncio with it, only once the server has been started, so that both start together. Called by `dragoman.cli`.
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
 from dragoman.cli.listen import add_listen_arguments
-from dragoman.cli.options import add_translation_arguments, chosen_rules
+from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
+from dragoman.cli.upstream import add_upstream_arguments, configure_upstream
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
 
 if TYPE_CHECKING:
     from dragoman.proxy import Proxy, ProxyConfig
+    from dragoman.transports.base import Transport
 
 EXIT_CODES: Final = {
     "CLIENT_CLOSED": 0,
@@ -38,7 +40,7 @@ EXIT_SIGNAL: Final = 128
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `proxy`."""
-    parser.usage = "%(prog)s [OPTION ...] -- COMMAND [ARG ...]"
+    parser.usage = "%(prog)s [OPTION ...] (-- COMMAND [ARG ...] | --url URL)"
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
     for side, what, automatic in (
         ("client", "speak with the client", "what the client asks for"),
@@ -61,14 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--init-timeout",
-        type=_seconds,
+        type=seconds,
         default=60.0,
         metavar="S",
         help="how long initialisation may take (default: 60)",
     )
     parser.add_argument(
         "--drain-timeout",
-        type=_seconds,
+        type=seconds,
         default=10.0,
         metavar="S",
         help="seconds for which requests are still answered after the client closed its end (default: 10)",
@@ -85,18 +87,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what goes to stderr (default: %(default)s)",
     )
     add_listen_arguments(parser)
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="the server, with its arguments, after `--`")
+    add_upstream_arguments(parser)
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
+    if bool(args.command) == (args.url is not None):
+        args.usage_error("expected a server: either `-- COMMAND` or `--url URL`")
     _fill_standard_descriptors()
     if args.listen is not None:
         return _listen(args)
     process: subprocess.Popen[bytes] | None = None
     problem: TransportClosed | None = None
     try:
-        process = spawn(args.command)
+        process = spawn(args.command) if args.command else None
     except TransportClosed as error:
         problem = error
     try:
@@ -110,10 +116,9 @@ def run(args: argparse.Namespace) -> int:
 def _listen(args: argparse.Namespace) -> int:
     from dragoman.cli.listen import listen
     from dragoman.cli.logs import set_up_logging
-    from dragoman.transports.stdio import ChildTransport
 
     set_up_logging(args.log_level)
-    return listen(args, _configure(args), lambda: ChildTransport(spawn(args.command)))
+    return listen(args, _configure(args), lambda: _connect(args, []))
 
 
 def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, problem: TransportClosed | None) -> int:
@@ -121,8 +126,7 @@ def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, pr
 
     from dragoman.cli.logs import set_up_logging
     from dragoman.proxy import Proxy
-    from dragoman.transports.base import Transport
-    from dragoman.transports.stdio import ChildTransport, take_standard_streams
+    from dragoman.transports.stdio import take_standard_streams
 
     set_up_logging(args.log_level)
     spawned = [process] if process is not None else []
@@ -130,7 +134,7 @@ def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, pr
     def connect() -> Transport:
         if problem is not None:
             raise problem
-        return ChildTransport(spawned.pop() if spawned else spawn(args.command))
+        return _connect(args, spawned)
 
     async def serve() -> int:
         proxy = Proxy(_configure(args), take_standard_streams(), connect)
@@ -143,6 +147,17 @@ def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, pr
         return EXIT_CODES.get(finish.outcome.name, 1)
 
     return asyncio.run(serve())
+
+
+def _connect(args: argparse.Namespace, spawned: list[subprocess.Popen[bytes]]) -> Transport:
+    """Open a transport to the server: to one that was spawned already, to a new child, or to a URL."""
+    if args.url is not None:
+        from dragoman.transports.upstream.connect import open_upstream
+
+        return open_upstream(configure_upstream(args))
+    from dragoman.transports.stdio import ChildTransport
+
+    return ChildTransport(spawned.pop() if spawned else spawn(args.command))
 
 
 def _configure(args: argparse.Namespace) -> ProxyConfig:
@@ -203,13 +218,3 @@ def _revision_or_auto(text: str) -> str:
             f"{text} belongs to the per-request era, which the proxy does not bridge yet; choose from: {allowed}"
         )
     raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {allowed}")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found {text!r}")
-    return seconds

@@ -1,0 +1,103 @@
+"""The options that say where a server is on the network, and how it is reached.
+
+Lives here: flags and how their values are checked; `dragoman.transports.upstream.config` says what they mean. Must not:
+connect; what connects, and whatever else stdio does without, is imported only when used. Called by `cli.proxy`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dragoman.cli.options import seconds
+
+if TYPE_CHECKING:
+    from dragoman.transports.upstream.config import UpstreamConfig
+
+_KINDS: Final = ("auto", "streamable-http", "sse")
+
+
+def add_upstream_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--url` and what goes with it."""
+    group = parser.add_argument_group("a server on the network, in place of COMMAND")
+    group.add_argument(
+        "--url",
+        type=_url,
+        metavar="URL",
+        help="http(s): Streamable HTTP, or HTTP+SSE if it is that; ws(s): WebSocket",
+    )
+    group.add_argument(
+        "--header",
+        dest="headers",
+        type=_header,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="send this header along, to this server only; $VARIABLE in VALUE comes from the environment, where other "
+        "users of the machine do not see it; may be repeated",
+    )
+    group.add_argument(
+        "--upstream",
+        choices=_KINDS,
+        default=_KINDS[0],
+        help="what an http URL is spoken to over (default: auto, which tries Streamable HTTP first)",
+    )
+    group.add_argument("--ca-file", type=_file, metavar="FILE", help="who signs the server's certificate, as PEM")
+    group.add_argument("--insecure", action="store_true", help="do not check the server's certificate at all")
+    group.add_argument(
+        "--connect-timeout",
+        type=seconds,
+        default=10.0,
+        metavar="S",
+        help="how long a connection to the server may take (default: 10)",
+    )
+    group.add_argument(
+        "--idle-timeout",
+        type=seconds,
+        default=300.0,
+        metavar="S",
+        help="how long a server that owes an answer may send nothing at all (default: 300)",
+    )
+    group.add_argument("--no-delete", action="store_true", help="do not tell the server when a session is over")
+
+
+def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
+    """Put the options together."""
+    from dragoman.transports.upstream.config import Kind, UpstreamConfig
+
+    return UpstreamConfig(
+        url=args.url,
+        headers=tuple(args.headers),
+        kind=Kind(args.upstream),
+        ca_file=args.ca_file,
+        verify=not args.insecure,
+        connect_timeout_s=args.connect_timeout,
+        idle_timeout_s=args.idle_timeout,
+        end_session=not args.no_delete,
+    )
+
+
+def _url(text: str) -> str:
+    from dragoman.transports.upstream.config import check_url
+
+    try:
+        return check_url(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _header(text: str) -> tuple[str, str]:
+    from dragoman.transports.upstream.config import parse_header
+
+    try:
+        return parse_header(text, os.environ)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _file(text: str) -> str:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    return text

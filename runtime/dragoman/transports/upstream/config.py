@@ -1,0 +1,155 @@
+"""What can be decided about a connection to a server over the network. Values, and how their texts are checked.
+
+Lives here: the URL, headers, patience and limits. Must not: import the HTTP library, because the command line reads
+this before anything is connected. Called by `dragoman.cli`, embedders and every module of this package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
+
+OURS: Final = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "last-event-id",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that the transport itself writes; a user's value would break it."""
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
+
+
+class Kind(Enum):
+    """Which transport a server is spoken to over."""
+
+    AUTO = "auto"
+    STREAMABLE_HTTP = "streamable-http"
+    SSE = "sse"
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamConfig:
+    """Everything that can be decided about a connection to a server.
+
+    Attributes:
+        url: Where it is: http, https, ws or wss.
+        headers: What to send along with every request, to this origin alone; may hold secrets.
+        kind: Which transport; `AUTO` finds out, as the specification's page says.
+        ca_file: Who signs the server's certificate, if not who the system trusts.
+        verify: Whether its certificate is checked at all.
+        connect_timeout_s: How long a connection may take.
+        idle_timeout_s: How long a server that owes an answer may send nothing at all.
+        close_timeout_s: How long the goodbye may take.
+        limit_bytes: The longest message accepted, once decompressed.
+        open_requests: How many requests may be under way at once; more wait.
+        end_session: Whether the server is told, by DELETE, that a session is over.
+    """
+
+    url: str = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    kind: Kind = Kind.AUTO
+    ca_file: str | None = None
+    verify: bool = True
+    connect_timeout_s: float = 10.0
+    idle_timeout_s: float = 300.0
+    close_timeout_s: float = 2.0
+    limit_bytes: int = DEFAULT_LIMIT_BYTES
+    open_requests: int = 256
+    end_session: bool = True
+
+    @property
+    def peer(self) -> str:
+        """The server as logs and errors name it: user, password and query may be secret and stay out."""
+        return describe_url(self.url)
+
+
+def check_url(text: str) -> str:
+    """Give a URL back if it names a server.
+
+    Raises:
+        ValueError: It does not; the text says what is wrong, and repeats no secret.
+    """
+    parts = _split(text)
+    if parts.scheme not in ("http", "https", "ws", "wss"):
+        raise ValueError(f"expected a URL with http, https, ws or wss, found {parts.scheme or 'no scheme'!r}")
+    if not parts.hostname:
+        raise ValueError("expected a URL that names a host")
+    if parts.fragment:
+        raise ValueError("expected a URL without fragment")
+    return text
+
+
+def describe_url(url: str) -> str:
+    """Give a URL without what may be secret in it."""
+    parts = _split(url)
+    return urlunsplit((parts.scheme, _authority(parts), parts.path, "", ""))
+
+
+def origin_of(url: str) -> tuple[str, str, int | None]:
+    """Give scheme, host and port: what has to be equal for two URLs to belong to one server."""
+    parts = _split(url)
+    port = parts.port or {"http": 80, "ws": 80, "https": 443, "wss": 443}.get(parts.scheme)
+    return parts.scheme, (parts.hostname or "").rstrip("."), port
+
+
+def parse_header(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Read one `NAME=VALUE`; `$VARIABLE` and `${VARIABLE}` in the value come from the environment, `$$` is a dollar.
+
+    Raises:
+        ValueError: It is none, or not ours to send; the text says what is wrong, without the value.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not _HEADER_NAME.match(name):
+        raise ValueError("expected NAME=VALUE with the name of an HTTP header")
+    if name.lower() in OURS:
+        raise ValueError(f"the header {name} is written by the transport itself")
+    value = _VARIABLE.sub(lambda found: _expand(found, environment), value).strip()
+    if any((ord(char) < 32 and char != "\t") or ord(char) == 127 for char in value):
+        raise ValueError(f"the value of the header {name} holds a control character, such as a line feed")
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError:
+        raise ValueError(f"the value of the header {name} holds a character that HTTP headers cannot") from None
+    return name, value
+
+
+def _expand(found: re.Match[str], environment: Mapping[str, str]) -> str:
+    dollar, braced, plain = found.groups()
+    if dollar:
+        return "$"
+    name = braced or plain
+    if name not in environment:
+        raise ValueError(f"the environment has no variable {name}")
+    return environment[name]
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError("expected a URL, found something that cannot be one") from None
+    return parts
+
+
+def _authority(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return host if parts.port is None else f"{host}:{parts.port}"

@@ -1,0 +1,89 @@
+"""What a server answers in place of an answer, as errors.
+
+Lives here: reading refusals. Must not: decide what follows from one. Called by `streamable` and `legacy`.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from dragoman.core.envelope import decode
+from dragoman.errors import TransportError
+from dragoman.transports.upstream.bodies import read_body
+from dragoman.transports.upstream.link import UNREACHED
+from dragoman.transports.upstream.wire import Answer
+
+_BODY_BYTES: Final = 64 * 1024
+
+_HINTS: Final = {
+    HTTPStatus.UNAUTHORIZED: "it wants credentials, or others than it got",
+    HTTPStatus.FORBIDDEN: "it does not let us in",
+    HTTPStatus.PROXY_AUTHENTICATION_REQUIRED: "a proxy on the way wants credentials",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the message is too large for it",
+    HTTPStatus.TOO_MANY_REQUESTS: "it wants fewer requests",
+}
+
+
+class Refused(TransportError):
+    """The server answered a request with a status that is no success.
+
+    Args:
+        peer: The server.
+        reason: What it said, in words.
+        status: Of HTTP.
+        error: The JSON-RPC error in its body, if there was one.
+    """
+
+    def __init__(self, peer: str, reason: str, status: int, error: dict[str, Any] | None) -> None:
+        super().__init__(peer, reason)
+        self.status = status
+        self.error = error
+
+    @property
+    def code(self) -> int:
+        """The JSON-RPC error code to pass on."""
+        return self.error["code"] if self.error else UNREACHED
+
+    @property
+    def message(self) -> str:
+        """The JSON-RPC error message to pass on: the server's own, where it gave one."""
+        return self.error["message"] if self.error else str(self)
+
+    @property
+    def data(self) -> Any:
+        """The JSON-RPC error data to pass on."""
+        if self.error and self.error.get("data") is not None:
+            return self.error["data"]
+        return {"httpStatus": self.status}
+
+
+async def read_refusal(answer: Answer) -> Refused:
+    """Read why a request was refused; the answer is closed afterwards."""
+    try:
+        body = await read_body(answer, _BODY_BYTES)
+    except TransportError:
+        body = b""
+    finally:
+        answer.close()
+    error = _read_error(body)
+    hint = _HINTS.get(HTTPStatus(answer.status)) if answer.status in set(HTTPStatus) else None
+    said = error["message"] if error else hint or _shorten(body)
+    reason = f"it answered {answer.named_status}" + (f": {said}" if said else "")
+    return Refused(answer.peer, reason, answer.status, error)
+
+
+def _read_error(body: bytes) -> dict[str, Any] | None:
+    try:
+        value = decode(body)
+    except ValueError:
+        return None
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str):
+        return error
+    return None
+
+
+def _shorten(body: bytes) -> str:
+    text = " ".join(body[:400].decode(errors="replace").split())
+    return "".join(char for char in text if char.isprintable())[:160]

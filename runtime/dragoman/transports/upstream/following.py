@@ -1,0 +1,196 @@
+"""Reading event streams to their end, also where connections end before the streams do.
+
+Lives here: resuming with `Last-Event-ID`, waiting as `retry` says, polling, and giving up. Must not: know sessions or
+write headers. Called by `streamable`.
+
+Source: 2025-11-25/basic/transports, Streamable HTTP: Sending Messages 6, Listening 4, Resumability and Redelivery.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Final
+
+from dragoman.core.envelope import Overlong
+from dragoman.errors import FrameTooLarge, TransportError
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.events import EventParser
+from dragoman.transports.upstream.failures import read_refusal
+from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.link import Link, Watch
+from dragoman.transports.upstream.streams import EVENT_STREAM, events_of
+from dragoman.transports.upstream.wire import Answer
+
+logger = logging.getLogger("dragoman.upstream")
+
+_RETRY_S: Final = 1.0
+"""How long to wait before coming back, where the server does not say."""
+
+_LEAST_WAIT_S: Final = 0.05
+_LONGEST_WAIT_S: Final = 30.0
+_ATTEMPTS: Final = 5
+"""How often in a row coming back may fail before a request is given up."""
+
+_AFTER_ANSWER_S: Final = 0.5
+"""How long a stream may stay open after the answer that it was there for."""
+
+Get = Callable[[str | None, float | None], Awaitable[Answer]]
+"""Opens a stream: with the last event's id, and how long nothing may come."""
+
+
+class _Reading:
+    """What one connection of a stream brought."""
+
+    __slots__ = ("answered", "events", "overlong", "reason")
+
+    def __init__(self) -> None:
+        self.answered = False
+        self.overlong = False
+        self.events = 0
+        self.reason = "it closed the stream before the answer"
+
+
+class Follower:
+    """Reads the streams of one server.
+
+    Args:
+        link: Where messages go.
+        config: Patience and limits.
+        get: Opens a stream.
+    """
+
+    def __init__(self, link: Link, config: UpstreamConfig, get: Get) -> None:
+        self._link = link
+        self._config = config
+        self._get = get
+
+    async def follow(self, answer: Answer, job: Job, watch: Watch | None) -> None:
+        """Read the stream that answers a request, over as many connections as it takes, until the answer came.
+
+        Raises:
+            TransportError: The answer will not come.
+        """
+        loop = asyncio.get_running_loop()
+        parser = EventParser(self._config.limit_bytes)
+        progress_at = loop.time()
+        while True:
+            reading = await self._read(answer, parser, job.frame.key, watch)
+            if reading.answered or job.cancelled:
+                return
+            if reading.overlong:
+                raise FrameTooLarge(self._link.peer, self._config.limit_bytes)
+            if reading.events:
+                progress_at = loop.time()
+            if parser.last_id is None:
+                raise TransportError(
+                    self._link.peer,
+                    f"{reading.reason}; it cannot be resumed, and the request may have been carried out",
+                )
+            if loop.time() - progress_at > self._config.idle_timeout_s:
+                raise TransportError(self._link.peer, "nothing came from it for too long")
+            logger.debug("resuming a stream: %s", reading.reason)
+            answer = await self._resume(parser)
+
+    async def listen(self) -> bool:
+        """Read the stream on which the server speaks unasked, for as long as the session lasts.
+
+        Returns:
+            Whether the session is gone. False: the server offers no such stream.
+        """
+        parser = EventParser(self._config.limit_bytes)
+        failures, worked = 0, False
+        while True:
+            try:
+                answer = await self._get(parser.last_id, None)
+            except TransportError as error:
+                failures += 1
+                _report(failures, str(error))
+            else:
+                if _is_stream(answer):
+                    worked = True
+                    reading = await self._read(answer, parser, None, None)
+                    failures = 0 if reading.events else failures + 1
+                elif answer.status == HTTPStatus.NOT_FOUND and worked:
+                    answer.close()
+                    return True
+                elif answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                    answer.close()
+                    _report_none(self._link.peer, answer)
+                    return False
+                else:
+                    answer.close()
+                    failures += 1
+                    _report(failures, f"{self._link.peer}: it answered {answer.named_status}")
+            await asyncio.sleep(_wait_s(parser, failures))
+
+    async def _read(self, answer: Answer, parser: EventParser, key: bytes | None, watch: Watch | None) -> _Reading:
+        reading = _Reading()
+        parser.restart()
+        before = parser.last_id
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(None) as patience:
+                async for event in events_of(answer, parser, self._link):
+                    reading.events += 1
+                    if isinstance(event, Overlong):
+                        reading.overlong = True
+                        reading.answered |= self._link.take_overlong(event, key)
+                    elif event.name in (b"", b"message"):
+                        reading.answered |= self._link.take(event.data, key, watch)
+                    if reading.answered and patience.when() is None:
+                        patience.reschedule(loop.time() + _AFTER_ANSWER_S)
+        except TimeoutError:
+            pass  # it is answered, and the server does not close
+        except TransportError as error:
+            reading.reason = error.reason
+        finally:
+            answer.close()
+        reading.events += parser.last_id != before
+        return reading
+
+    async def _resume(self, parser: EventParser) -> Answer:
+        """Come back for the rest of a stream."""
+        if (parser.retry_s or 0) > self._config.idle_timeout_s:
+            raise TransportError(self._link.peer, f"it asks to come back after {parser.retry_s:g} s only")
+        for failures in range(_ATTEMPTS):
+            await asyncio.sleep(_wait_s(parser, failures))
+            try:
+                answer = await self._get(parser.last_id, self._config.idle_timeout_s)
+            except TransportError as error:
+                reason = error.reason
+                continue
+            if _is_stream(answer):
+                return answer
+            refusal = await read_refusal(answer)
+            reason = refusal.reason
+            if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                break
+        raise TransportError(
+            self._link.peer, f"it cut the stream before the answer, and it cannot be resumed: {reason}"
+        )
+
+
+def _is_stream(answer: Answer) -> bool:
+    return answer.status == HTTPStatus.OK and answer.media_type == EVENT_STREAM
+
+
+def _wait_s(parser: EventParser, failures: int) -> float:
+    """Give how long to wait: what the server asks for, and more each time it fails."""
+    wait_s = _RETRY_S if parser.retry_s is None else max(parser.retry_s, _LEAST_WAIT_S)
+    return max(wait_s, min(wait_s * 2**failures, _LONGEST_WAIT_S)) if failures else wait_s
+
+
+def _report(failures: int, reason: str) -> None:
+    level = logging.WARNING if failures == 1 else logging.DEBUG
+    logger.log(level, "no stream for what the server says unasked; trying again: %s", reason)
+
+
+def _report_none(peer: str, answer: Answer) -> None:
+    # "or else return HTTP 405 Method Not Allowed, indicating that the server does not offer an SSE stream"
+    level = logging.DEBUG if answer.status == HTTPStatus.METHOD_NOT_ALLOWED else logging.WARNING
+    logger.log(
+        level, "%s offers no stream for what it says unasked: %s %s", peer, answer.named_status, answer.media_type
+    )

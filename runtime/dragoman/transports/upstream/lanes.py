@@ -1,0 +1,212 @@
+"""The order in which frames go to a server, and how many may be on their way.
+
+Lives here: what waits for what. Must not: send. Called by `transport`, which carries jobs out one by one.
+
+`initialize` goes first and alone; `notifications/initialized` next and alone; then requests go side by side,
+notifications one after the other, and responses at once: a server may need one to go on. What waits to be written is
+counted, and the receiver is asked to hold back when it is too much; a request that was written counts no more, however
+long its answer takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from enum import Enum
+from typing import Any, Final
+
+from dragoman.core.envelope import Frame
+from dragoman.core.exchange import cancelled_key
+
+logger = logging.getLogger("dragoman.upstream")
+
+HIGH_WATER_BYTES: Final = 1024 * 1024
+LOW_WATER_BYTES: Final = 256 * 1024
+_AFTER_CANCEL_S: Final = 5.0
+"""How long the answer to a cancelled request is still read."""
+
+
+class Phase(Enum):
+    """How far the session is."""
+
+    OPENING = "opening"
+    OPENED = "opened"
+    READY = "ready"
+
+
+class Job:
+    """One frame on its way.
+
+    Attributes:
+        frame: What to send.
+        cancelled: Whether the client does not wait for its answer any more.
+    """
+
+    __slots__ = ("_settle", "cancelled", "frame", "task")
+
+    def __init__(self, frame: Frame, settle: Callable[[int], None]) -> None:
+        self.frame = frame
+        self.cancelled = False
+        self.task: asyncio.Task[None] | None = None
+        self._settle: Callable[[int], None] | None = settle
+
+    def sent(self) -> None:
+        """Count it no more: it has been written, or will never be."""
+        if self._settle is not None:
+            self._settle(len(self.frame.raw))
+            self._settle = None
+
+
+class Lanes:
+    """Decides when each frame goes.
+
+    Args:
+        carry: Sends one frame and deals with its answer; must not raise.
+        open_requests: How many requests may be under way at once.
+        on_full: Called when more waits than should.
+        on_room: Called when there is room again.
+    """
+
+    def __init__(
+        self,
+        carry: Callable[[Job], Coroutine[Any, Any, None]],
+        open_requests: int,
+        on_full: Callable[[], None],
+        on_room: Callable[[], None],
+    ) -> None:
+        self.phase = Phase.OPENING
+        self._carry = carry
+        self._free = open_requests
+        self._on_full = on_full
+        self._on_room = on_room
+        self._full = False
+        self._bytes = 0
+        self._held: deque[Job] = deque()
+        self._requests: deque[Job] = deque()
+        self._notices: deque[Job] = deque()
+        self._noticing = False
+        self._asked: dict[bytes, Job] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def put(self, frame: Frame) -> None:
+        """Take a frame to send."""
+        job = Job(frame, self._settle)
+        self._bytes += len(frame.raw)
+        if frame.method == "initialize":
+            self._launch(job)
+        elif self.phase is Phase.READY:
+            self._admit(job)
+        elif self.phase is Phase.OPENED and _goes_early(frame):
+            self._launch(job)
+        else:
+            self._held.append(job)
+        if not self._full and self._bytes > HIGH_WATER_BYTES:
+            self._full = True
+            self._on_full()
+
+    def note_opened(self) -> None:
+        """`initialize` has been answered."""
+        self.phase = Phase.OPENED
+
+    def note_ready(self) -> None:
+        """The server has taken `notifications/initialized`: everything may go."""
+        self.phase = Phase.READY
+        while self._held:
+            self._admit(self._held.popleft())
+
+    async def drain(self, patience_s: float) -> None:
+        """Wait for what is not a request to be sent, then drop everything else."""
+        others = {task for task in self._tasks if task not in {job.task for job in self._asked.values()}}
+        if others:
+            await asyncio.wait(others, timeout=patience_s)
+        rest = list(self._tasks)
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    def _admit(self, job: Job) -> None:
+        frame = job.frame
+        if frame.kind == "request":
+            self._requests.append(job)
+            self._start_requests()
+        elif frame.kind == "notification":
+            if frame.method == "notifications/cancelled" and self._cancel(job):
+                return
+            self._notices.append(job)
+            if not self._noticing:
+                self._noticing = True
+                self._spawn(self._send_notices())
+        else:
+            self._launch(job)
+
+    def _start_requests(self) -> None:
+        while self._free and self._requests:
+            self._free -= 1
+            job = self._requests.popleft()
+            key = job.frame.key
+            assert key is not None
+            self._asked[key] = job
+            job.task = self._spawn(self._ask(job, key))
+
+    async def _ask(self, job: Job, key: bytes) -> None:
+        try:
+            await self._carry(job)
+        finally:
+            job.sent()
+            if self._asked.get(key) is job:
+                del self._asked[key]
+            self._free += 1
+            self._start_requests()
+
+    async def _send_notices(self) -> None:
+        try:
+            while self._notices:
+                job = self._notices.popleft()
+                await self._run(job)
+        finally:
+            self._noticing = False
+
+    def _cancel(self, notice: Job) -> bool:
+        """Note that a request is not waited for; whether that was all, because it has not been sent."""
+        key = cancelled_key(notice.frame)
+        for job in self._requests:
+            if job.frame.key == key:
+                self._requests.remove(job)
+                job.sent()
+                notice.sent()
+                logger.debug("a request was cancelled before it was sent")
+                return True
+        asked = None if key is None else self._asked.get(key)
+        if asked is not None:
+            asked.cancelled = True
+            if asked.task is not None:
+                asyncio.get_running_loop().call_later(_AFTER_CANCEL_S, asked.task.cancel)
+        return False
+
+    def _launch(self, job: Job) -> None:
+        self._spawn(self._run(job))
+
+    async def _run(self, job: Job) -> None:
+        try:
+            await self._carry(job)
+        finally:
+            job.sent()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _settle(self, size: int) -> None:
+        self._bytes -= size
+        if self._full and self._bytes <= LOW_WATER_BYTES:
+            self._full = False
+            self._on_room()
+
+
+def _goes_early(frame: Frame) -> bool:
+    """Whether a frame goes before the session is ready: what makes it so, and what the server asked for meanwhile."""
+    return frame.method == "notifications/initialized" or frame.kind in ("result", "error")

@@ -1,0 +1,160 @@
+"""A client of HTTP+SSE, the transport of revision 2024-11-05.
+
+Lives here: the GET stream with its `endpoint` event, and POSTs to where that leads. Must not: decide when a frame goes
+(`lanes`). Called by `transport`.
+
+Source: docs/specification/2024-11-05/basic/transports.mdx, HTTP with SSE.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urljoin
+
+from dragoman.core.envelope import Frame, Overlong, read_line
+from dragoman.errors import TransportError
+from dragoman.transports.upstream.bodies import read_body
+from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
+from dragoman.transports.upstream.events import Event, EventParser
+from dragoman.transports.upstream.failures import read_refusal
+from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.link import Link
+from dragoman.transports.upstream.streams import EVENT_STREAM, events_of
+from dragoman.transports.upstream.waiting import Waiting
+from dragoman.transports.upstream.wire import Answer, Wire
+
+logger = logging.getLogger("dragoman.upstream")
+
+_ENDPOINT_BYTES: Final = 8 * 1024
+
+
+class Legacy:
+    """One session with an HTTP+SSE server: it lasts as long as its stream."""
+
+    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link) -> None:
+        self._config = config
+        self._wire = wire
+        self._link = link
+        self._endpoint: str | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._waiting = Waiting(link, config.idle_timeout_s)
+        self._initialize: Frame | None = None
+        self._opened: Callable[[], None] = lambda: None
+
+    async def open(self, job: Job, opened: Callable[[], None]) -> None:
+        """Open the stream, if there is none yet, and send `initialize`; the answer comes on the stream.
+
+        Raises:
+            TransportError: This is no HTTP+SSE server, or it is not there.
+        """
+        self._initialize, self._opened = job.frame, opened
+        if self._endpoint is None:
+            found = asyncio.get_running_loop().create_future()
+            self._reader = asyncio.get_running_loop().create_task(self._read(found))
+            try:
+                async with asyncio.timeout(self._config.connect_timeout_s):
+                    self._endpoint = await found
+            except TimeoutError:
+                self._reader.cancel()
+                raise TransportError(self._link.peer, "no endpoint event came in time") from None
+        await self.carry(job)
+
+    async def carry(self, job: Job) -> None:
+        """POST one frame to the endpoint.
+
+        Raises:
+            TransportError: The server did not take it.
+        """
+        assert self._endpoint is not None
+        frame = job.frame
+        if frame.kind == "request" and frame.key is not None:
+            self._waiting.expect(frame.key)
+        try:
+            await self._post(job)
+        except TransportError:
+            if frame.kind != "request" or frame.key is None or self._waiting.forget(frame.key):
+                raise  # not if it has been answered all the same
+
+    def listen(self) -> None:
+        """Nothing to do: the stream is open already."""
+
+    async def close(self) -> None:
+        """Close the stream, which ends the session."""
+        self._waiting.close()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def _post(self, job: Job) -> None:
+        assert self._endpoint is not None
+        headers = {"Accept": "*/*"}
+        idle_s = self._config.idle_timeout_s
+        answer = await self._wire.send("POST", self._endpoint, headers, job.frame.raw, job.sent, idle_s)
+        try:
+            if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+                raise await read_refusal(answer)
+            await read_body(answer, self._config.limit_bytes)  # "Accepted"; the answer comes on the stream
+        finally:
+            answer.close()
+
+    async def _read(self, found: asyncio.Future[str]) -> None:
+        reason = "it closed the stream"
+        try:
+            answer = await self._wire.send("GET", self._config.url, {"Accept": EVENT_STREAM})
+            try:
+                if answer.status != HTTPStatus.OK:
+                    raise await read_refusal(answer)
+                if answer.media_type != EVENT_STREAM:
+                    raise TransportError(self._link.peer, f"it answered with {answer.media_type or 'nothing'}")
+                await self._take_events(answer, found)
+            finally:
+                answer.close()
+        except TransportError as error:
+            reason = error.reason
+        ending = TransportError(self._link.peer, reason)
+        if found.done():
+            self._link.end(str(ending))
+        else:
+            found.set_exception(ending)
+
+    async def _take_events(self, answer: Answer, found: asyncio.Future[str]) -> None:
+        parser = EventParser(self._config.limit_bytes)
+        events: AsyncIterator[Event | Overlong] = events_of(answer, parser, self._link)
+        async for event in events:
+            self._waiting.note_sign_of_life()
+            if isinstance(event, Overlong):
+                self._link.take_overlong(event)
+            elif not found.done():
+                if event.name != b"endpoint":
+                    raise TransportError(self._link.peer, "its first event is not the endpoint")
+                found.set_result(self._read_endpoint(event.data))
+            elif event.name in (b"", b"message"):
+                self._take_message(event.data)
+
+    def _take_message(self, message: bytes) -> None:
+        frame = read_line(message)
+        key = getattr(frame, "key", None)
+        if isinstance(frame, Frame) and frame.kind in ("result", "error") and key is not None:
+            self._waiting.forget(key)
+            if frame.kind == "result" and self._initialize is not None and key == self._initialize.key:
+                self._initialize = None
+                self._opened()
+        self._link.take(message)
+
+    def _read_endpoint(self, data: bytes) -> str:
+        """Give where to POST: a URL of the same origin, or our messages and headers would go to somebody else."""
+        try:
+            endpoint = urljoin(self._config.url, data.decode().strip())
+            same = len(data) <= _ENDPOINT_BYTES and origin_of(endpoint) == origin_of(self._config.url)
+            where = describe_url(endpoint)
+        except ValueError:
+            raise TransportError(self._link.peer, "its endpoint event holds no URL") from None
+        if not same:
+            raise TransportError(
+                self._link.peer, f"its endpoint is at another origin, which is not allowed: {where[:200]}"
+            )
+        return endpoint

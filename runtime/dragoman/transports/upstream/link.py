@@ -1,0 +1,146 @@
+"""From what a server sends, to lines for the receiver.
+
+Lives here: making one line of a message however it came (pretty-printed, as an array, without id), telling which
+request it answers, and writing the errors for requests that will not be answered. Must not: do I/O. Shared by the
+three clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from dragoman.core.envelope import Frame, Malformed, Overlong, decode, encode_error, encode_line, read_line, twin_of
+from dragoman.errors import FrameTooLarge
+from dragoman.transports.base import Receiver
+
+logger = logging.getLogger("dragoman.upstream")
+
+UNREACHED: Final = -32000
+"""The implementation-defined code that MCP's SDKs use for a connection that went away."""
+
+Watch = Callable[[Frame], bool]
+"""Sees a response before it is handed on; whether to keep it."""
+
+
+class Link:
+    """The receiving end of a connection to a server.
+
+    Args:
+        receiver: Who is told.
+        peer: The server, as a person would name it.
+    """
+
+    def __init__(self, receiver: Receiver, peer: str) -> None:
+        self.peer = peer
+        self._receiver = receiver
+        self._reading = asyncio.Event()
+        self._reading.set()
+        self._over = False
+
+    def pause(self) -> None:
+        """Hand on nothing more."""
+        self._reading.clear()
+
+    def resume(self) -> None:
+        """Hand on again."""
+        self._reading.set()
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing may be handed on now."""
+        return not self._reading.is_set()
+
+    async def until_reading(self) -> None:
+        """Wait until something may be handed on."""
+        await self._reading.wait()
+
+    def take(self, message: bytes, owed: bytes | None = None, watch: Watch | None = None) -> bool:
+        """Hand on one message.
+
+        Args:
+            message: JSON text as it came.
+            owed: The id of the request that it may answer, in canonical JSON.
+            watch: Sees the response to that request first.
+
+        Returns:
+            Whether it answers that request.
+        """
+        answered = False
+        for line in self._to_lines(message):
+            frame = read_line(line)
+            if frame is None:
+                continue
+            if owed is not None and isinstance(frame, Frame) and frame.kind == "error" and frame.key is None:
+                frame = self._give_id(frame, owed)
+            if self._is_answer(frame, owed):
+                answered = True
+                if watch is not None and isinstance(frame, Frame) and not watch(frame):
+                    continue
+            self._hand_on(frame.raw if isinstance(frame, Frame) else line)
+        return answered
+
+    def take_overlong(self, event: Overlong, owed: bytes | None = None) -> bool:
+        """Deal with a message that is too long: tell who waits for it, if its beginning says who.
+
+        Returns:
+            Whether it answers the request with the id `owed`, which then has been told.
+        """
+        reason = str(FrameTooLarge(self.peer, event.limit_bytes))
+        found = read_line(event)
+        if isinstance(found, Malformed) and found.is_response and found.key is not None:
+            self.fail(found.key, reason)
+            return found.key == owed
+        logger.warning("%s", reason)
+        return False
+
+    def fail(self, key: bytes, reason: str, code: int = UNREACHED, data: Any = None) -> None:
+        """Answer a request of the client in the server's place, with an error that says why."""
+        logger.warning("request %s failed: %s", key[:60].decode(errors="replace"), reason)
+        self._hand_on(encode_error(key, code, reason, data))
+
+    def end(self, reason: str) -> None:
+        """Say that the server is gone."""
+        if not self._over:
+            self._over = True
+            self._receiver.ended(reason)
+
+    def mute(self) -> None:
+        """Tell nobody anything any more."""
+        self._over = True
+
+    def _hand_on(self, line: bytes) -> None:
+        if not self._over:
+            self._receiver.data_received(line)
+
+    def _to_lines(self, message: bytes) -> list[bytes]:
+        """Make lines of a message. Arrays are split, whoever may send them: the core puts batches together."""
+        message = message.strip()
+        if b"\n" in message or b"\r" in message:
+            try:
+                decode(message)
+            except ValueError as error:
+                logger.warning("%s sent a message that is %s", self.peer, error)
+                return []
+            # A line break inside a JSON string would not have been read: all that are left are white space.
+            message = message.replace(b"\r", b" ").replace(b"\n", b" ")
+        if message.startswith(b"["):
+            try:
+                return [encode_line(member) for member in decode(message)]
+            except ValueError as error:
+                logger.warning("%s sent an array that is %s", self.peer, error)
+                return []
+        return [message + b"\n"] if message else []
+
+    def _is_answer(self, frame: Frame | Malformed, owed: bytes | None) -> bool:
+        if owed is None:
+            return False
+        is_response = frame.is_response if isinstance(frame, Malformed) else frame.kind in ("result", "error")
+        return is_response and frame.key is not None and owed in (frame.key, twin_of(frame.key))
+
+    def _give_id(self, frame: Frame, key: bytes) -> Frame:
+        """Put the id on an error that answers a POST: what it is about is known, whatever the server could read."""
+        body = {**(decode(frame.raw) if frame.body is None else frame.body), "id": decode(key)}
+        return Frame(encode_line(body), "error", key, None, body)

@@ -1,0 +1,249 @@
+"""A client of Streamable HTTP, as revisions 2025-03-26, 2025-06-18 and 2025-11-25 describe it.
+
+Lives here: POST, GET and DELETE, the session id, the revision header, and what follows from each status. Must not:
+decide when a frame goes (`lanes`), nor read events (`following`). Called by `transport`.
+
+Where the pages differ we do what all of them take: `MCP-Protocol-Version` is sent from 2025-06-18 on, arrays are never
+sent (only 2025-03-26 has them, and no Python server of that revision answers one), `retry` is always respected.
+
+Source: docs/specification/{2025-03-26,2025-06-18,2025-11-25}/basic/transports.mdx, Streamable HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final
+
+from dragoman.core.envelope import Frame, decode
+from dragoman.errors import TransportError
+from dragoman.transports.upstream.bodies import read_body
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.failures import read_refusal
+from dragoman.transports.upstream.following import Follower
+from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.link import Link, Watch
+from dragoman.transports.upstream.streams import EVENT_STREAM
+from dragoman.transports.upstream.wire import Answer, Wire
+
+logger = logging.getLogger("dragoman.upstream")
+
+_JSON: Final = "application/json"
+_ACCEPT_BOTH: Final = {"Accept": f"{_JSON}, {EVENT_STREAM}"}
+_WITHOUT_REVISION_HEADER: Final = frozenset({"2024-11-05", "2025-03-26"})
+_SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}\Z")
+"""2025-11-25, Session Management: "MUST only contain visible ASCII characters (ranging from 0x21 to 0x7E)"."""
+
+
+class Streamable:
+    """One session, or several one after the other where the server drops one, with a Streamable HTTP server."""
+
+    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link) -> None:
+        self._config = config
+        self._wire = wire
+        self._link = link
+        self._session_id: str | None = None
+        self._revision: str | None = None
+        self._epoch = 0
+        self._initialize: Frame | None = None
+        self._initialized: Frame | None = None
+        self._renewing = asyncio.Lock()
+        self._follower = Follower(link, config, self._get)
+        self._listener: asyncio.Task[None] | None = None
+
+    async def open(self, job: Job, opened: Callable[[], None]) -> None:
+        """Send `initialize` and hand on the answer.
+
+        Args:
+            job: The request.
+            opened: Called when the server has accepted, before the answer is handed on.
+
+        Raises:
+            Refused: The server answered with a status that is no success.
+            TransportError: There was no answer.
+        """
+        self._initialize, self._session_id, self._revision = job.frame, None, None
+
+        def watch(frame: Frame) -> bool:
+            if frame.kind == "result":
+                self._revision = _read_revision(frame)
+                opened()
+            return True
+
+        answer = await self._post(job.frame, job.sent, {})
+        session_id = self._read_session_id(answer)
+        self._session_id = session_id
+        await self._take_answer(answer, job, watch)
+
+    async def carry(self, job: Job) -> None:
+        """Send one frame that is not `initialize`, and hand on what is answered.
+
+        Raises:
+            TransportError: It was not sent, or not answered.
+        """
+        if job.frame.method == "notifications/initialized":
+            self._initialized = job.frame
+        answer = await self._post_in_session(job)
+        if job.frame.kind == "request":
+            await self._take_answer(answer, job)
+        elif HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            await _discard(answer)
+        else:
+            raise await read_refusal(answer)
+
+    def listen(self) -> None:
+        """Open the stream on which the server speaks unasked, if it offers one."""
+        self._stop_listening()
+        self._listener = asyncio.get_running_loop().create_task(self._listen())
+
+    async def close(self) -> None:
+        """Tell the server that the session is over.
+
+        2025-11-25, Session Management: clients "SHOULD send an HTTP DELETE to the MCP endpoint".
+        """
+        self._stop_listening()
+        if self._session_id is None or not self._config.end_session:
+            return
+        with contextlib.suppress(TransportError):
+            answer = await self._wire.send("DELETE", self._config.url, self._headers())
+            answer.close()
+            logger.debug("DELETE of the session: %s", answer.named_status)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {}
+        if self._session_id is not None:
+            headers["Mcp-Session-Id"] = self._session_id
+        if self._revision is not None and self._revision not in _WITHOUT_REVISION_HEADER:
+            headers["MCP-Protocol-Version"] = self._revision
+        return headers
+
+    async def _post(self, frame: Frame, sent: Callable[[], None], headers: dict[str, str]) -> Answer:
+        idle_s = self._config.idle_timeout_s
+        return await self._wire.send("POST", self._config.url, {**_ACCEPT_BOTH, **headers}, frame.raw, sent, idle_s)
+
+    async def _post_in_session(self, job: Job) -> Answer:
+        """Send a frame; in a new session if the server says that the old one is gone, once.
+
+        A 404 to a session means that the frame was not looked at, so sending it again repeats nothing.
+        """
+        epoch, in_session = self._epoch, self._session_id is not None
+        answer = await self._post(job.frame, job.sent, self._headers())
+        if answer.status != HTTPStatus.NOT_FOUND or not in_session:
+            return answer
+        answer.close()
+        await self._renew(epoch)
+        return await self._post(job.frame, job.sent, self._headers())
+
+    async def _take_answer(self, answer: Answer, job: Job, watch: Watch | None = None) -> None:
+        """Hand on what a request was answered with; make sure that the answer is among it."""
+        key = job.frame.key
+        assert key is not None
+        try:
+            if answer.status != HTTPStatus.OK:
+                raise await self._explain_status(answer)
+            if answer.media_type == EVENT_STREAM:
+                await self._follower.follow(answer, job, watch)
+            elif answer.media_type == _JSON:
+                body = await read_body(answer, self._config.limit_bytes)
+                await self._link.until_reading()
+                if not self._link.take(body, key, watch) and not job.cancelled:
+                    raise TransportError(self._link.peer, "its answer holds no response to the request")
+            else:
+                named = answer.media_type or "nothing"
+                raise TransportError(
+                    self._link.peer, f"its answer must be {_JSON} or {EVENT_STREAM}, and claims to be {named[:80]}"
+                )
+        finally:
+            answer.close()
+
+    async def _explain_status(self, answer: Answer) -> TransportError:
+        if answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            return TransportError(self._link.peer, f"it answered {answer.named_status}, without a response")
+        return await read_refusal(answer)
+
+    def _read_session_id(self, answer: Answer) -> str | None:
+        session_id = answer.header("Mcp-Session-Id")
+        if session_id and not _SESSION_ID.match(session_id):
+            answer.close()
+            raise TransportError(self._link.peer, "its Mcp-Session-Id is not made of visible ASCII characters")
+        return session_id or None
+
+    async def _get(self, last_id: str | None, idle_s: float | None) -> Answer:
+        headers = {"Accept": EVENT_STREAM, **self._headers()}
+        if last_id is not None:
+            headers["Last-Event-ID"] = last_id
+        return await self._wire.send("GET", self._config.url, headers, idle_s=idle_s)
+
+    async def _listen(self) -> None:
+        epoch = self._epoch
+        if await self._follower.listen() and self._session_id is not None:
+            with contextlib.suppress(TransportError):
+                await self._renew(epoch)
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None and self._listener is not asyncio.current_task():
+            self._listener.cancel()
+        self._listener = None
+
+    async def _renew(self, epoch: int) -> None:
+        """Open a new session in place of one that the server dropped; nobody else notices.
+
+        2025-11-25, Session Management: on a 404 the client "MUST start a new session by sending a new
+        InitializeRequest without a session ID attached".
+        """
+        async with self._renewing:
+            if self._epoch != epoch:
+                return  # somebody else did it meanwhile
+            logger.warning("%s dropped the session; opening a new one, which knows nothing of the old", self._link.peer)
+            session_id, revision = await self._initialize_again()
+            if revision != self._revision:
+                raise TransportError(self._link.peer, f"in a new session it speaks {revision}, not {self._revision}")
+            self._session_id = session_id
+            self._epoch += 1
+            if self._initialized is not None:
+                answer = await self._post(self._initialized, _nothing, self._headers())
+                answer.close()
+            self.listen()
+
+    async def _initialize_again(self) -> tuple[str | None, str | None]:
+        assert self._initialize is not None
+        found: list[Frame] = []
+
+        def watch(frame: Frame) -> bool:
+            found.append(frame)
+            return False
+
+        job = Job(self._initialize, lambda _: None)
+        answer = await self._post(self._initialize, _nothing, {})
+        session_id = self._read_session_id(answer)
+        await self._take_answer(answer, job, watch)
+        if not found or found[0].kind != "result":
+            raise TransportError(self._link.peer, "it dropped the session and refuses a new one")
+        return session_id, _read_revision(found[0])
+
+
+def _nothing() -> None:
+    """What follows from having sent a frame that nobody counts."""
+
+
+def _read_revision(frame: Frame) -> str | None:
+    """Give the revision that the server chose; the core decides what to make of it."""
+    try:
+        body: Any = decode(frame.raw) if frame.body is None else frame.body
+    except ValueError:
+        return None
+    result = body.get("result")
+    revision = result.get("protocolVersion") if isinstance(result, dict) else None
+    return revision if isinstance(revision, str) and _SESSION_ID.match(revision) else None
+
+
+async def _discard(answer: Answer) -> None:
+    """Read what should be empty, so that the connection can be used again."""
+    with contextlib.suppress(TransportError):
+        async with asyncio.timeout(1.0):
+            await read_body(answer, 64 * 1024)
+    answer.close()

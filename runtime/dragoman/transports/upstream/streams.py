@@ -1,0 +1,30 @@
+"""Event streams of a server, read as fast as the client takes them.
+
+Lives here: joining an answer's bytes, the event parser and the receiver's pauses. Must not: open streams or know why
+they are read. Called by `streamable` and `legacy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from dragoman.core.envelope import Overlong
+from dragoman.transports.upstream.bodies import pieces_of
+from dragoman.transports.upstream.events import Event, EventParser
+from dragoman.transports.upstream.link import Link
+from dragoman.transports.upstream.wire import Answer
+
+EVENT_STREAM = "text/event-stream"
+
+
+async def events_of(answer: Answer, parser: EventParser, link: Link) -> AsyncIterator[Event | Overlong]:
+    """Give the events of a stream, each only once the receiver takes more.
+
+    Raises:
+        TransportError: The stream broke.
+    """
+    async for piece in pieces_of(answer):
+        for event in parser.feed(piece):
+            if link.paused:
+                await link.until_reading()
+            yield event

@@ -1,0 +1,175 @@
+"""The transport to a server behind an http or https URL.
+
+Lives here: the `transports.base.Transport` protocol on top of lanes and a client, and finding out which client.
+Must not: know how either client works. Called by `connect`.
+
+2025-11-25/basic/transports, Backwards Compatibility: POST an `initialize`; if that is answered with 400, 404 or 405
+(2025-06-18: any 4xx), GET the same URL and expect an `endpoint` event. Statuses that say "who are you" or "not now"
+are evidence of nothing, and neither is a network that does not work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Final
+
+from dragoman.core.envelope import Frame, read_line
+from dragoman.errors import TransportClosed, TransportError
+from dragoman.transports.base import Receiver
+from dragoman.transports.upstream.config import Kind, UpstreamConfig
+from dragoman.transports.upstream.failures import Refused
+from dragoman.transports.upstream.lanes import Job, Lanes
+from dragoman.transports.upstream.legacy import Legacy
+from dragoman.transports.upstream.link import Link
+from dragoman.transports.upstream.streamable import Streamable
+from dragoman.transports.upstream.wire import Wire
+
+logger = logging.getLogger("dragoman.upstream")
+
+_NO_EVIDENCE: Final = frozenset({401, 402, 403, 407, 408, 421, 425, 426, 429, 431, 451})
+_HURRIED_S: Final = 0.5
+
+
+class HttpTransport:
+    """A server spoken to over Streamable HTTP or HTTP+SSE."""
+
+    def __init__(self, config: UpstreamConfig) -> None:
+        self._config = config
+        self._patience_s = config.close_timeout_s
+        self._wire: Wire | None = None
+        self._link: Link | None = None
+        self._lanes: Lanes | None = None
+        self._client: Streamable | Legacy | None = None
+
+    def start(self, receiver: Receiver) -> None:
+        """Get ready; nothing is sent before there is something to send."""
+        try:
+            self._wire = Wire(self._config)
+        except OSError as error:
+            raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
+        self._link = Link(receiver, self._config.peer)
+        self._lanes = Lanes(self._carry, self._config.open_requests, receiver.pause_writing, receiver.resume_writing)
+        make = Legacy if self._config.kind is Kind.SSE else Streamable
+        self._client = make(self._config, self._wire, self._link)
+
+    def write(self, data: bytes) -> None:
+        """Send whole lines, each as a request of its own."""
+        if self._lanes is None:
+            return
+        for line in [data] if data.find(b"\n") == len(data) - 1 else data.split(b"\n"):
+            frame = read_line(line) if line else None
+            if not isinstance(frame, Frame):
+                continue
+            if frame.kind == "batch":
+                for member in split_batch(frame):
+                    self._lanes.put(member)
+            else:
+                self._lanes.put(frame)
+
+    def pause_reading(self) -> None:
+        """Leave what the server sends in its sockets."""
+        if self._link is not None:
+            self._link.pause()
+
+    def resume_reading(self) -> None:
+        """Go on reading."""
+        if self._link is not None:
+            self._link.resume()
+
+    def hurry(self) -> None:
+        """Say goodbye quickly."""
+        self._patience_s = min(self._patience_s, _HURRIED_S)
+
+    async def close(self) -> None:
+        """Send what is still to be sent, end the session, and close every connection."""
+        if self._wire is None or self._link is None or self._lanes is None or self._client is None:
+            return
+        self._link.mute()
+        self._link.resume()
+        await self._lanes.drain(self._patience_s)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._patience_s):
+                await self._client.close()
+        await self._wire.close()
+
+    async def _carry(self, job: Job) -> None:
+        """Send one frame, and see to it that a request gets an answer whatever happens."""
+        assert self._client is not None
+        assert self._lanes is not None
+        assert self._link is not None
+        try:
+            if job.frame.method == "initialize":
+                await self._open(job)
+            else:
+                await self._client.carry(job)
+        except Refused as error:
+            self._report(job, error.message, error.code, error.data)
+        except TransportError as error:
+            self._report(job, str(error))
+        except Exception as error:  # a defect of ours: who waits is told all the same
+            logger.debug("where it happened", exc_info=True)
+            self._report(job, f"internal error: {type(error).__name__}: {error}", -32603)
+        if job.frame.method == "notifications/initialized":
+            self._lanes.note_ready()
+            self._client.listen()
+
+    def _report(self, job: Job, reason: str, code: int = -32000, data: object = None) -> None:
+        assert self._link is not None
+        frame = job.frame
+        if frame.kind == "request" and frame.key is not None:
+            if not job.cancelled:
+                self._link.fail(frame.key, reason, code, data)
+        else:
+            logger.warning("%s of the client not delivered: %s", frame.method or "a response", reason)
+
+    async def _open(self, job: Job) -> None:
+        assert self._client is not None
+        assert self._lanes is not None
+        assert self._link is not None
+        try:
+            await self._client.open(job, self._lanes.note_opened)
+        except Refused as error:
+            if self._is_evidence(error):
+                await self._open_legacy(job, error)
+            elif error.error is not None:
+                self._report(job, error.message, error.code, error.data)
+            else:
+                self._link.end(str(error))
+        except TransportError as error:
+            self._link.end(str(error))
+
+    def _is_evidence(self, error: Refused) -> bool:
+        """Whether the server may be one of the older transport.
+
+        A 400 that carries a JSON-RPC error is an answer to `initialize`, as when the revision is not supported.
+        """
+        if self._config.kind is not Kind.AUTO or not isinstance(self._client, Streamable):
+            return False
+        return (
+            400 <= error.status < 500
+            and error.status not in _NO_EVIDENCE
+            and not (error.status == 400 and error.error is not None)
+        )
+
+    async def _open_legacy(self, job: Job, refused: Refused) -> None:
+        assert self._wire is not None
+        assert self._lanes is not None
+        assert self._link is not None
+        logger.info("%s: no Streamable HTTP (%s); trying HTTP+SSE", self._link.peer, refused.reason)
+        legacy = Legacy(self._config, self._wire, self._link)
+        streamable, self._client = self._client, legacy
+        try:
+            await legacy.open(job, self._lanes.note_opened)
+        except TransportError as error:
+            self._client = streamable
+            self._link.end(f"{refused.peer} is no MCP server: to POST {refused.reason}; to GET {error.reason}")
+
+
+def split_batch(frame: Frame) -> list[Frame]:
+    """Give the members of an array as frames of their own: the core puts the answers together again."""
+    from dragoman.core.envelope import classify, encode_line
+
+    members = [classify(encode_line(member), member) for member in frame.body]
+    return [member for member in members if isinstance(member, Frame)]

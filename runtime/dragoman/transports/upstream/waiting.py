@@ -1,0 +1,71 @@
+"""Requests whose answers come on a stream that they share, and the patience with a server that says nothing.
+
+Lives here: one timer for all of them. Must not: send. Called by `legacy` and `websocket`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from dragoman.core.envelope import twin_of
+from dragoman.transports.upstream.link import Link
+
+_CHECKS: Final = 8
+
+
+class Waiting:
+    """Fails requests once a server that owes answers has said nothing at all for too long.
+
+    Args:
+        link: Who is told.
+        idle_timeout_s: How long is too long.
+    """
+
+    def __init__(self, link: Link, idle_timeout_s: float) -> None:
+        self._link = link
+        self._idle_timeout_s = idle_timeout_s
+        self._keys: dict[bytes, None] = {}
+        self._alive_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def expect(self, key: bytes) -> None:
+        """An answer to this request has to come."""
+        if not self._keys:
+            self.note_sign_of_life()
+        self._keys[key] = None
+        if self._timer is None:
+            self._arm()
+
+    def forget(self, key: bytes) -> bool:
+        """It came, or will not; whether it was still expected."""
+        for found in (key, twin_of(key)):
+            if found is not None and found in self._keys:
+                del self._keys[found]
+                return True
+        return False
+
+    def note_sign_of_life(self) -> None:
+        """Something came from the server."""
+        self._alive_at = asyncio.get_running_loop().time()
+
+    def close(self) -> None:
+        """Wait no more."""
+        self._keys.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._idle_timeout_s / _CHECKS, self._check)
+
+    def _check(self) -> None:
+        self._timer = None
+        if self._link.paused:
+            self.note_sign_of_life()  # it may speak, but nobody listens
+        elif asyncio.get_running_loop().time() - self._alive_at >= self._idle_timeout_s:
+            for key in list(self._keys):
+                self._link.fail(key, f"{self._link.peer}: nothing came from it for {self._idle_timeout_s:g} s")
+            self._keys.clear()
+        if self._keys:
+            self._arm()
