@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import jinja2
 
-from codegen.model import Anything, Array, Object, Ref, Scalar, Spec, Type, Union
+from codegen.model import Anything, Array, Field, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import module_name, snake
 from codegen.plan import ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work, prune
 from codegen.registry import NOTICE, TEMPLATES
@@ -114,20 +114,22 @@ class _Walk:
         plain = [(tag, arm) for tag, arm in zip(tags, arms, strict=True) if tag and tags.count(tag) == 1]
         cases = tuple(Case("dict", self._work(arm, f"{at}.{tag[1]}"), (tag[1],)) for tag, arm in plain)
         lists = tuple(Case("list", self._work(arm, f"{at}.list")) for arm in arms if isinstance(arm, Array))
-        untagged = self._sole_shape(arms, at) if not any(tags) else ()
-        return UnionNode(at, plain[0][0][0] if plain else None, (*cases, *lists, *untagged))
+        rest = [arm for tag, arm in zip(tags, arms, strict=True) if not tag or tags.count(tag) > 1]
+        return UnionNode(at, plain[0][0][0] if plain else None, (*cases, *lists, *self._one_shape(rest, at)))
 
-    def _sole_shape(self, arms: list[Type], at: str) -> tuple[Case, ...]:
-        """Objects that no tag tells apart: what is optional in all of them."""
+    def _one_shape(self, arms: list[Type], at: str) -> tuple[Case, ...]:
+        """Objects that no tag tells apart, as one: what is optional wherever it is named."""
         shapes = [shape for arm in arms if isinstance(shape := self.spec.resolve(arm), Object)]
-        if len(shapes) != len(arms) or not shapes:
-            return ()
-        common = {
-            name: member
-            for name, member in shapes[0].fields.items()
-            if all(shape.fields.get(name) == member for shape in shapes)
-        }
-        return (Case("dict", self._work(Object(common), at)),)
+        named: dict[str, list[Field]] = {}
+        for shape in shapes:
+            for name, member in shape.fields.items():
+                named.setdefault(name, []).append(member)
+        fields: dict[str, Field] = {}
+        for name, members in named.items():
+            kept = any(member.required or self._takes_null(member.type) for member in members)
+            same = all(member.type == members[0].type for member in members)
+            fields[name] = Field(members[0].type if same else Literal(("",)), required=kept)
+        return (Case("dict", self._work(Object(fields), f"{at}.any")),) if fields else ()
 
     def _takes_null(self, type_: Type) -> bool:
         kind = self.spec.resolve(type_)

@@ -27,7 +27,7 @@ from tests.support.subjects import (
     subjects,
 )
 
-SEEDS = rounds(default=5, thorough=300)
+SEEDS = rounds(default=4, thorough=300)
 LEAKS = rounds(default=2, thorough=60)
 PROFILES = ("strict", "minimal")
 

@@ -108,7 +108,7 @@ class _Walk:
 
     def __init__(self, y: Any, first: Places, lost: set[Path], left_out: set[Path], source: str, target: str) -> None:
         self.y, self.first, self.lost, self.left_out = y, first, lost, left_out
-        self.named = _named(source)
+        self.named = property_names(source)
         self.over_the_eras = (source < "2026-07-28") != (target < "2026-07-28")
 
     def may_be_absent(self, value: Any, path: Path) -> bool:
@@ -195,7 +195,7 @@ def put_back(x: Any, y: Any, losses: Iterable[Loss], loss: Loss) -> Any:
 
 
 @cache
-def _named(revision: str) -> frozenset[str]:
+def property_names(revision: str) -> frozenset[str]:
     """Every property name in the schema of a revision."""
     found: set[str] = set()
 

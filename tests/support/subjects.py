@@ -85,6 +85,9 @@ def random_frame(rng: random.Random, subject: Subject) -> dict[str, Any]:
         result = make(rng, subject.revision, subject.definition)
         if "resultType" in result and subject.definition != "InputRequiredResult" and rng.random() < 0.9:
             result["resultType"] = "complete"  # any other is refused before anything else is looked at
+        if subject.definition == "ListToolsResult" and subject.revision >= "2026-07-28":
+            for tool in result["tools"]:  # what is wrapped depends on a type that no schema names
+                tool.setdefault("outputSchema", {})["type"] = rng.choice(("object", "array", ["object", "null"]))
         if subject.definition == "CompleteResult" and subject.revision < "2026-07-28" and rng.random() < 0.1:
             result["completion"]["values"] = [str(number) for number in range(120)]
         return {"jsonrpc": "2.0", "id": make(rng, subject.revision, "RequestId"), "result": result}

@@ -339,7 +339,7 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     if "resource" in y:
-        w = clean_embedded_resource_resource_(y["resource"], at, out)
+        w = clean_embedded_resource_resource(y["resource"], at, out)
         if w is not y["resource"]:
             y = x.copy() if y is x else y
             y["resource"] = w
@@ -360,6 +360,13 @@ def clean_embedded_resource_annotations(x: Any, at: At, out: Losses) -> Any:
 
 def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
     """EmbeddedResource.resource."""
+    if type(x) is dict:
+        return clean_embedded_resource_resource_any(x, at, out)
+    return x
+
+
+def clean_embedded_resource_resource_any(x: Any, at: At, out: Losses) -> Any:
+    """EmbeddedResource.resource.any."""
     if type(x) is not dict:
         return x
     y = x
@@ -368,13 +375,6 @@ def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_embedded_resource_resource_(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource.resource."""
-    if type(x) is dict:
-        return clean_embedded_resource_resource(x, at, out)
-    return x
 
 
 def clean_empty_result(x: Any, at: At, out: Losses) -> Any:
@@ -1284,12 +1284,19 @@ def clean_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents."""
     if type(x) is not list:
         return x
-    y = [clean_read_resource_result_contents_item_(v, at, out) for v in x]
+    y = [clean_read_resource_result_contents_item(v, at, out) for v in x]
     return x if all(new is old for new, old in zip(y, x, strict=True)) else y
 
 
 def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents[]."""
+    if type(x) is dict:
+        return clean_read_resource_result_contents_item_any(x, at, out)
+    return x
+
+
+def clean_read_resource_result_contents_item_any(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceResult.contents[].any."""
     if type(x) is not dict:
         return x
     y = x
@@ -1298,13 +1305,6 @@ def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_read_resource_result_contents_item_(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult.contents[]."""
-    if type(x) is dict:
-        return clean_read_resource_result_contents_item(x, at, out)
-    return x
 
 
 def clean_resource(x: Any, at: At, out: Losses) -> Any:

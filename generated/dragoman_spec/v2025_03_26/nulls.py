@@ -372,7 +372,7 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     if "resource" in y:
-        w = clean_embedded_resource_resource_(y["resource"], at, out)
+        w = clean_embedded_resource_resource(y["resource"], at, out)
         if w is not y["resource"]:
             y = x.copy() if y is x else y
             y["resource"] = w
@@ -381,6 +381,13 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
 
 def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
     """EmbeddedResource.resource."""
+    if type(x) is dict:
+        return clean_embedded_resource_resource_any(x, at, out)
+    return x
+
+
+def clean_embedded_resource_resource_any(x: Any, at: At, out: Losses) -> Any:
+    """EmbeddedResource.resource.any."""
     if type(x) is not dict:
         return x
     y = x
@@ -389,13 +396,6 @@ def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_embedded_resource_resource_(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource.resource."""
-    if type(x) is dict:
-        return clean_embedded_resource_resource(x, at, out)
-    return x
 
 
 def clean_empty_result(x: Any, at: At, out: Losses) -> Any:
@@ -1295,12 +1295,19 @@ def clean_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents."""
     if type(x) is not list:
         return x
-    y = [clean_read_resource_result_contents_item_(v, at, out) for v in x]
+    y = [clean_read_resource_result_contents_item(v, at, out) for v in x]
     return x if all(new is old for new, old in zip(y, x, strict=True)) else y
 
 
 def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents[]."""
+    if type(x) is dict:
+        return clean_read_resource_result_contents_item_any(x, at, out)
+    return x
+
+
+def clean_read_resource_result_contents_item_any(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceResult.contents[].any."""
     if type(x) is not dict:
         return x
     y = x
@@ -1309,13 +1316,6 @@ def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_read_resource_result_contents_item_(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult.contents[]."""
-    if type(x) is dict:
-        return clean_read_resource_result_contents_item(x, at, out)
-    return x
 
 
 def clean_resource(x: Any, at: At, out: Losses) -> Any:

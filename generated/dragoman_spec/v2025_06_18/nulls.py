@@ -518,7 +518,7 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     if "resource" in y:
-        w = clean_embedded_resource_resource_(y["resource"], at, out)
+        w = clean_embedded_resource_resource(y["resource"], at, out)
         if w is not y["resource"]:
             y = x.copy() if y is x else y
             y["resource"] = w
@@ -527,6 +527,13 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
 
 def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
     """EmbeddedResource.resource."""
+    if type(x) is dict:
+        return clean_embedded_resource_resource_any(x, at, out)
+    return x
+
+
+def clean_embedded_resource_resource_any(x: Any, at: At, out: Losses) -> Any:
+    """EmbeddedResource.resource.any."""
     if type(x) is not dict:
         return x
     y = x
@@ -535,13 +542,6 @@ def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_embedded_resource_resource_(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource.resource."""
-    if type(x) is dict:
-        return clean_embedded_resource_resource(x, at, out)
-    return x
 
 
 def clean_empty_result(x: Any, at: At, out: Losses) -> Any:
@@ -1261,7 +1261,21 @@ def clean_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
     """PrimitiveSchemaDefinition."""
     if type(x) is dict and x.get("type") == "boolean":
         return clean_boolean_schema(x, at, out)
+    if type(x) is dict:
+        return clean_primitive_schema_definition_any(x, at, out)
     return x
+
+
+def clean_primitive_schema_definition_any(x: Any, at: At, out: Losses) -> Any:
+    """PrimitiveSchemaDefinition.any."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for key in ("description", "format", "maxLength", "minLength", "title", "maximum", "minimum", "enumNames"):
+        if key in x and x[key] is None:
+            y = x.copy() if y is x else y
+            del y[key]
+    return y
 
 
 def clean_progress_notification(x: Any, at: At, out: Losses) -> Any:
@@ -1469,12 +1483,19 @@ def clean_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents."""
     if type(x) is not list:
         return x
-    y = [clean_read_resource_result_contents_item_(v, at, out) for v in x]
+    y = [clean_read_resource_result_contents_item(v, at, out) for v in x]
     return x if all(new is old for new, old in zip(y, x, strict=True)) else y
 
 
 def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents[]."""
+    if type(x) is dict:
+        return clean_read_resource_result_contents_item_any(x, at, out)
+    return x
+
+
+def clean_read_resource_result_contents_item_any(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceResult.contents[].any."""
     if type(x) is not dict:
         return x
     y = x
@@ -1483,13 +1504,6 @@ def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_read_resource_result_contents_item_(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult.contents[]."""
-    if type(x) is dict:
-        return clean_read_resource_result_contents_item(x, at, out)
-    return x
 
 
 def clean_resource(x: Any, at: At, out: Losses) -> Any:

@@ -43,6 +43,18 @@ def clean_audio_content(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def clean_boolean_schema(x: Any, at: At, out: Losses) -> Any:
+    """BooleanSchema."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for key in ("default", "description", "title"):
+        if key in x and x[key] is None:
+            y = x.copy() if y is x else y
+            del y[key]
+    return y
+
+
 def clean_call_tool_request(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequest."""
     if type(x) is not dict:
@@ -606,7 +618,79 @@ def clean_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
     """ElicitRequestParams."""
     if type(x) is dict and x.get("mode") == "url":
         return clean_elicit_request_url_params(x, at, out)
+    if type(x) is dict:
+        return clean_elicit_request_params_any(x, at, out)
     return x
+
+
+def clean_elicit_request_params_any(x: Any, at: At, out: Losses) -> Any:
+    """ElicitRequestParams.any."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for key in ("_meta", "mode", "task"):
+        if key in x and x[key] is None:
+            y = x.copy() if y is x else y
+            del y[key]
+    if "_meta" in y:
+        w = clean_elicit_request_params_any_meta(y["_meta"], at, out)
+        if w is not y["_meta"]:
+            y = x.copy() if y is x else y
+            y["_meta"] = w
+    if "requestedSchema" in y:
+        w = clean_elicit_request_params_any_requested_schema(y["requestedSchema"], at, out)
+        if w is not y["requestedSchema"]:
+            y = x.copy() if y is x else y
+            y["requestedSchema"] = w
+    if "task" in y:
+        w = clean_task_metadata(y["task"], at, out)
+        if w is not y["task"]:
+            y = x.copy() if y is x else y
+            y["task"] = w
+    return y
+
+
+def clean_elicit_request_params_any_meta(x: Any, at: At, out: Losses) -> Any:
+    """ElicitRequestParams.any._meta."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for key in ("progressToken",):
+        if key in x and x[key] is None:
+            y = x.copy() if y is x else y
+            del y[key]
+    return y
+
+
+def clean_elicit_request_params_any_requested_schema(x: Any, at: At, out: Losses) -> Any:
+    """ElicitRequestParams.any.requestedSchema."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for key in ("$schema", "required"):
+        if key in x and x[key] is None:
+            y = x.copy() if y is x else y
+            del y[key]
+    if "properties" in y:
+        w = clean_elicit_request_params_any_requested_schema_properties(y["properties"], at, out)
+        if w is not y["properties"]:
+            y = x.copy() if y is x else y
+            y["properties"] = w
+    return y
+
+
+def clean_elicit_request_params_any_requested_schema_properties(x: Any, at: At, out: Losses) -> Any:
+    """ElicitRequestParams.any.requestedSchema.properties."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for k, v in x.items():
+        if v is not None:
+            w = clean_primitive_schema_definition(v, at, out)
+            if w is not v:
+                y = x.copy() if y is x else y
+                y[k] = w
+    return y
 
 
 def clean_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
@@ -708,7 +792,7 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     if "resource" in y:
-        w = clean_embedded_resource_resource_(y["resource"], at, out)
+        w = clean_embedded_resource_resource(y["resource"], at, out)
         if w is not y["resource"]:
             y = x.copy() if y is x else y
             y["resource"] = w
@@ -717,6 +801,13 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
 
 def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
     """EmbeddedResource.resource."""
+    if type(x) is dict:
+        return clean_embedded_resource_resource_any(x, at, out)
+    return x
+
+
+def clean_embedded_resource_resource_any(x: Any, at: At, out: Losses) -> Any:
+    """EmbeddedResource.resource.any."""
     if type(x) is not dict:
         return x
     y = x
@@ -725,13 +816,6 @@ def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_embedded_resource_resource_(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource.resource."""
-    if type(x) is dict:
-        return clean_embedded_resource_resource(x, at, out)
-    return x
 
 
 def clean_empty_result(x: Any, at: At, out: Losses) -> Any:
@@ -1477,6 +1561,39 @@ def clean_ping_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def clean_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
+    """PrimitiveSchemaDefinition."""
+    if type(x) is dict and x.get("type") == "boolean":
+        return clean_boolean_schema(x, at, out)
+    if type(x) is dict:
+        return clean_primitive_schema_definition_any(x, at, out)
+    return x
+
+
+def clean_primitive_schema_definition_any(x: Any, at: At, out: Losses) -> Any:
+    """PrimitiveSchemaDefinition.any."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for key in (
+        "default",
+        "description",
+        "format",
+        "maxLength",
+        "minLength",
+        "title",
+        "maximum",
+        "minimum",
+        "maxItems",
+        "minItems",
+        "enumNames",
+    ):
+        if key in x and x[key] is None:
+            y = x.copy() if y is x else y
+            del y[key]
+    return y
+
+
 def clean_progress_notification(x: Any, at: At, out: Losses) -> Any:
     """ProgressNotification."""
     if type(x) is not dict:
@@ -1683,12 +1800,19 @@ def clean_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents."""
     if type(x) is not list:
         return x
-    y = [clean_read_resource_result_contents_item_(v, at, out) for v in x]
+    y = [clean_read_resource_result_contents_item(v, at, out) for v in x]
     return x if all(new is old for new, old in zip(y, x, strict=True)) else y
 
 
 def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents[]."""
+    if type(x) is dict:
+        return clean_read_resource_result_contents_item_any(x, at, out)
+    return x
+
+
+def clean_read_resource_result_contents_item_any(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceResult.contents[].any."""
     if type(x) is not dict:
         return x
     y = x
@@ -1697,13 +1821,6 @@ def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_read_resource_result_contents_item_(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult.contents[]."""
-    if type(x) is dict:
-        return clean_read_resource_result_contents_item(x, at, out)
-    return x
 
 
 def clean_request_params(x: Any, at: At, out: Losses) -> Any:

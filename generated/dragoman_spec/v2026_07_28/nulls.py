@@ -70,6 +70,11 @@ def clean_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
         if w is not y["_meta"]:
             y = x.copy() if y is x else y
             y["_meta"] = w
+    if "inputResponses" in y:
+        w = clean_input_responses(y["inputResponses"], at, out)
+        if w is not y["inputResponses"]:
+            y = x.copy() if y is x else y
+            y["inputResponses"] = w
     return y
 
 
@@ -350,7 +355,7 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["annotations"] = w
     if "resource" in y:
-        w = clean_embedded_resource_resource_(y["resource"], at, out)
+        w = clean_embedded_resource_resource(y["resource"], at, out)
         if w is not y["resource"]:
             y = x.copy() if y is x else y
             y["resource"] = w
@@ -359,6 +364,13 @@ def clean_embedded_resource(x: Any, at: At, out: Losses) -> Any:
 
 def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
     """EmbeddedResource.resource."""
+    if type(x) is dict:
+        return clean_embedded_resource_resource_any(x, at, out)
+    return x
+
+
+def clean_embedded_resource_resource_any(x: Any, at: At, out: Losses) -> Any:
+    """EmbeddedResource.resource.any."""
     if type(x) is not dict:
         return x
     y = x
@@ -367,13 +379,6 @@ def clean_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_embedded_resource_resource_(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource.resource."""
-    if type(x) is dict:
-        return clean_embedded_resource_resource(x, at, out)
-    return x
 
 
 def clean_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
@@ -403,6 +408,11 @@ def clean_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
         if w is not y["_meta"]:
             y = x.copy() if y is x else y
             y["_meta"] = w
+    if "inputResponses" in y:
+        w = clean_input_responses(y["inputResponses"], at, out)
+        if w is not y["inputResponses"]:
+            y = x.copy() if y is x else y
+            y["inputResponses"] = w
     return y
 
 
@@ -488,6 +498,52 @@ def clean_implementation_icons(x: Any, at: At, out: Losses) -> Any:
         return x
     y = [clean_icon(v, at, out) for v in x]
     return x if all(new is old for new, old in zip(y, x, strict=True)) else y
+
+
+def clean_input_response(x: Any, at: At, out: Losses) -> Any:
+    """InputResponse."""
+    if type(x) is dict:
+        return clean_input_response_any(x, at, out)
+    return x
+
+
+def clean_input_response_any(x: Any, at: At, out: Losses) -> Any:
+    """InputResponse.any."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for key in ("_meta", "stopReason"):
+        if key in x and x[key] is None:
+            y = x.copy() if y is x else y
+            del y[key]
+    if "roots" in y:
+        w = clean_input_response_any_roots(y["roots"], at, out)
+        if w is not y["roots"]:
+            y = x.copy() if y is x else y
+            y["roots"] = w
+    return y
+
+
+def clean_input_response_any_roots(x: Any, at: At, out: Losses) -> Any:
+    """InputResponse.any.roots."""
+    if type(x) is not list:
+        return x
+    y = [clean_root(v, at, out) for v in x]
+    return x if all(new is old for new, old in zip(y, x, strict=True)) else y
+
+
+def clean_input_responses(x: Any, at: At, out: Losses) -> Any:
+    """InputResponses."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for k, v in x.items():
+        if v is not None:
+            w = clean_input_response(v, at, out)
+            if w is not v:
+                y = x.copy() if y is x else y
+                y[k] = w
+    return y
 
 
 def clean_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
@@ -913,6 +969,11 @@ def clean_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
         if w is not y["_meta"]:
             y = x.copy() if y is x else y
             y["_meta"] = w
+    if "inputResponses" in y:
+        w = clean_input_responses(y["inputResponses"], at, out)
+        if w is not y["inputResponses"]:
+            y = x.copy() if y is x else y
+            y["inputResponses"] = w
     return y
 
 
@@ -942,12 +1003,19 @@ def clean_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents."""
     if type(x) is not list:
         return x
-    y = [clean_read_resource_result_contents_item_(v, at, out) for v in x]
+    y = [clean_read_resource_result_contents_item(v, at, out) for v in x]
     return x if all(new is old for new, old in zip(y, x, strict=True)) else y
 
 
 def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents[]."""
+    if type(x) is dict:
+        return clean_read_resource_result_contents_item_any(x, at, out)
+    return x
+
+
+def clean_read_resource_result_contents_item_any(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceResult.contents[].any."""
     if type(x) is not dict:
         return x
     y = x
@@ -956,13 +1024,6 @@ def clean_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any
             y = x.copy() if y is x else y
             del y[key]
     return y
-
-
-def clean_read_resource_result_contents_item_(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult.contents[]."""
-    if type(x) is dict:
-        return clean_read_resource_result_contents_item(x, at, out)
-    return x
 
 
 def clean_request_meta_object(x: Any, at: At, out: Losses) -> Any:
@@ -1190,6 +1251,18 @@ def clean_result_meta_object(x: Any, at: At, out: Losses) -> Any:
         if w is not y["io.modelcontextprotocol/serverInfo"]:
             y = x.copy() if y is x else y
             y["io.modelcontextprotocol/serverInfo"] = w
+    return y
+
+
+def clean_root(x: Any, at: At, out: Losses) -> Any:
+    """Root."""
+    if type(x) is not dict:
+        return x
+    y = x
+    for key in ("_meta", "name"):
+        if key in x and x[key] is None:
+            y = x.copy() if y is x else y
+            del y[key]
     return y
 
 
