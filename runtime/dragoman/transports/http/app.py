@@ -17,9 +17,11 @@ from collections.abc import Callable
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Disconnected, HttpExchange, Receive, Refused, Scope, Send, read_headers
+from dragoman.transports.http.legacy import LegacyFront
 from dragoman.transports.http.security import Gate
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
+from dragoman.transports.http.websocket import WebSocketFront, refuse
 
 logger = logging.getLogger("dragoman.http")
 
@@ -37,12 +39,16 @@ class HttpFront:
         self.sessions = Sessions(self.config, serve)
         self._gate = Gate(self.config.admission)
         self._streamable = StreamableFront(self.config, self.sessions)
+        self._legacy = LegacyFront(self.config, self.sessions)
+        self._websocket = WebSocketFront(self.config, self.sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve, as ASGI 3 has it."""
         match scope["type"]:
             case "http":
                 await self._serve_http(scope, receive, send)
+            case "websocket":
+                await self._serve_websocket(scope, receive, send)
             case "lifespan":
                 await self._live(receive, send)
 
@@ -68,11 +74,27 @@ class HttpFront:
             await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
             return
         exchange.principal = self._gate.authenticate(exchange.headers)
-        path = find_path(exchange.scope)
-        if path == self.config.paths.mcp:
+        path, paths = find_path(exchange.scope), self.config.paths
+        if path == paths.mcp:
             await self._streamable.serve(exchange)
+        elif path == paths.sse:
+            await self._legacy.serve_stream(exchange)
+        elif path == paths.messages and paths.sse is not None:
+            await self._legacy.serve_post(exchange)
         else:
             raise Refused(404, "there is nothing at this path")
+
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            headers = read_headers(scope, self.config.limits)
+            self._gate.check_origin(headers, scope["scheme"], self._gate.check_host(headers))
+            principal = self._gate.authenticate(headers)
+            if find_path(scope) != self.config.paths.websocket:
+                raise Refused(404, "there is nothing at this path")
+            await self._websocket.serve(scope, receive, send, principal)
+        except Refused as refused:
+            logger.info("websocket %s is refused with %d: %s", scope["path"], refused.status, refused.reason)
+            await refuse(scope, receive, send, refused)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:

@@ -84,6 +84,18 @@ def check_batch(posted: Posted, revision: str | None) -> None:
         raise Refused(400, f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches")
 
 
+def check_content_type(content_type: str | None) -> None:
+    """Check that a body is said to be JSON.
+
+    Raises:
+        Refused: 415.
+    """
+    media, _, parameters = (content_type or "").lower().partition(";")
+    charset = parameters.partition("charset=")[2].strip(' "')
+    if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
+        raise Refused(415, "expected Content-Type application/json, in UTF-8")
+
+
 def _decode(body: bytes) -> Any:
     try:
         value = orjson.loads(body)

@@ -65,11 +65,22 @@ def describe(listener: socket.socket, address: Address, path: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but signals are for whoever runs us."""
+    """uvicorn, but signals are for whoever runs us, and it stops at once when told to."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.stopping = asyncio.Event()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+    async def main_loop(self) -> None:
+        while not self.stopping.is_set():
+            await self.on_tick(0)  # keeps the Date header of answers up to date
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await self.stopping.wait()
 
 
 class HttpServer:
@@ -107,12 +118,13 @@ class HttpServer:
         share_log()
         config.load()  # reads the certificate: better now than at the first connection
         self._server = _Server(config)
+        self._stop = asyncio.Event()
         self._reason = "the server is stopping"
 
     def stop(self, reason: str) -> None:
-        """End in order: no new connections, every session told, every connection done."""
+        """End in order: every session is told and gone, then every connection, then the server."""
         self._reason = reason
-        self._server.should_exit = True
+        self._stop.set()
 
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Serve until told to stop."""
@@ -120,9 +132,11 @@ class HttpServer:
         while not self._server.started and not serving.done():
             await asyncio.sleep(0)
         on_ready()
-        while not self._server.should_exit and not serving.done():
-            await asyncio.sleep(0.05)
+        stopping = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
         await self._front.close(self._reason)
+        self._server.stopping.set()
         await serving
 
 

@@ -105,10 +105,14 @@ class Sessions:
         self._serve = serve
         self._sessions: dict[str, Session[ClientTransport]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
-        self._closing = False
+        self.closing = False
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    def all(self) -> list[Session[ClientTransport]]:
+        """Give every session that runs."""
+        return list(self._sessions.values())
 
     def open(self, transport: TransportT, caller: Caller) -> Session[TransportT]:
         """Run a new session.
@@ -116,7 +120,7 @@ class Sessions:
         Raises:
             Refused: 503, when there are too many or the front is closing.
         """
-        if self._closing:
+        if self.closing:
             raise Refused(503, "the server is stopping", _RETRY_AFTER)
         if len(self._sessions) >= self._limit:
             logger.warning("a session is refused: all %d are taken", self._limit)
@@ -142,7 +146,7 @@ class Sessions:
 
     async def close(self, reason: str) -> None:
         """End every session, and wait until everything of theirs is gone."""
-        self._closing = True
+        self.closing = True
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None

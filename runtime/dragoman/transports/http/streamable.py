@@ -16,7 +16,7 @@ from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import JSON, Disconnected, HttpExchange, Refused, accepts
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, check_batch, read_posted
+from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
 from dragoman.transports.http.session import StreamableSession
 from dragoman.transports.http.sessions import Caller, Session, Sessions
 from dragoman.transports.http.sse import encode_message
@@ -67,7 +67,7 @@ class StreamableFront:
         takes_json, takes_stream = accepts(takes, "application/json"), accepts(takes, "text/event-stream")
         if not takes_json and not takes_stream:
             raise Refused(406, "expected to Accept application/json and text/event-stream")
-        check_content_type(exchange)
+        check_content_type(exchange.header(b"content-type"))
         known = self._find(exchange) if b"mcp-session-id" in exchange.headers else None
         limits = self._config.limits
         body = await exchange.read_body(limits.body_bytes, self._config.patience.body_s)
@@ -175,18 +175,6 @@ class StreamableFront:
         if polls and is_new:
             await exchange.send_part(stream.prime(self._config.patience.retry_s))
         await pump(exchange, stream, connection, self._config.patience, polls)
-
-
-def check_content_type(exchange: HttpExchange) -> None:
-    """Check that a body is said to be JSON.
-
-    Raises:
-        Refused: 415.
-    """
-    media, _, parameters = (exchange.header(b"content-type") or "").lower().partition(";")
-    charset = parameters.partition("charset=")[2].strip(' "')
-    if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
-        raise Refused(415, "expected Content-Type application/json, in UTF-8")
 
 
 async def _wait(exchange: HttpExchange, call: Call) -> None:

@@ -1,0 +1,141 @@
+"""HTTP+SSE, as the revision 2024-11-05 has it, towards clients: one stream for all answers, posts beside it.
+
+Lives here: the stream with its `endpoint` event, and what is posted. Must not: check who it is (`security`). Called by
+`app`. The stream is the session: it cannot be resumed, and when it ends so does the session.
+
+Source: 2024-11-05/basic/transports, HTTP with SSE.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+from urllib.parse import parse_qs
+
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.exchange import HttpExchange, Refused, accepts
+from dragoman.transports.http.lines import LineTransport
+from dragoman.transports.http.reading import Posted, check_content_type, read_posted
+from dragoman.transports.http.sessions import Caller, Session, Sessions
+from dragoman.transports.http.sse import COMMENT, encode_event, encode_message
+
+_PARAMETER: Final = "sessionId"
+_ALLOW_STREAM: Final = (b"allow", b"GET, OPTIONS")
+_ALLOW_POST: Final = (b"allow", b"POST, OPTIONS")
+
+
+class LegacyTransport(LineTransport):
+    """A client that speaks HTTP+SSE."""
+
+
+class LegacyFront:
+    """Serves the two endpoints.
+
+    Args:
+        config: What was decided.
+        sessions: Those of the whole front.
+    """
+
+    def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
+        self._config = config
+        self._sessions = sessions
+
+    async def serve_stream(self, exchange: HttpExchange) -> None:
+        """Open a session and send everything of its server's.
+
+        Raises:
+            Refused: It is not served.
+            Disconnected: The client went away at once.
+        """
+        posted = await self._read_opening(exchange)
+        if not accepts(exchange.header(b"accept"), "text/event-stream"):
+            raise Refused(406, "expected to Accept text/event-stream")
+        transport = LegacyTransport(self._config.limits)
+        session = self._sessions.open(transport, _caller(exchange))
+        if posted is not None:
+            transport.deliver(posted.line)
+        with session:
+            reason = "the client has closed its stream"
+            try:
+                await self._send(exchange, session)
+            except TimeoutError:
+                reason = f"the client took nothing for {self._config.patience.stall_s:g} s"
+                exchange.abort()
+            finally:
+                transport.end(reason)
+
+    async def serve_post(self, exchange: HttpExchange) -> None:
+        """Take one message.
+
+        Raises:
+            Refused: It is not served.
+            Disconnected: The client went away half-way.
+        """
+        if exchange.method != "POST":
+            raise Refused(405, "expected POST", _ALLOW_POST)
+        check_content_type(exchange.header(b"content-type"))
+        query = parse_qs(exchange.scope["query_string"].decode("latin-1"))
+        session_id = query.get(_PARAMETER, [""])[0]
+        if not session_id:
+            raise Refused(400, f"expected the {_PARAMETER} that the endpoint event names")
+        session = self._sessions.find(session_id, _caller(exchange), LegacyTransport)
+        with session:
+            limits, patience = self._config.limits, self._config.patience
+            posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
+            await session.transport.readable.wait()
+            if session.transport.over:
+                raise Refused(404, "the session is over")
+            session.transport.deliver(posted.line)
+            await exchange.reply(202)
+
+    async def _read_opening(self, exchange: HttpExchange) -> Posted | None:
+        """Read the message that a POST opens the stream with, where that is allowed and there is one."""
+        if exchange.method == "GET":
+            return None
+        if exchange.method != "POST" or not self._config.post_opens_sse:
+            raise Refused(405, "expected GET", _ALLOW_STREAM)
+        limits = self._config.limits
+        body = await exchange.read_body(limits.body_bytes, self._config.patience.body_s)
+        return read_posted(body, limits.nesting) if body.strip() else None
+
+    async def _send(self, exchange: HttpExchange, session: Session[LegacyTransport]) -> None:
+        """Send until the client leaves or the session is over."""
+        transport, patience = session.transport, self._config.patience
+        await exchange.start_stream()
+        root = exchange.scope.get("root_path", "")
+        await exchange.send_part(
+            encode_event("endpoint", f"{root}{self._config.paths.messages}?{_PARAMETER}={session.id}")
+        )
+        watch = asyncio.ensure_future(exchange.wait_for_disconnect())
+        watch.add_done_callback(lambda _: transport.changed.set())
+        try:
+            while not watch.done():
+                transport.changed.clear()
+                while (line := transport.take()) is not None and not watch.done():
+                    await _send_within(exchange, encode_message(line), patience.stall_s)
+                    transport.settle(len(line))
+                if transport.closed:
+                    break
+                await _wait_for_change(exchange, transport, patience.keepalive_s, patience.stall_s)
+            await exchange.send_part(b"", more=False)
+        finally:
+            watch.cancel()
+
+
+async def _wait_for_change(
+    exchange: HttpExchange, transport: LegacyTransport, keepalive_s: float, stall_s: float
+) -> None:
+    timer = asyncio.get_running_loop().call_later(keepalive_s, transport.changed.set)
+    await transport.changed.wait()
+    timer.cancel()
+    if asyncio.get_running_loop().time() >= timer.when():
+        await _send_within(exchange, COMMENT, stall_s)
+
+
+async def _send_within(exchange: HttpExchange, data: bytes, stall_s: float) -> None:
+    async with asyncio.timeout(stall_s):
+        await exchange.send_part(data)
+
+
+def _caller(exchange: HttpExchange) -> Caller:
+    return Caller(exchange.principal, "sse")

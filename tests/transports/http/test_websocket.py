@@ -1,0 +1,186 @@
+"""WebSocket as a client sees it: subprotocol, one frame a message, pings, and with which code it closes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Subprotocol
+
+from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
+from tests.transports.http.stage import (
+    Stage,
+    call,
+    content,
+    initialize,
+    initialized,
+    log_message,
+    on_loop,
+    serving,
+    text_of,
+    until,
+    within,
+)
+
+MCP = [Subprotocol("mcp")]
+
+
+def dial(stage: Stage, path: str = "/ws", **options: Any) -> connect:
+    options = {"subprotocols": MCP, "compression": None, "proxy": None, **options}
+    return connect(f"ws://127.0.0.1:{stage.port}{path}", **options)
+
+
+async def say(socket: ClientConnection, frame: Any) -> None:
+    await socket.send(frame if isinstance(frame, str | bytes) else json.dumps(frame))
+
+
+async def hear(socket: ClientConnection) -> Any:
+    text = await within(socket.recv())
+    assert isinstance(text, str)
+    return json.loads(text)
+
+
+async def shake_hands(stage: Stage, socket: ClientConnection, revision: str = "2025-06-18") -> None:
+    await say(socket, initialize(revision))
+    await until(lambda: bool(stage.servers))
+    stage.server.answer((await stage.server.hear())["id"], **initialized(revision))
+    await hear(socket)
+    await say(socket, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    await stage.server.hear()
+
+
+async def refused_with(stage: Stage, **options: Any) -> int:
+    with pytest.raises(InvalidStatus) as caught:
+        async with dial(stage, **options):
+            pass
+    return caught.value.response.status_code
+
+
+async def closed_with(socket: ClientConnection) -> int | None:
+    await within(socket.wait_closed())
+    return socket.close_code
+
+
+@on_loop
+async def test_a_message_is_a_frame_both_ways() -> None:
+    async with serving() as stage, dial(stage) as socket:
+        assert socket.subprotocol == "mcp"
+        await shake_hands(stage, socket)
+        await say(socket, json.dumps(call(2), indent=2))
+        await stage.server.hear()
+        stage.server.say({"jsonrpc": "2.0", "id": 9, "method": "ping"})
+        stage.server.answer(2, **content("hällo\u2028"))
+        assert (await hear(socket))["method"] == "ping"
+        assert text_of(await hear(socket)) == "hällo\u2028"
+        await socket.close()
+        await until(lambda: not len(stage.front.sessions))
+        assert stage.server.gone is not None
+
+
+@on_loop
+async def test_pings_are_answered_and_sent() -> None:
+    config = FrontConfig(patience=Patience(keepalive_s=0.05, stall_s=0.2))
+    async with serving(config) as stage, dial(stage, ping_interval=None) as socket:
+        await within(await socket.ping())
+        await asyncio.sleep(0.4)  # longer than a connection without pongs would live
+        await within(await socket.ping())
+
+
+@on_loop
+async def test_what_is_no_message_is_answered_with_an_error() -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        await say(socket, "{")
+        assert (await hear(socket))["error"]["code"] == -32700
+        await say(socket, "[" * 300 + "]" * 300)
+        assert (await hear(socket))["error"]["code"] == -32600
+
+
+@on_loop
+async def test_binary_messages_close_with_1003() -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await say(socket, b"{}")
+        assert await closed_with(socket) == 1003
+
+
+@on_loop
+async def test_a_message_that_is_too_long_closes_with_1009() -> None:
+    async with serving(FrontConfig(limits=Limits(body_bytes=1000))) as stage, dial(stage) as socket:
+        await say(socket, "x" * 2000)
+        assert await closed_with(socket) == 1009
+        await until(lambda: not len(stage.front.sessions))
+
+
+@on_loop
+async def test_the_end_of_the_server_closes_with_1000() -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        await say(socket, call(2))
+        await stage.server.hear()
+        stage.server.exit()
+        assert "error" in await hear(socket)
+        assert await closed_with(socket) == 1000
+
+
+@on_loop
+async def test_stopping_closes_with_1001() -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        closing = asyncio.create_task(stage.front.close())
+        assert await closed_with(socket) == 1001
+        await closing
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ({"subprotocols": None}, 400),
+        ({"subprotocols": [Subprotocol("graphql-ws")]}, 400),
+        ({"path": "/elsewhere"}, 404),
+        ({"path": "/mcp"}, 404),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"additional_headers": {"Authorization": "Bearer wrong"}}, 401),
+    ],
+)
+@on_loop
+async def test_openings_that_are_refused(options: dict[str, Any], status: int) -> None:
+    async with serving(FrontConfig(admission=Admission(tokens={"me": "right"} if status == 401 else {}))) as stage:
+        assert await refused_with(stage, **options) == status
+        assert not len(stage.front.sessions)
+
+
+@on_loop
+async def test_a_page_that_is_allowed_and_a_token_that_is_known_come_in() -> None:
+    admission = Admission(origins=("https://app.example",), tokens={"me": "right"})
+    async with serving(FrontConfig(admission=admission)) as stage:
+        headers = {"Authorization": "Bearer right"}
+        async with dial(stage, origin="https://app.example", additional_headers=headers) as socket:
+            await shake_hands(stage, socket)
+
+
+@on_loop
+async def test_connections_beyond_the_cap_are_refused() -> None:
+    async with serving(FrontConfig(limits=Limits(sessions=1))) as stage, dial(stage):
+        await until(lambda: len(stage.front.sessions) == 1)
+        assert await refused_with(stage) == 503
+
+
+@on_loop
+async def test_a_slow_reader_holds_the_server_back() -> None:
+    config = FrontConfig(limits=Limits(high_water_bytes=100_000))
+    async with serving(config) as stage, dial(stage, max_queue=1) as socket:
+        await shake_hands(stage, socket)
+        said = 0
+        while not stage.server.paused:
+            stage.server.say(log_message("x" * 9000))
+            said += 1
+            await asyncio.sleep(0)
+            assert said < 10_000, "nothing holds the server back"
+        for _ in range(said):
+            await hear(socket)
+        await until(lambda: not stage.server.paused)
