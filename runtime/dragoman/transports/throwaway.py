@@ -1,0 +1,128 @@
+"""A connection to a fresh server for every request of one session.
+
+Lives here: opening and closing them, and holding each back. Must not: look into frames; `core.sharing.throwaway` does.
+Called by `pool`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from dragoman.core.sharing.throwaway import Deliveries, Phase, Run, Throwaways
+from dragoman.errors import TransportClosed
+from dragoman.transports.base import Transport
+from dragoman.transports.virtual import VirtualTransport
+
+logger = logging.getLogger("dragoman.shared")
+
+
+class _Edge:
+    """What happens at one server's transport."""
+
+    def __init__(self, servers: ThrowawayServers, run: Run, transport: Transport) -> None:
+        self._servers = servers
+        self._run = run
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._servers.take_data(self._run, data)
+
+    def ended(self, reason: str) -> None:
+        self._servers.take_end(self._run, reason)
+
+    def broken(self, reason: str) -> None:
+        self._servers.take_end(self._run, reason)
+
+    def pause_writing(self) -> None:
+        """Nothing to do: a server is written one request, and answers to what it asks."""
+
+    def resume_writing(self) -> None:
+        """Nothing to do."""
+
+
+class ThrowawayServers:
+    """The servers of one session, and the transport that the session is given.
+
+    Args:
+        open_upstream: Opens a transport to a fresh server.
+        runs: How many there may be at once.
+        limit_bytes: The longest line accepted.
+    """
+
+    def __init__(self, open_upstream: Callable[[], Transport], runs: int, limit_bytes: int) -> None:
+        self.virtual = VirtualTransport(self)
+        self._open = open_upstream
+        self._machine = Throwaways(runs, limit_bytes)
+        self._edges: dict[Run, _Edge] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    # What the servers' transports tell
+
+    def take_data(self, run: Run, data: bytes) -> None:
+        """A server wrote."""
+        if run in self._edges:
+            self._dispatch(self._machine.receive_server(run, data))
+            self.virtual.flush()
+
+    def take_end(self, run: Run, reason: str) -> None:
+        """A server is gone."""
+        if run in self._edges:
+            self._dispatch(self._machine.lose(run, reason))
+
+    # What the virtual transport tells
+
+    def start_virtual(self, virtual: VirtualTransport) -> None:
+        """The session listens from here on."""
+
+    def take_written(self, virtual: VirtualTransport, data: bytes) -> None:
+        """The session wrote."""
+        self._dispatch(self._machine.receive(data))
+
+    def take_reading(self, virtual: VirtualTransport) -> None:
+        """The session pauses or goes on: so do its servers."""
+        for edge in self._edges.values():
+            if virtual.is_paused:
+                edge.transport.pause_reading()
+            else:
+                edge.transport.resume_reading()
+
+    def take_taken(self, virtual: VirtualTransport) -> None:
+        """The session took what waited."""
+
+    async def end_virtual(self, virtual: VirtualTransport) -> None:
+        """The session is over."""
+        for run in list(self._edges):
+            self._close(run)
+        await asyncio.gather(*self._closing)
+
+    def _dispatch(self, deliveries: Deliveries) -> None:
+        """Write what goes out; a server that cannot be reached is one more thing to tell the machine."""
+        while deliveries:
+            run, line = deliveries.pop(0)
+            if run is None:
+                self.virtual.add(line)
+            elif run in self._edges or run.phase is not Phase.OVER:
+                try:
+                    edge = self._edges.get(run) or self._connect(run)
+                    if line:
+                        edge.transport.write(line)
+                except TransportClosed as error:
+                    deliveries += self._machine.lose(run, str(error))
+            if run is not None and run.phase is Phase.OVER and not any(run is other for other, _ in deliveries):
+                self._close(run)
+        self.virtual.schedule()
+
+    def _connect(self, run: Run) -> _Edge:
+        edge = _Edge(self, run, self._open())
+        self._edges[run] = edge
+        edge.transport.start(edge)
+        return edge
+
+    def _close(self, run: Run) -> None:
+        edge = self._edges.pop(run, None)
+        if edge is not None:
+            task = asyncio.get_running_loop().create_task(edge.transport.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)

@@ -1,0 +1,153 @@
+"""A transport that ends inside this process: what a session is given in place of a server of its own.
+
+Lives here: delivery in order and only while its receiver reads. Must not: know frames. `shared` and `throwaway` own
+these, and stand for the server behind them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from dragoman.transports.base import Receiver
+
+
+class Owner(Protocol):
+    """Who stands behind a virtual transport."""
+
+    def start_virtual(self, virtual: VirtualTransport) -> None:
+        """The session listens from here on.
+
+        Raises:
+            TransportClosed: The server cannot be reached.
+        """
+
+    def take_written(self, virtual: VirtualTransport, data: bytes) -> None:
+        """The session wrote."""
+
+    def take_reading(self, virtual: VirtualTransport) -> None:
+        """The session pauses or goes on; see `is_paused`."""
+
+    def take_taken(self, virtual: VirtualTransport) -> None:
+        """The session took what waited."""
+
+    async def end_virtual(self, virtual: VirtualTransport) -> None:
+        """The session is over."""
+
+
+class VirtualTransport:
+    """A session's end; the other end is its owner.
+
+    Attributes:
+        waiting_bytes: How much the session has not taken.
+        stalled_at: Since when it has been taking nothing although something waits.
+    """
+
+    __slots__ = (
+        "_end",
+        "_inbox",
+        "_owner",
+        "_paused",
+        "_scheduled",
+        "closed",
+        "receiver",
+        "stalled_at",
+        "waiting_bytes",
+    )
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self.receiver: Receiver | None = None
+        self.closed = False
+        self.waiting_bytes = 0
+        self.stalled_at: float | None = None
+        self._inbox: list[bytes] = []
+        self._end: str | None = None
+        self._paused = False
+        self._scheduled = False
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the session takes nothing."""
+        return self._paused
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to deliver."""
+        self.receiver = receiver
+        self._owner.start_virtual(self)
+        self.schedule()
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the owner."""
+        if not self.closed:
+            self._owner.take_written(self, data)
+
+    def pause_reading(self) -> None:
+        """Let what comes wait."""
+        self._paused = True
+        self._owner.take_reading(self)
+
+    def resume_reading(self) -> None:
+        """Deliver again."""
+        self._paused = False
+        self.stalled_at = None
+        self._owner.take_reading(self)
+        self.schedule()
+
+    def hurry(self) -> None:
+        """Nothing here takes time."""
+
+    async def close(self) -> None:
+        """Leave."""
+        if not self.closed:
+            self.closed = True
+            self._forget()
+            await self._owner.end_virtual(self)
+
+    def add(self, line: bytes) -> None:
+        """Let a line wait for the session; follow up with `flush` or `schedule`."""
+        if not self.closed and self._end is None:
+            self._inbox.append(line)
+            self.waiting_bytes += len(line)
+            if self._paused and self.stalled_at is None:
+                self.stalled_at = asyncio.get_running_loop().time()
+
+    def end(self, reason: str) -> None:
+        """Say that nothing more comes, after what waits."""
+        if self._end is None:
+            self._end = reason
+            self.schedule()
+
+    def cut(self, reason: str) -> None:
+        """Say at once that nothing more comes; what waits is lost."""
+        self._forget()
+        self._paused = False
+        self.end(reason)
+
+    def schedule(self) -> None:
+        """Deliver soon: never from within a call of the session's own."""
+        if not self._scheduled and not self.closed:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._deliver)
+
+    def flush(self) -> None:
+        """Deliver what waits, if the session takes it."""
+        if self.receiver is None or self._paused or self.closed:
+            return
+        if self._inbox:
+            data = self._inbox[0] if len(self._inbox) == 1 else b"".join(self._inbox)
+            self._forget()
+            self._owner.take_taken(self)
+            self.receiver.data_received(data)
+        if self._end is not None and not self._paused and not self.closed:
+            receiver, self.receiver = self.receiver, None
+            receiver.ended(self._end)
+
+    def _deliver(self) -> None:
+        self._scheduled = False
+        self.flush()
+
+    def _forget(self) -> None:
+        self._inbox.clear()
+        self.waiting_bytes = 0
+        self.stalled_at = None
