@@ -33,13 +33,12 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count what belongs to headers before it is parsed, so that endless ones are not kept."""
-        if self._deadline is not None:
-            self._header_bytes += len(data)
-            if self._in_headers and self._header_bytes > 2 * self.front_config.limits.header_bytes:
-                self._give_up(b"431 Request Header Fields Too Large")
-                return
+        """Count what belongs to headers that have not ended, so that endless ones are not kept."""
         super().data_received(data)
+        if self._in_headers:
+            self._header_bytes += len(data)
+            if self._header_bytes > 2 * self.front_config.limits.header_bytes:
+                self._give_up(b"431 Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         """A request begins."""

@@ -1,0 +1,296 @@
+"""Clients that are bad on purpose, at the HTTP side that faces them. Each row of docs/faults.md names tests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tracemalloc
+
+import pytest
+
+from dragoman.transports.http.config import FrontConfig, Limits, Patience
+from tests.transports.http.stage import (
+    Stage,
+    call,
+    content,
+    initialize,
+    log_message,
+    on_loop,
+    serving,
+    text_of,
+    until,
+    within,
+)
+from tests.transports.http.wire import connect, hang_up, read_reply, request, send_raw
+
+HURRIED = FrontConfig(
+    patience=Patience(headers_s=0.2, body_s=0.2, stall_s=0.3, stream_after_s=0.05),
+    limits=Limits(body_bytes=100_000, header_bytes=4096, high_water_bytes=200_000, replay_bytes=200_000),
+)
+
+
+async def still_serves(stage: Stage) -> None:
+    assert text_of(await stage.call_and_answer("after")) == "hello"
+
+
+@pytest.mark.parametrize("said", [b"", b"POST /mcp HT", b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: "])
+@on_loop
+async def test_headers_that_never_end_are_cut_off(said: bytes) -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        for byte in said:
+            writer.write(bytes([byte]))
+            await asyncio.sleep(0.001)
+        answer = await within(reader.read())
+        assert answer.startswith(b"HTTP/1.1 408") == bool(said)
+        await still_serves(stage)
+
+
+@on_loop
+async def test_a_body_that_never_ends_is_cut_off() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reply = await request(stage.port, "POST", "/mcp", stage.headers({"content-length": "100"}), b'{"json')
+        assert (reply.status, reply.headers["connection"]) == (408, "close")
+        assert stage.server.hears_nothing()
+        await still_serves(stage)
+
+
+@on_loop
+async def test_half_a_body_and_a_disconnect_is_no_message() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        _, writer = await connect(stage.port)
+        head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {stage.session}\r\ncontent-length: 100\r\n"
+        writer.write(f'{head}content-type: application/json\r\n\r\n{{"jsonrpc":"2.0","id":5,'.encode())
+        await writer.drain()
+        writer.close()
+        await asyncio.sleep(0.05)
+        assert stage.server.hears_nothing()
+        await still_serves(stage)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@on_loop
+async def test_a_body_that_is_too_large_is_refused(chunked: bool) -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        body = b'"' + b"x" * 200_000 + b'"'
+        headers = stage.headers({})
+        if chunked:
+            headers |= {"content-length": "", "transfer-encoding": "chunked"}
+            body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        reply = await request(stage.port, "POST", "/mcp", headers, body)
+        assert reply.status == 413
+        await still_serves(stage)
+
+
+@on_loop
+async def test_a_compressed_body_is_refused_unread() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reply = await stage.post(b"\x1f\x8b" + b"\0" * 1000, content_encoding="gzip")
+        assert reply.status == 415
+        await still_serves(stage)
+
+
+@pytest.mark.parametrize("count", [1, 200])
+@on_loop
+async def test_headers_that_are_too_large_or_too_many_are_refused(count: int) -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        many = {f"x-{number}": "y" * (6000 // count) for number in range(count)}
+        assert (await request(stage.port, "GET", "/mcp", many)).status == 431
+        await still_serves(stage)
+
+
+@on_loop
+async def test_endless_headers_are_not_kept() -> None:
+    async with serving(HURRIED) as stage:
+        reader, writer = await connect(stage.port)
+        writer.write(b"GET /mcp HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * 50_000)
+        assert (await within(reader.readline())).startswith(b"HTTP/1.1 431")
+
+
+@pytest.mark.parametrize(
+    "value", [b"a\r\n b", b"a\0b", b"a\x01b", b"\xff\xfe", b"x" * 3000, b"../../etc/passwd", b"' OR 1=1 --"]
+)
+@on_loop
+async def test_what_is_injected_into_a_header_stays_there(value: bytes) -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        for name in (b"mcp-session-id", b"last-event-id", b"mcp-protocol-version"):
+            known = b"" if name == b"mcp-session-id" else b"mcp-session-id: " + stage.session.encode() + b"\r\n"
+            head = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n" + known
+            reply = await send_raw(stage.port, head + name + b": " + value + b"\r\ncontent-length: 2\r\n\r\n{}")
+            assert 400 <= reply.status < 500
+            assert set(reply.headers) <= {"date", "content-type", "content-length", "connection"}
+        await still_serves(stage)
+
+
+@on_loop
+async def test_what_is_no_http_is_refused() -> None:
+    async with serving(HURRIED) as stage:
+        assert (await send_raw(stage.port, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n")).status == 400
+
+
+@on_loop
+async def test_a_length_and_chunks_together_are_refused() -> None:
+    async with serving(HURRIED) as stage:
+        both = (
+            b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"
+        )
+        assert (await send_raw(stage.port, both)).status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"\xff\xfe{}", -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"}{}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"x":' * 50_00 + b"1" + b"}" * 50_01, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"x":' * 500 + b"1" + b"}" * 501, -32600),
+        (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
+        (b'{"id":1}', -32600),
+    ],
+)
+@on_loop
+async def test_what_is_no_message_gets_400_and_no_further(body: bytes, code: int) -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reply = await stage.post(body)
+        assert reply.status == 400
+        assert (await reply.frame())["error"]["code"] == code
+        assert stage.server.hears_nothing()
+        await still_serves(stage)
+
+
+@on_loop
+async def test_an_answer_that_nobody_asked_for_is_passed_or_dropped_but_harmless() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        assert (await stage.post({"jsonrpc": "2.0", "id": "never", "result": {}})).status == 202
+        calling = stage.call(2)
+        while (await stage.server.hear()).get("id") != 2:
+            pass
+        stage.server.answer(99, **content("nobody asked"))
+        stage.server.answer(2, **content("hello"))
+        assert text_of(await (await within(calling)).frame()) == "hello"
+
+
+@on_loop
+async def test_a_delete_that_is_replayed_finds_nothing() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        assert [(await stage.delete()).status for _ in range(3)] == [204, 404, 404]
+
+
+@on_loop
+async def test_one_clients_delete_leaves_others_alone() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        first, stage.session = stage.session, ""
+        kept = stage.servers.pop()
+        await stage.open()
+        await stage.delete()
+        stage.session, stage.servers = first, [kept]
+        await still_serves(stage)
+
+
+@on_loop
+async def test_a_reader_that_takes_nothing_holds_the_server_back_and_is_cut_off(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reply = await within(stage.call(2))
+        await stage.server.hear()
+        reply.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        while not stage.server.paused:
+            stage.server.say(log_message("x" * 90_000))
+            await asyncio.sleep(0)
+        await until(lambda: not stage.server.paused)  # nobody reads any more: nobody is waited for
+        await until(lambda: all(not session.visits for session in stage.front.sessions.all()))
+        stage.server.answer(2, **content("done"))
+        await still_serves(stage)
+    assert "took nothing from its stream" in caplog.text
+
+
+@on_loop
+async def test_memory_stays_bounded_while_nobody_reads() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        tracemalloc.start()
+        for _ in range(300):
+            stage.server.say(log_message("x" * 100_000))
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        current, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert current < 5_000_000
+
+
+@on_loop
+async def test_many_that_connect_and_leave_leave_nothing() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        for key in range(20):
+            reply = await within(stage.call(key))
+            reply.leave()
+        while not stage.server.hears_nothing():
+            await stage.server.hear()
+        await until(lambda: all(not session.visits for session in stage.front.sessions.all()))
+        await stage.delete()
+        for _ in range(20):
+            opening = await connect(stage.port)
+            opening[1].write(b"POST /mcp HTTP/1.1\r\n")
+            opening[1].close()
+        stage.server.exit()
+        await until(lambda: not len(stage.front.sessions))
+
+
+@on_loop
+async def test_an_initialize_whose_client_leaves_keeps_no_session() -> None:
+    async with serving(HURRIED) as stage:
+        opening = asyncio.create_task(stage.post(initialize()))
+        await until(lambda: bool(stage.servers))
+        await stage.server.hear()
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        await hang_up()
+        stage.server.exit()
+        await until(lambda: not len(stage.front.sessions))
+
+
+@on_loop
+async def test_connections_are_kept_for_the_next_request() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        for _ in range(3):
+            writer.write(b"GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            reply = await read_reply(reader, writer)
+            assert reply.status == 404
+            await reader.readexactly(int(reply.headers["content-length"]))
+
+
+@on_loop
+async def test_a_message_in_an_event_cannot_forge_another() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reply = await within(stage.call(2))
+        await stage.server.hear()
+        forged = (
+            '{"jsonrpc":"2.0","method":"notifications/message",\r"params":{"level":"info","data":"a\\n\\ndata: b"}}\n'
+        )
+        stage.server.end.write(forged.encode())
+        stage.server.answer(2, **content("\r\n\r\nid: 7\r\nretry: 1\r\n\r\n"))
+        frames = await reply.frames()
+        assert frames[0]["params"]["data"] == "a\n\ndata: b"
+        assert text_of(frames[1]) == "\r\n\r\nid: 7\r\nretry: 1\r\n\r\n"
+        assert call(2)["id"] == frames[1]["id"]
