@@ -168,13 +168,17 @@ def test_news_about_lists_is_for_everybody_who_is_ready(kind: str) -> None:
     assert talk.says("server", news) == [("a", news), ("b", news)]
 
 
+def subscribe(key: Any) -> dict[str, Any]:
+    return request(key, "resources/subscribe", uri="x:1")
+
+
+def unsubscribe(key: Any) -> dict[str, Any]:
+    return request(key, "resources/unsubscribe", uri="x:1")
+
+
 def test_the_server_is_subscribed_once_and_until_the_last_one_unsubscribes() -> None:
     talk = Talk()
     number = talk.opens("a", "b", "c")
-    subscribe, unsubscribe = (
-        (lambda verb: lambda key: request(key, f"resources/{verb}", uri="x:1"))("subscribe"),
-        (lambda key: request(key, "resources/unsubscribe", uri="x:1")),
-    )
     assert talk.says("a", subscribe("s")) == [("server", subscribe(number))]
     assert talk.says("server", result(number, {})) == [("a", result("s", {}))]
     assert talk.says("b", subscribe(9)) == [("b", result(9, {}))]

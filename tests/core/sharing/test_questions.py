@@ -11,7 +11,7 @@ from tests.core.sharing.talk import Talk
 from tests.core.sharing.test_hub import call
 from tests.proxy.conversation import an_error, error, notification, request, result
 
-ALL = {"roots": {}, "sampling": {}, "elicitation": {}}
+ALL: dict[str, Any] = {"roots": {}, "sampling": {}, "elicitation": {}}
 TASK = {"io.modelcontextprotocol/related-task": {"taskId": "t1"}}
 
 
