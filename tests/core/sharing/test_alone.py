@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.envelope import decode, encode_line
-from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.desk import Deliveries, SharingSettings
 from dragoman.core.sharing.hub import Hub
 from dragoman.core.sharing.interests import LEVELS
@@ -28,6 +27,7 @@ class Server:
 
     def __init__(self) -> None:
         self.work: list[Iterator[Frame | None]] = []
+        self.used: dict[Any, None] = {}
         self.level = 0
         self.uris: set[str] = set()
         self.questions = itertools.count()
@@ -37,7 +37,8 @@ class Server:
         if "method" not in frame:
             self.answers[frame["id"]] = frame["result"]
         elif "id" in frame:
-            assert type(frame["id"]) is int, "ids of sessions must not come through"
+            assert frame["id"] not in self.used, "an id was used twice"
+            self.used[frame["id"]] = None
             self.work.append(self.serve(frame["id"], frame["method"], frame.get("params", {})))
             if frame["method"] in ("logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
                 self.change(frame["method"], frame["params"])
@@ -50,7 +51,7 @@ class Server:
         else:
             self.uris.discard(params["uri"])
 
-    def serve(self, key: int, method: str, params: Frame) -> Iterator[Frame | None]:
+    def serve(self, key: Any, method: str, params: Frame) -> Iterator[Frame | None]:
         if method == "initialize":
             yield initialized(params["protocolVersion"], key, tools={})
             return
@@ -98,33 +99,60 @@ class Guest:
         return sorted(json.dumps(frame, sort_keys=True) for frame in self.heard)
 
 
-def play(scripts: dict[str, list[Frame]], random: Random) -> dict[str, list[str]]:
-    """Let everybody speak in random order until nobody has anything to say; give what each session saw."""
-    hub, server = Hub(SharingSettings(asks=True)), Server()
-    guests = {hub.join(): Guest(name, script) for name, script in scripts.items()}
+class Shared:
+    """The way through a hub."""
 
-    def deliver(deliveries: Deliveries) -> None:
+    def __init__(self, guests: list[Guest], server: Server) -> None:
+        self.hub = Hub(SharingSettings(asks=True))
+        self.server = server
+        self.members = {guest: self.hub.join() for guest in guests}
+        self.guests = {member: guest for guest, member in self.members.items()}
+
+    def up(self, guest: Guest, frame: Frame) -> None:
+        self.deliver(self.hub.receive(self.members[guest], encode_line(frame), 0.0))
+
+    def down(self, frame: Frame) -> None:
+        self.deliver(self.hub.receive_server(encode_line(frame), 0.0))
+
+    def deliver(self, deliveries: Deliveries) -> None:
         for member, line in deliveries:
-            (server if member is None else guests[member]).hear(decode(line))
+            (self.server if member is None else self.guests[member]).hear(decode(line))
+        assert self.hub.counters.refused == 0
 
+
+class Direct:
+    """The way of a session that has the server for itself."""
+
+    def __init__(self, guests: list[Guest], server: Server) -> None:
+        [self.guest] = guests
+        self.server = server
+
+    def up(self, guest: Guest, frame: Frame) -> None:
+        self.server.hear(frame)
+
+    def down(self, frame: Frame) -> None:
+        self.guest.hear(frame)
+
+
+def play(way: type[Shared | Direct], scripts: dict[str, list[Frame]], random: Random) -> dict[str, list[str]]:
+    """Let everybody speak in random order until nobody has anything to say; give what each session saw."""
+    guests, server = [Guest(name, script) for name, script in scripts.items()], Server()
+    wire = way(guests, server)
     for _ in range(100_000):
-        talking: list[Member | Iterator[Frame | None]] = [one for one, guest in guests.items() if guest.may_speak()]
+        talking: list[Guest | Iterator[Frame | None]] = [guest for guest in guests if guest.may_speak()]
         talking += server.work
         if not talking:
-            break
+            return {guest.name: guest.seen() for guest in guests}
         who = random.choice(talking)
-        if isinstance(who, Member):
-            deliver(hub.receive(who, encode_line(guests[who].lines.popleft()), 0.0))
-        else:
-            frame = next(who, "over")
-            if frame == "over":
-                server.work.remove(who)
-            elif isinstance(frame, dict):
-                deliver(hub.receive_server(encode_line(frame), 0.0))
-    else:
-        raise AssertionError("they never come to an end")
-    assert hub.counters.refused == 0
-    return {guest.name: guest.seen() for guest in guests.values()}
+        if isinstance(who, Guest):
+            wire.up(who, who.lines.popleft())
+            continue
+        frame = next(who, "over")
+        if frame == "over":
+            server.work.remove(who)
+        elif isinstance(frame, dict):
+            wire.down(frame)
+    raise AssertionError("they never come to an end")
 
 
 @st.composite
@@ -158,9 +186,9 @@ def scripts(draw: st.DrawFn) -> dict[str, list[Frame]]:
 @given(scripts(), st.integers(0, 2**32))
 @hypothesis_settings(default=80, thorough=3000)
 def test_a_session_sees_what_it_would_have_seen_alone(all_scripts: dict[str, list[Frame]], seed: int) -> None:
-    together = play(all_scripts, Random(seed))
+    together = play(Shared, all_scripts, Random(seed))
     for name, script in all_scripts.items():
-        alone = play({name: script}, Random(seed))[name]
+        alone = play(Direct, {name: script}, Random(seed))[name]
         assert [line for line in together[name] if not own(line)] == [line for line in alone if not own(line)]
 
 
@@ -173,7 +201,7 @@ def own(line: str) -> bool:
 @given(scripts(), st.integers(0, 2**32))
 @hypothesis_settings(default=20, thorough=500)
 def test_every_request_is_answered_once_under_its_own_id(all_scripts: dict[str, list[Frame]], seed: int) -> None:
-    for name, seen in play(all_scripts, Random(seed)).items():
+    for name, seen in play(Shared, all_scripts, Random(seed)).items():
         answered = [frame["id"] for line in seen if "method" not in (frame := json.loads(line))]
         asked = ["i", *(frame["id"] for frame in all_scripts[name])]
         assert sorted(map(repr, answered)) == sorted(map(repr, asked))
