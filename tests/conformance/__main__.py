@@ -30,6 +30,9 @@ CLIENT_SCENARIOS: Final = ("initialize", "tools_call", "elicitation-sep1034-clie
 STDIO_CANNOT: Final = frozenset({"server-sse-polling"})
 """What a server can only ask of a network transport."""
 
+STREAMS: Final = ("--answers", "sse")
+"""The SDK answers on streams, and the suite looks at those only."""
+
 LIMIT_S: Final = 300
 Checks = dict[str, dict[str, str]]
 """By scenario, the worst status of each check."""
@@ -86,9 +89,9 @@ def judge_servers(suite: Suite, log: Path) -> dict[str, Checks]:
     with started(suite.server, log) as line:
         url = line.split()[-1]
         columns["direct"] = suite.judge_server(url)
-        with listening_proxy("http", ["--url", url], log) as front:
+        with listening_proxy("http", ["--url", url], log, *STREAMS) as front:
             columns["http to http"] = suite.judge_server(front)
-    with listening_proxy("http", ["--", *suite.server, "stdio"], log) as front:
+    with listening_proxy("http", ["--", *suite.server, "stdio"], log, *STREAMS) as front:
         columns["http to stdio"] = suite.judge_server(front)
         for scenario in STDIO_CANNOT:
             columns["http to stdio"][scenario] = columns["direct"].get(scenario, {})

@@ -94,8 +94,11 @@ class Follower:
             logger.debug("resuming a stream: %s", reading.reason)
             answer = await self._resume(parser)
 
-    async def listen(self) -> bool:
+    async def listen(self, opened: Callable[[], None]) -> bool:
         """Read the stream on which the server speaks unasked, for as long as the session lasts.
+
+        Args:
+            opened: Called each time the server has said whether there is such a stream, or could not be asked.
 
         Returns:
             Whether the session is gone. False: the server offers no such stream.
@@ -106,9 +109,11 @@ class Follower:
             try:
                 answer = await self._get(parser.last_id, None)
             except TransportError as error:
+                opened()
                 failures += 1
                 _report(failures, str(error))
             else:
+                opened()
                 if _is_stream(answer):
                     worked = True
                     reading = await self._read(answer, parser, None, None)

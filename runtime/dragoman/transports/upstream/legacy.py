@@ -79,7 +79,7 @@ class Legacy:
             if frame.kind != "request" or frame.key is None or self._waiting.forget(frame.key):
                 raise  # not if it has been answered all the same
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Nothing to do: the stream is open already."""
 
     async def close(self) -> None:

@@ -35,6 +35,9 @@ logger = logging.getLogger("dragoman.upstream")
 _JSON: Final = "application/json"
 _ACCEPT_BOTH: Final = {"Accept": f"{_JSON}, {EVENT_STREAM}"}
 _WITHOUT_REVISION_HEADER: Final = frozenset({"2024-11-05", "2025-03-26"})
+_LISTEN_PATIENCE_S: Final = 0.5
+"""How long the requests of a new session wait for the server to open its stream; some say nothing before an event."""
+
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}\Z")
 """2025-11-25, Session Management: "MUST only contain visible ASCII characters (ranging from 0x21 to 0x7E)"."""
 
@@ -95,10 +98,16 @@ class Streamable:
         else:
             raise await read_refusal(answer)
 
-    def listen(self) -> None:
-        """Open the stream on which the server speaks unasked, if it offers one."""
-        self._stop_listening()
-        self._listener = asyncio.get_running_loop().create_task(self._listen())
+    async def listen(self) -> None:
+        """Open the stream on which the server speaks unasked, if it offers one.
+
+        Returns when the server has said so, or has taken too long about it. Servers without an event store drop what
+        they ask while this stream is not open, and whoever waits for the answer then waits for ever.
+        """
+        opened = self._start_listening()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LISTEN_PATIENCE_S):
+                await opened.wait()
 
     async def close(self) -> None:
         """Tell the server that the session is over.
@@ -178,9 +187,15 @@ class Streamable:
             headers["Last-Event-ID"] = last_id
         return await self._wire.send("GET", self._config.url, headers, idle_s=idle_s)
 
-    async def _listen(self) -> None:
+    def _start_listening(self) -> asyncio.Event:
+        self._stop_listening()
+        opened = asyncio.Event()
+        self._listener = asyncio.get_running_loop().create_task(self._listen(opened))
+        return opened
+
+    async def _listen(self, opened: asyncio.Event) -> None:
         epoch = self._epoch
-        if await self._follower.listen() and self._session_id is not None:
+        if await self._follower.listen(opened.set) and self._session_id is not None:
             with contextlib.suppress(TransportError):
                 await self._renew(epoch)
 
@@ -207,7 +222,7 @@ class Streamable:
             if self._initialized is not None:
                 answer = await self._post(self._initialized, _nothing, self._headers())
                 answer.close()
-            self.listen()
+            self._start_listening()
 
     async def _initialize_again(self) -> tuple[str | None, str | None]:
         assert self._initialize is not None

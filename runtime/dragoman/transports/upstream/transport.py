@@ -112,8 +112,8 @@ class HttpTransport:
             logger.debug("where it happened", exc_info=True)
             self._report(job, f"internal error: {type(error).__name__}: {error}", -32603)
         if job.frame.method == "notifications/initialized":
+            await self._client.listen()
             self._lanes.note_ready()
-            self._client.listen()
 
     def _report(self, job: Job, reason: str, code: int = -32000, data: object = None) -> None:
         assert self._link is not None
