@@ -52,3 +52,9 @@ def test_the_proxy_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
     assert done.stdout.split() == ["False", "False"], done.stderr
+
+
+def test_options_of_a_command_without_dashes_before_it_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["proxy", "python3", "server.py", "--port", "3"])
+    assert "come after `--`" in capsys.readouterr().err

@@ -52,7 +52,11 @@ def _run(name: str, *arguments: str) -> int:
     description = f"{what[0].upper()}{what[1:]}."
     parser = argparse.ArgumentParser(prog=f"dragoman {name}", description=description, formatter_class=formatter)
     module.add_arguments(parser)
-    code: int = module.run(parser.parse_args(arguments))
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        hint = "; options of the server's command come after `--`" if name == "proxy" and "--" not in arguments else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    code: int = module.run(options)
     return code
 
 
