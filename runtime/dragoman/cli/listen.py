@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.scope import make_pool
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
     Args:
         args: With the flags above.
         config: For each session.
-        connect: Opens a session's transport to the server.
+        connect: Opens a transport to the server.
     """
     import asyncio
 
@@ -106,7 +107,11 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
         if (scheme == "https") != (args.tls_cert is not None):
             return _fail("expected --tls-cert with https:// in --listen, and only then", EXIT_USAGE)
         address = Address(host, port, args.tls_cert, args.tls_key)
-        front = HttpFront(lambda transport, _: Proxy(config, transport, connect), _configure(args))
+        pool = make_pool(args, connect)
+        front = HttpFront(
+            lambda transport, caller: Proxy(config, transport, lambda: pool.connect(caller.principal or None)),
+            _configure(args),
+        )
         listener = bind(address)
     except (TransportClosed, ValueError, OSError) as error:
         return _fail(str(error), EXIT_CANNOT_LISTEN)
@@ -118,6 +123,7 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
             return _fail(f"cannot use the certificate: {error}", EXIT_CANNOT_LISTEN)
         caught = _watch_signals(server)
         await server.run(lambda: _announce(describe(listener, address, args.mcp_path), front, address))
+        await pool.close()
         return EXIT_SIGNAL + caught[0] if caught else 0
 
     with asyncio.Runner(loop_factory=choose_loop()) as runner:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import dragoman_spec
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
+from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.upstream import add_upstream_arguments, configure_upstream
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
@@ -87,6 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what goes to stderr (default: %(default)s)",
     )
     add_listen_arguments(parser)
+    add_scope_arguments(parser)
     add_upstream_arguments(parser)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error)
@@ -96,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
     """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
     if bool(args.command) == (args.url is not None):
         args.usage_error("expected a server: either `-- COMMAND` or `--url URL`")
+    if (problem_with_scope := check_scope(args)) is not None:
+        args.usage_error(problem_with_scope)
     _fill_standard_descriptors()
     if args.listen is not None:
         return _listen(args)

@@ -1,0 +1,62 @@
+"""`--scope`: which clients of `dragoman proxy --listen` share a server.
+
+Lives here: the flags and the pool that they describe. Must not: share (`transports.pool`). Called by `cli.proxy` and
+`cli.listen`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from dragoman.cli.options import seconds
+
+if TYPE_CHECKING:
+    from dragoman.transports.base import Transport
+    from dragoman.transports.pool import UpstreamPool
+
+SCOPES: Final = ("client", "shared", "principal", "request")
+
+
+def add_scope_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the flags."""
+    group = parser.add_argument_group("servers behind --listen")
+    group.add_argument(
+        "--scope",
+        choices=SCOPES,
+        default="client",
+        help="a server for each client session, one shared by all, one for each principal (by its secret), or a fresh "
+        "one for every request (default: %(default)s)",
+    )
+    group.add_argument(
+        "--server-idle",
+        type=seconds,
+        default=60.0,
+        metavar="S",
+        help="seconds after which a shared server that nobody uses is closed (default: 60)",
+    )
+
+
+def check_scope(args: argparse.Namespace) -> str | None:
+    """Say what is wrong with the flags, if anything is."""
+    if args.scope != "client" and args.listen is None:
+        return f"--scope {args.scope} needs --listen: over stdin and stdout there is one client"
+    return None
+
+
+def make_pool(args: argparse.Namespace, connect: Callable[[], Transport]) -> UpstreamPool:
+    """Make the pool from which client sessions get their transports.
+
+    Args:
+        args: With the flags above.
+        connect: Opens a transport to the server.
+    """
+    from importlib.metadata import version
+
+    from dragoman.core.sharing.desk import SharingSettings
+    from dragoman.transports.pool import Scope, UpstreamPool
+    from dragoman.transports.shared import PoolConfig
+
+    sharing = SharingSettings(identity={"name": "dragoman", "version": version("dragoman")})
+    return UpstreamPool(Scope(args.scope), connect, PoolConfig(sharing=sharing, idle_s=args.server_idle))
