@@ -102,8 +102,8 @@ Serve = Callable[[Request, Reply], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def server(serve: Serve) -> AsyncIterator[str]:
-    """Serve on a free loopback port; give the URL of `/mcp` there."""
+async def server(serve: Serve, port: int = 0) -> AsyncIterator[str]:
+    """Serve on a loopback port, by default a free one; give the URL of `/mcp` there."""
     writers: set[asyncio.StreamWriter] = set()
     tasks: set[asyncio.Task[Any]] = set()
     failures: list[BaseException] = []
@@ -127,7 +127,7 @@ async def server(serve: Serve) -> AsyncIterator[str]:
             writer.close()
             tasks.discard(task)
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**24)
+    listener = await asyncio.start_server(connected, "127.0.0.1", port, limit=2**24)
     try:
         yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
     finally:

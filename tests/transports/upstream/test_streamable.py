@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 
 import pytest
@@ -254,7 +255,7 @@ async def test_a_stream_that_the_server_closes_is_polled_as_it_asks() -> None:
     async with server(serve) as url, client(url) as peer:
         assert (await peer.ask("tools/call"))["result"] == {"polls": 3}
     assert [name for name, _ in gets] == ["p-0", "p-1", "p-2"]
-    assert all(later - earlier >= 0.2 for (_, earlier), (_, later) in zip(gets, gets[1:], strict=False))
+    assert all(later - earlier >= 0.2 for (_, earlier), (_, later) in itertools.pairwise(gets))
 
 
 @on_loop

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from http import HTTPStatus
@@ -212,7 +213,7 @@ def explain(error: BaseException) -> str:
         case aiohttp.ClientConnectorDNSError():
             return f"the name {error.host} is not known"
         case aiohttp.ClientConnectorError():
-            return f"no connection: {error.os_error.strerror or _last_line(error.os_error)}".lower()
+            return f"no connection: {_name_os_error(error.os_error)}"
         case aiohttp.ConnectionTimeoutError():
             return "no connection in time"
         case aiohttp.SocketTimeoutError() | asyncio.TimeoutError():
@@ -231,6 +232,11 @@ def explain(error: BaseException) -> str:
             return "it reset the connection"
         case _:
             return f"{type(error).__name__}: {_last_line(error)}"
+
+
+def _name_os_error(error: OSError) -> str:
+    """Say what the system said; several addresses that all failed come as one error without number."""
+    return os.strerror(error.errno).lower() if error.errno else _last_line(error)
 
 
 def _last_line(error: Any) -> str:
