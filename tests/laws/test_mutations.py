@@ -81,3 +81,8 @@ def test_good_plans_break_no_law() -> None:
         source, target = way_of(broken)
         for subject in subjects(source):
             assert [law for seed in range(3) if (law := seen_by(subject, target, seed))] == [], subject
+
+
+def test_what_is_listed_as_unseen_is_there() -> None:
+    names = [str(broken) for broken in breaks()]
+    assert [pattern for pattern in UNSEEN if not any(re.search(pattern, name) for name in names)] == []
