@@ -27,7 +27,7 @@ _SINGLE: Final = frozenset(
 JSON: Final = (b"content-type", b"application/json")
 EVENT_STREAM: Final = (
     (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache, no-transform"),
+    (b"cache-control", b"no-store, no-transform"),  # stored, Chromium repeats a DELETE that comes while it is read
     (b"x-accel-buffering", b"no"),
 )
 
