@@ -1,0 +1,82 @@
+"""`dragoman proxy --url`: the options, and a session through the command itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dragoman.cli import main
+from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "expected a server: either `-- COMMAND` or `--url URL`"),
+        (["--url", "http://h/", "--", "cat"], "expected a server: either `-- COMMAND` or `--url URL`"),
+        (["--url", "ftp://h/"], "expected a URL with http, https, ws or wss"),
+        (["--url", "http://h/", "--header", "X"], "expected NAME=VALUE"),
+        (["--url", "http://h/", "--header", "X=$DRAGOMAN_NOT_SET"], "no variable DRAGOMAN_NOT_SET"),
+        (["--url", "http://h/", "--ca-file", "/nowhere"], "there is no file '/nowhere'"),
+        (["--url", "http://h/", "--idle-timeout", "0"], "expected a number of seconds above 0"),
+        (["--url", "http://h/", "--upstream", "carrier-pigeon"], "invalid choice"),
+    ],
+)
+def test_a_command_line_that_cannot_be_is_explained(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["proxy", *arguments])
+    assert named in capsys.readouterr().err
+
+
+@on_loop
+async def test_a_session_at_a_url() -> None:
+    seen: list[Request] = []
+
+    async def serve(request: Request, reply: Reply) -> None:
+        seen.append(request)
+        if not await shake_hands(request, reply, "very-secret-session"):
+            await reply.result(request, {"tools": []})
+
+    async with server(serve) as url:
+        command = [sys.executable, "-m", "dragoman", "proxy", "--url", f"{url}?key=secret-key", "--log-level", "debug"]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            "--header",
+            "Authorization=Bearer $TOKEN",
+            env={"TOKEN": "secret-token"},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        frames = [
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _hello("2024-11-05")},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        ]
+        out, log = await process.communicate(b"".join(json.dumps(frame).encode() + b"\n" for frame in frames))
+    assert process.returncode == 0
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [1, 2]
+    assert {request.headers["authorization"] for request in seen} == {"Bearer secret-token"}
+    assert b"secret" not in log
+
+
+def _hello(revision: str) -> dict[str, object]:
+    return {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "c", "version": "0"}}
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _hello("2025-11-25")}
+    process = subprocess.run(
+        [sys.executable, "-m", "dragoman", "proxy", "--url", "http://127.0.0.1:1/mcp"],
+        input=json.dumps(frame).encode() + b"\n",
+        capture_output=True,
+        timeout=20,
+    )
+    assert process.returncode == 3
+    assert b"http://127.0.0.1:1/mcp: no connection: connection refused" in process.stdout

@@ -1,0 +1,187 @@
+"""Slow readers on either side bound what waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from dragoman.transports.upstream.config import Kind, UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
+from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES
+from tests.transports.recorder import Recorder
+from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
+from tests.transports.upstream.test_websocket import echo, socket_server
+
+BLOCK = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"x":"' + b"x" * 65536 + b'"}}\r\n\r\n'
+ENOUGH = 24 * 1024 * 1024
+"""More than the sockets of both ends hold together."""
+
+
+def line(method: str, request_id: int | None = None, **params: Any) -> bytes:
+    frame = {"jsonrpc": "2.0", "method": method, "params": params}
+    return json.dumps(frame if request_id is None else {**frame, "id": request_id}).encode() + b"\n"
+
+
+@asynccontextmanager
+async def opened(url: str, **config: Any) -> AsyncIterator[tuple[Any, Recorder]]:
+    """Give a transport on which the handshake has been made, and what it tells."""
+    transport, recorder = open_upstream(UpstreamConfig(url, close_timeout_s=0.3, **config)), Recorder()
+    transport.start(recorder)
+    transport.write(line("initialize", 1, protocolVersion="2025-11-25"))
+    await recorder.until(lambda: b"serverInfo" in recorder.data)
+    transport.write(line("notifications/initialized"))
+    transport.write(line("ping", 2))
+    await recorder.until(lambda: b'"id": 2' in recorder.data)
+    try:
+        yield transport, recorder
+    finally:
+        await transport.close()
+
+
+class Flood:
+    """A server that sends events for as long as somebody takes them."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def __call__(self, request: Request, reply: Reply) -> None:
+        if request.rpc == "tools/call":
+            await reply.stream()
+            while True:
+                await reply.raw(BLOCK)
+                self.sent += len(BLOCK)
+        elif request.rpc == "ping":
+            await reply.result(request, {})
+        else:
+            await shake_hands(request, reply)
+
+
+@on_loop
+async def test_a_paused_reader_stops_a_stream() -> None:
+    flood = Flood()
+    async with server(flood) as url, opened(url) as (transport, recorder):
+        transport.write(line("tools/call", 3))
+        await recorder.until(lambda: len(recorder.data) > len(BLOCK))
+        transport.pause_reading()
+        await asyncio.sleep(0.3)
+        handed_on, sent = len(recorder.data), flood.sent
+        await asyncio.sleep(0.3)
+        assert len(recorder.data) == handed_on
+        assert flood.sent == sent
+        assert sent - handed_on < ENOUGH
+        transport.resume_reading()
+        await recorder.until(lambda: len(recorder.data) > handed_on + ENOUGH)
+
+
+@on_loop
+async def test_a_paused_reader_keeps_an_answer_back() -> None:
+    async def serve(request: Request, reply: Reply) -> None:
+        if not await shake_hands(request, reply):
+            await reply.result(request, {})
+
+    async with server(serve) as url, opened(url) as (transport, recorder):
+        transport.pause_reading()
+        transport.write(line("tools/list", 3))
+        await asyncio.sleep(0.2)
+        assert b'"id": 3' not in recorder.data
+        transport.resume_reading()
+        await recorder.until(lambda: b'"id": 3' in recorder.data)
+
+
+@on_loop
+async def test_a_server_that_does_not_read_holds_its_writer_back() -> None:
+    let_go = asyncio.Event()
+
+    async def serve(request: Request, reply: Reply) -> None:
+        if not await shake_hands(request, reply):
+            await let_go.wait()
+            if "id" in request.frame:
+                await reply.result(request, {})
+            else:
+                await reply.status("202 Accepted")
+
+    payload = "x" * 4_000_000
+    async with server(serve) as url, opened_by_itself(url, let_go) as (transport, recorder):
+        let_go.clear()
+        for number in range(10):
+            transport.write(line("notifications/progress", text=payload, number=number))
+            if recorder.paused:
+                break
+        assert recorder.paused
+        assert number * len(payload) <= HIGH_WATER_BYTES + len(payload)
+        let_go.set()
+        await recorder.until(lambda: not recorder.paused)
+
+
+@asynccontextmanager
+async def opened_by_itself(url: str, let_go: asyncio.Event) -> AsyncIterator[tuple[Any, Recorder]]:
+    let_go.set()
+    async with opened(url) as pair:
+        yield pair
+
+
+@on_loop
+async def test_many_requests_that_take_long_hold_nobody_back() -> None:
+    async def serve(request: Request, reply: Reply) -> None:
+        if request.rpc == "tools/call":
+            await asyncio.sleep(60)
+        elif request.rpc == "ping":
+            await reply.result(request, {})
+        else:
+            await shake_hands(request, reply)
+
+    payload = "x" * 400_000
+    async with server(serve) as url, opened(url) as (transport, recorder):
+        for number in range(10):
+            transport.write(line("tools/call", 100 + number, text=payload))
+            await asyncio.sleep(0.02)
+        await recorder.until(lambda: not recorder.paused)
+        transport.write(line("ping", 3))
+        await recorder.until(lambda: b'"id": 3' in recorder.data)
+
+
+@on_loop
+async def test_a_paused_reader_stops_a_websocket() -> None:
+    sent = 0
+    text = BLOCK[6:].decode().strip()
+
+    async def flood(socket: Any, frame: dict[str, Any]) -> None:
+        nonlocal sent
+        if frame["method"] != "tools/call":
+            await echo(socket, frame)
+            return
+        for _ in range(2000):
+            await socket.send_str(text)
+            sent += len(text)
+
+    async with socket_server(flood) as (url, _), opened(url) as (transport, recorder):
+        transport.write(line("tools/call", 3))
+        await recorder.until(lambda: len(recorder.data) > len(text))
+        transport.pause_reading()
+        await asyncio.sleep(0.3)
+        handed_on, before = len(recorder.data), sent
+        await asyncio.sleep(0.3)
+        assert len(recorder.data) == handed_on
+        assert sent == before
+        assert sent - handed_on < ENOUGH
+        transport.resume_reading()
+        await recorder.until(lambda: len(recorder.data) > handed_on + ENOUGH)
+
+
+@pytest.mark.parametrize("kind", [Kind.STREAMABLE_HTTP, Kind.SSE])
+@on_loop
+async def test_closing_while_paused_does_not_hang(kind: Kind) -> None:
+    flood = Flood()
+    async with server(flood) as url:
+        transport = open_upstream(UpstreamConfig(url, kind=kind, close_timeout_s=0.3))
+        transport.start(Recorder())
+        transport.pause_reading()
+        transport.write(line("initialize", 1, protocolVersion="2025-11-25"))
+        await asyncio.sleep(0.1)
+        async with asyncio.timeout(3):
+            await transport.close()

@@ -1,0 +1,97 @@
+"""The event parser: the rules of the format, and that no split of the bytes makes a difference."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.core.envelope import Overlong
+from dragoman.transports.upstream.events import Event, EventParser
+
+LIMIT = 64
+
+
+def parse(*chunks: bytes, limit_bytes: int = LIMIT) -> tuple[list[Event | Overlong], str | None, float | None]:
+    parser = EventParser(limit_bytes)
+    events = [event for chunk in chunks for event in parser.feed(chunk)]
+    return events, parser.last_id, parser.retry_s
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        (b"data: a\n\n", [Event(b"a")]),
+        (b"data:a\n\n", [Event(b"a")]),
+        (b"data:  a\n\n", [Event(b" a")]),
+        (b"data: a\r\n\r\n", [Event(b"a")]),
+        (b"data: a\r\r", [Event(b"a")]),
+        (b"data: a\ndata: b\n\n", [Event(b"a\nb")]),
+        (b"data\n\n", [Event(b"")]),
+        (b"data\ndata\n\n", [Event(b"\n")]),
+        (b"\xef\xbb\xbfdata: a\n\n", [Event(b"a")]),
+        (b"event: endpoint\ndata: /m\n\n", [Event(b"/m", b"endpoint")]),
+        (b"event: x\n\ndata: a\n\n", [Event(b"a")]),
+        (b": comment\n\n\n\n", []),
+        (b"banner\nfoo: bar\n\n", []),
+        (b"data: half", []),
+        (b"data: half\n", []),
+        (b"data: \xff\n\n", [Event(b"\xff")]),
+        (b"data: a\x00b\n\n", [Event(b"a\x00b")]),
+        (b"data: " + b"x" * LIMIT + b"\n\n", [Event(b"x" * LIMIT)]),
+        (b"data: " + b"x" * (LIMIT + 1) + b"\n\ndata: a\n\n", [Overlong(b"x" * (LIMIT + 1), LIMIT), Event(b"a")]),
+        (b"data: " + b"x" * 40 + b"\ndata: " + b"y" * 40 + b"\n\n", [Overlong(b"x" * 40 + b"\n" + b"y" * 40, LIMIT)]),
+        (b"n" * 5000 + b"\ndata: a\n\n", [Event(b"a")]),
+    ],
+)
+def test_a_stream_gives_these_events(stream: bytes, expected: list[Event | Overlong]) -> None:
+    assert parse(stream)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("stream", "last_id"),
+    [
+        (b"id: 1\ndata: a\n\n", "1"),
+        (b"id: 1\n\n", "1"),
+        (b"id: 1\ndata\n\nid: 2\ndata", "1"),
+        (b"id: 1\n\ndata: a\n\n", "1"),
+        (b"id: 1\n\nid\n\n", None),
+        (b"id: 1\n\nid: a\x00b\n\n", "1"),
+        (b"id: 1\n\nid: " + b"x" * 5000 + b"\n\n", "1"),
+        (b"id: \xc3\xa9\n\n", "é"),
+        (b"id: \xff\n\n", None),
+    ],
+)
+def test_the_last_id_is_that_of_the_last_event_that_has_one(stream: bytes, last_id: str | None) -> None:
+    assert parse(stream, limit_bytes=10_000)[1] == last_id
+
+
+@pytest.mark.parametrize(
+    ("stream", "retry_s"),
+    [(b"retry: 1500\n", 1.5), (b"retry: soon\n", None), (b"retry: -1\n", None), (b"retry\n", None)],
+)
+def test_retry_counts_at_once_and_only_in_digits(stream: bytes, retry_s: float | None) -> None:
+    assert parse(stream)[2] == retry_s
+
+
+def test_a_new_connection_forgets_half_an_event_and_keeps_the_id() -> None:
+    parser = EventParser(LIMIT)
+    parser.feed(b"id: 4\n\ndata: ha")
+    parser.restart()
+    assert parser.feed(b"data: whole\n\n") == [Event(b"whole")]
+    assert parser.last_id == "4"
+
+
+FRAGMENTS = st.sampled_from(
+    [b"data:", b" ", b"a", b"\n", b"\r", b"\r\n", b"\n\n", b"id: 7\n", b"event: x", b"retry: 5", b":", b"\xef\xbb\xbf"]
+    + [b"\x00", b"\xff", b"y" * 50, b"data: z\n\n", b"data: "]
+)
+
+
+@given(st.lists(FRAGMENTS | st.binary(max_size=8), max_size=30).map(b"".join), st.data())
+def test_any_split_gives_the_same_events(stream: bytes, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
+    chunks = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    whole = parse(stream)
+    assert parse(*chunks) == whole
+    assert parse(*(stream[i : i + 1] for i in range(len(stream)))) == whole
