@@ -17,6 +17,9 @@ PROJECT = nox.project.load_toml("pyproject.toml")
 THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 PYTHONS = sorted({*nox.project.python_versions(PROJECT), THIS_PYTHON}, key=lambda version: int(version.split(".")[1]))
 
+# Tests that need more than Python, each with a session of its own.
+APART = ("--ignore=tests/peers", "--ignore=tests/browser")
+
 # Tried on the installed wheel: every part of dragoman_spec that imports something when it is first used.
 SPEC_ALONE = """
 import dragoman_spec as spec
@@ -28,7 +31,7 @@ spec.validate(ping, "2025-11-25")
 spec.convert(spec.v2025_11_25.TextContent(text="hello"), to="2024-11-05")
 """
 
-nox.options.sessions = ["lint", "regen-check", f"tests-{THIS_PYTHON}", "peers", "build"]
+nox.options.sessions = ["lint", "regen-check", f"tests-{THIS_PYTHON}", "peers", "browser", "build"]
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
 nox.options.download_python = "never"
@@ -44,7 +47,7 @@ def install(session: nox.Session, *groups: str, editable: bool = True) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests; `nox -s tests` on every Python that is here, `nox -s tests-3.12 -- ARGS` passes ARGS to pytest."""
     install(session, "test", "codegen")
-    session.run("pytest", "--ignore=tests/peers", *session.posargs)
+    session.run("pytest", *APART, *session.posargs)
 
 
 @nox.session
@@ -77,10 +80,27 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """Let pages in a real Chromium call the proxy, welcome ones and others; skipped where there is none.
+
+    It is `chromium` on the path, or what DRAGOMAN_CHROMIUM names; `-- install` installs Debian's package first, as root.
+    """
+    arguments = [argument for argument in session.posargs if argument != "install"]
+    if "install" in session.posargs:
+        session.run("apt-get", "update", "-q", external=True)
+        session.run("apt-get", "install", "-qy", "--no-install-recommends", "chromium", external=True)
+    found = [os.environ.get("DRAGOMAN_CHROMIUM"), *map(shutil.which, ("chromium", "chromium-browser"))]
+    if not any(found):
+        session.skip("there is no chromium here; on Debian `nox -s browser -- install` brings it")
+    install(session, "test")
+    session.run("pytest", "tests/browser", *arguments)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Run the tests with branch coverage of the core and the generator."""
     install(session, "test", "codegen")
-    session.run("coverage", "run", "-m", "pytest", "-q", "--ignore=tests/peers", *session.posargs)
+    session.run("coverage", "run", "-m", "pytest", "-q", *APART, *session.posargs)
     session.run("coverage", "report")
 
 
@@ -154,7 +174,7 @@ def minimums(session: nox.Session) -> None:
     lowest = [re.sub(">=", "==", requirement) for requirement in PROJECT["project"]["dependencies"]]
     install(session, "test")
     session.install(*lowest)
-    session.run("pytest", "--ignore=tests/peers", "--ignore=tests/codegen", *session.posargs)
+    session.run("pytest", *APART, "--ignore=tests/codegen", *session.posargs)
 
 
 def fresh_environment(session: nox.Session, name: str, *requirements: str) -> Path:
