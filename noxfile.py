@@ -83,7 +83,7 @@ def conformance(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """Let pages in a real Chromium call the proxy, welcome ones and others; skipped where there is none.
 
-    It is `chromium` on the path, or what DRAGOMAN_CHROMIUM names; `-- install` installs Debian's package first, as root.
+    It is `chromium` on the path, or what DRAGOMAN_CHROMIUM names; `-- install` gets Debian's package first, as root.
     """
     arguments = [argument for argument in session.posargs if argument != "install"]
     if "install" in session.posargs:
