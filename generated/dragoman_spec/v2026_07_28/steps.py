@@ -3081,6 +3081,30 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    h = (
+        do.refuse_field(
+            x,
+            at,
+            out,
+            field="inputResponses",
+            reason="The call answers questions of an earlier one, which takes a session to follow.",
+        )
+        if "inputResponses" in x
+        else x
+    )
+    x = h
+    h = (
+        do.refuse_field(
+            x,
+            at,
+            out,
+            field="requestState",
+            reason="The call goes on from an earlier one, which takes a session to follow.",
+        )
+        if "requestState" in x
+        else x
+    )
+    x = h
     y = x
     if "inputResponses" in y:
         y = x.copy() if y is x else y
@@ -4832,6 +4856,30 @@ def down_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequestParams, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    h = (
+        do.refuse_field(
+            x,
+            at,
+            out,
+            field="inputResponses",
+            reason="The call answers questions of an earlier one, which takes a session to follow.",
+        )
+        if "inputResponses" in x
+        else x
+    )
+    x = h
+    h = (
+        do.refuse_field(
+            x,
+            at,
+            out,
+            field="requestState",
+            reason="The call goes on from an earlier one, which takes a session to follow.",
+        )
+        if "requestState" in x
+        else x
+    )
+    x = h
     y = x
     if "task" in y and not (down_is_task_metadata(y["task"])):
         y = x.copy() if y is x else y
