@@ -10,6 +10,7 @@ from dragoman.core.commands import Finish
 from dragoman.core.envelope import encode_line
 from dragoman.errors import TransportClosed
 from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.transports.base import Transport
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman.transports.pool import Scope, UpstreamPool
 from dragoman.transports.shared import PoolConfig
@@ -19,10 +20,10 @@ from tests.proxy.conversation import READY, Peer, initialize, initialized
 class House:
     """Servers are in the order in which they were opened; `reachable` False opens none."""
 
-    def __init__(self, scope: Scope, **config: Any) -> None:
+    def __init__(self, scope: Scope, open_upstream: Callable[[], Transport] | None = None, **config: Any) -> None:
         self.servers: list[Peer] = []
         self.reachable = True
-        self.pool = UpstreamPool(scope, self._open, PoolConfig(**config))
+        self.pool = UpstreamPool(scope, open_upstream or self._open, PoolConfig(**config))
         self.runs: list[asyncio.Task[Finish]] = []
 
     def _open(self) -> MemoryTransport:

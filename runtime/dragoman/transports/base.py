@@ -1,12 +1,12 @@
 """What every transport offers, and what it asks of whoever uses it.
 
-Lives here: the two protocols, no code. A transport moves bytes and says when a peer is gone; it knows nothing of frames
+Lives here: the protocols, no code. A transport moves bytes and says when a peer is gone; it knows nothing of frames
 beyond that they are bytes, and nothing of revisions. `dragoman.proxy` is the receiver.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Receiver(Protocol):
@@ -26,6 +26,14 @@ class Receiver(Protocol):
 
     def resume_writing(self) -> None:
         """There is room again."""
+
+
+@runtime_checkable
+class StreamReceiver(Receiver, Protocol):
+    """A receiver that also wants to know on whose stream something came, where a transport has one for each request."""
+
+    def stream_received(self, data: bytes, key: bytes) -> None:
+        """A line came on the stream of the request with this id, in canonical JSON; in place of `data_received`."""
 
 
 class Transport(Protocol):

@@ -108,9 +108,13 @@ class SharedUpstream:
 
     # What the real transport tells
 
-    def data_received(self, data: bytes, related: bytes | None = None) -> None:
-        """Bytes came; `related` is the id of the request on whose stream, where there is one for each."""
-        self._dispatch(self.hub.receive_server(data, _now(), related), at_once=True)
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        self._dispatch(self.hub.receive_server(data, _now()), at_once=True)
+
+    def stream_received(self, data: bytes, key: bytes) -> None:
+        """A line came on the stream of the request with this id of ours: whose that is, it belongs to."""
+        self._dispatch(self.hub.receive_server(data, _now(), key), at_once=True)
 
     def ended(self, reason: str) -> None:
         """The server says no more: neither do the transports of its sessions. The next session gets a fresh one."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dragoman.core.envelope import Frame, Malformed, Overlong, decode, encode_error, encode_line, read_line, twin_of
 from dragoman.errors import FrameTooLarge
-from dragoman.transports.base import Receiver
+from dragoman.transports.base import Receiver, StreamReceiver
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -36,6 +36,7 @@ class Link:
     def __init__(self, receiver: Receiver, peer: str) -> None:
         self.peer = peer
         self._receiver = receiver
+        self._by_stream = receiver if isinstance(receiver, StreamReceiver) else None
         self._reading = asyncio.Event()
         self._reading.set()
         self._over = False
@@ -79,7 +80,7 @@ class Link:
                 answered = True
                 if watch is not None and isinstance(frame, Frame) and not watch(frame):
                     continue
-            self._hand_on(frame.raw if isinstance(frame, Frame) else line)
+            self._hand_on(frame.raw if isinstance(frame, Frame) else line, owed)
         return answered
 
     def take_overlong(self, event: Overlong, owed: bytes | None = None) -> bool:
@@ -111,8 +112,12 @@ class Link:
         """Tell nobody anything any more."""
         self._over = True
 
-    def _hand_on(self, line: bytes) -> None:
-        if not self._over:
+    def _hand_on(self, line: bytes, key: bytes | None = None) -> None:
+        if self._over:
+            return
+        if key is not None and self._by_stream is not None:
+            self._by_stream.stream_received(line, key)
+        else:
             self._receiver.data_received(line)
 
     def _to_lines(self, message: bytes) -> list[bytes]:

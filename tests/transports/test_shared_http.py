@@ -1,0 +1,58 @@
+"""A server over HTTP that several sessions share: its streams say whose a question is, so nobody has to wait."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from dragoman.transports.pool import Scope
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
+from tests.proxy.conversation import notification, request, result
+from tests.transports.house import House, hear
+from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
+
+
+class Asking:
+    """Asks on the stream of each call, once so many calls are with it, and waits for the answer."""
+
+    def __init__(self, calls: int) -> None:
+        self.all_there = asyncio.Barrier(calls)
+        self.answers: dict[int, asyncio.Future[Any]] = {}
+
+    async def __call__(self, said: Request, reply: Reply) -> None:
+        if await shake_hands(said, reply):
+            return
+        if "method" not in said.frame:
+            self.answers[said.frame["id"]].set_result(said.frame["result"])
+            await reply.status("202 Accepted")
+        elif said.rpc == "tools/call":
+            await reply.stream()
+            await self.all_there.wait()
+            name, key = said.frame["params"]["name"], said.frame["id"]
+            self.answers[key] = asyncio.get_running_loop().create_future()
+            await reply.event(notification("notifications/message", level="info", data=name))
+            await reply.event(request(key, "elicitation/create", message=name, requestedSchema={"type": "object"}))
+            await reply.event(result(key, {"content": [], "said": await self.answers[key]}))
+            reply.cut()
+        else:
+            await reply.status("202 Accepted")
+
+
+@on_loop
+async def test_the_stream_of_a_call_says_whose_question_it_is() -> None:
+    async with server(Asking(calls=3)) as url:
+        config = UpstreamConfig(url, close_timeout_s=0.5)
+        house = House(Scope.SHARED, lambda: open_upstream(config))
+        guests = {name: await house.open(elicitation={}) for name in ("ann", "ben", "cat")}
+        for name, guest in guests.items():
+            guest.say(request(1, "tools/call", name=name))
+        for name, guest in guests.items():
+            assert (await hear(guest))["params"]["data"] == name
+            question = await hear(guest)
+            assert question["params"]["message"] == name
+            guest.say(result(question["id"], {"action": "accept", "content": {"by": name}}))
+            answer = await hear(guest)
+            assert (answer["id"], answer["result"]["said"]["content"]) == (1, {"by": name})
+        assert not house.pool.upstreams[0].hub.asks
+        await house.close()
