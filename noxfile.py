@@ -80,6 +80,13 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+def soak(session: nox.Session) -> None:
+    """Load every front for 15 minutes, or `-- MINUTES`, and see that the proxy holds no more at the end."""
+    install(session, "test")
+    session.run("python", "-m", "tests.soak", *session.posargs)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """Let pages in a real Chromium call the proxy, welcome ones and others; skipped where there is none.
 
