@@ -1,4 +1,4 @@
-"""`python -m bench`: measure conversions, imports and the proxy; nothing here passes or fails."""
+"""`python -m bench`: measure conversions, imports, the proxy and sharing; nothing here passes or fails."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ import argparse
 from bench.conversions import measure_conversions
 from bench.imports import measure_imports
 from bench.proxy import measure_proxy
+from bench.sharing import measure_sharing
 
-PARTS = {"conversions": measure_conversions, "imports": measure_imports, "proxy": measure_proxy}
+PARTS = {
+    "conversions": measure_conversions,
+    "imports": measure_imports,
+    "proxy": measure_proxy,
+    "sharing": measure_sharing,
+}
 
 
 def main() -> None:

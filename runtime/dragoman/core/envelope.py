@@ -230,7 +230,9 @@ def key_of(request_id: Any) -> bytes | None:
         return None
     if isinstance(request_id, float) and request_id.is_integer():
         request_id = int(request_id)  # a JavaScript peer answers 1.0 as 1
-    return encode(request_id)
+    if isinstance(request_id, int):
+        return b"%d" % request_id
+    return bytes(memoryview(encode(request_id)))  # keys are kept, and what orjson returns holds on to 4 KB
 
 
 _DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else 0 for code in range(256))

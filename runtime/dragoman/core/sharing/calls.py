@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, LineSplitter, encode, twin_of
+from dragoman.core.envelope import Frame, LineSplitter, twin_of
 
 CALLS: Final = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
 """Requests during which servers ask back; any other one is only held responsible when none of these is under way."""
@@ -98,7 +98,7 @@ class Calls:
     def add(self, method: str, member: Member | None = None, own_key: bytes = b"", hook: Hook | None = None) -> Call:
         """Give a request an id of ours and remember it."""
         self._last += 1
-        call = Call(encode(self._last), method, member, own_key, hook=hook)
+        call = Call(b"%d" % self._last, method, member, own_key, hook=hook)
         self.by_key[call.key] = call
         if member is not None:
             member.calls[own_key] = call

@@ -22,7 +22,6 @@ from dragoman.core.envelope import (
     Malformed,
     classify,
     decode,
-    encode,
     encode_error,
     encode_line,
     encode_result,
@@ -183,7 +182,7 @@ class Throwaways:
             self._post(run, encode_error(frame.key, -32600, "expected the answer to initialize first"))
         else:
             self._questions += 1
-            key = encode(self._questions)
+            key = b"%d" % self._questions
             self._asked[key] = run, frame.key
             meta = params_of(_body(frame)).get("_meta")
             if isinstance(meta, dict) and "progressToken" in meta:
