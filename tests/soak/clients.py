@@ -1,4 +1,4 @@
-"""Blocking clients for the soak, one a front, on top of the benchmark's: they open, ask, and leave, some without a word."""
+"""Blocking clients for the soak, one a front, on top of the benchmark's: they open, ask, and leave, politely or not."""
 
 from __future__ import annotations
 
