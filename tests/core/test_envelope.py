@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import orjson
@@ -24,6 +25,7 @@ from dragoman.core.envelope import (
     glimpse,
     key_of,
     read_line,
+    with_id,
 )
 from tests.support.profile import hypothesis_settings
 
@@ -234,3 +236,26 @@ def test_answers_are_written_as_lines() -> None:
     assert encode_result(b'"k"', {}) == b'{"jsonrpc":"2.0","id":"k","result":{}}\n'
     assert encode_error(None, -1, "m") == b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}\n'
     assert decode(encode_error(b"1", -1, "m", [2]))["error"]["data"] == [2]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":{"id":7}}\n', b'{"jsonrpc":"2.0","id":"x","result":{"id":7}}\n'),
+        (b'{"id" : "7","jsonrpc":"2.0","result":{}}\n', b'{"id" : "x","jsonrpc":"2.0","result":{}}\n'),
+        (b'{"jsonrpc":"2.0","result":{"id":7},"id":7}\n', b'{"jsonrpc":"2.0","result":{"id":7},"id":"x"}\n'),
+        (b'{"x":1,"jsonrpc":"2.0","id":7,"result":{}}\n', b'{"x":1,"jsonrpc":"2.0","id":"x","result":{}}\n'),
+    ],
+)
+def test_a_frame_gets_another_id_and_keeps_the_rest(line: bytes, expected: bytes) -> None:
+    frame = read_line(line)
+    assert isinstance(frame, Frame)
+    assert with_id(frame, b'"x"') == expected
+
+
+def test_kept_ids_are_no_larger_than_they_have_to_be() -> None:
+    tracemalloc.start()
+    kept = [key_of(f"an id like this one {number}") for number in range(100)]
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert size < 100 * len(kept) * 2
