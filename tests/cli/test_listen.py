@@ -1,0 +1,181 @@
+"""`dragoman proxy --listen` as a process: its first line, its flags, its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVER = [sys.executable, str(ROOT / "bench" / "server.py"), "2025-06-18"]
+PROXY = [sys.executable, "-m", "dragoman", "proxy"]
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+PATIENCE_S = 15
+
+
+class Listening:
+    def __init__(self, *options: str, url: str = "http://127.0.0.1:0", **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [*PROXY, "--listen", url, *options, "--", *SERVER],
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
+        )
+        assert self.process.stderr is not None
+        self.first_line = self.process.stderr.readline().decode()
+        self.url = self.first_line.removeprefix("listening on ").strip()
+
+    def post(self, frame: Any, url: str = "", **headers: str) -> tuple[int, dict[str, str], Any]:
+        given = {"content-type": "application/json", **{name.replace("_", "-"): v for name, v in headers.items()}}
+        request = urllib.request.Request(url or self.url, json.dumps(frame).encode(), given)
+        context = ssl._create_unverified_context() if self.url.startswith("https") else None
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S, context=context) as reply:
+                body = reply.read()
+                return reply.status, dict(reply.headers), json.loads(body) if body else None
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, dict(error.headers), json.loads(error.read())
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        self.process.send_signal(number)
+        _, said = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, said.decode()
+
+
+@contextmanager
+def listening(*options: str, url: str = "http://127.0.0.1:0", **environment: str) -> Iterator[Listening]:
+    proxy = Listening(*options, url=url, **environment)
+    try:
+        yield proxy
+    finally:
+        if proxy.process.poll() is None:
+            proxy.process.kill()
+        proxy.process.communicate()
+
+
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_where_it_listens_serves_and_ends_in_order(number: signal.Signals) -> None:
+    with listening() as proxy:
+        assert re.fullmatch(r"listening on http://127\.0\.0\.1:[1-9][0-9]*/mcp\n", proxy.first_line)
+        status, headers, answer = proxy.post(INITIALIZE)
+        assert (status, answer["result"]["protocolVersion"]) == (200, "2025-06-18")
+        assert headers["mcp-session-id"]
+        (child,) = children_of(proxy.process.pid)
+        code, said = proxy.end(number)
+        assert code == 128 + number
+        assert "Traceback" not in said
+        assert not Path(f"/proc/{child}").exists()
+
+
+def test_every_session_has_a_child_that_ends_with_it() -> None:
+    with listening() as proxy:
+        first = proxy.post(INITIALIZE)[1]["mcp-session-id"]
+        proxy.post(INITIALIZE)
+        assert len(children_of(proxy.process.pid)) == 2
+        request = urllib.request.Request(proxy.url, method="DELETE", headers={"mcp-session-id": first})
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
+            assert reply.status == 204
+        for _ in range(100):
+            if len(children_of(proxy.process.pid)) == 1:
+                break
+            time.sleep(0.05)
+        assert len(children_of(proxy.process.pid)) == 1
+
+
+def test_paths_limits_and_origins_can_be_chosen() -> None:
+    with listening("--mcp-path", "/here", "--max-body", "1k", "--allow-origin", "https://a.example") as proxy:
+        assert proxy.url.endswith("/here")
+        assert proxy.post({"x": "y" * 2000})[0] == 413
+        assert proxy.post(INITIALIZE, origin="https://b.example")[0] == 403
+        assert proxy.post(INITIALIZE, origin="https://a.example")[0] == 200
+
+
+def test_secrets_come_from_a_file_or_the_environment(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("ada from-the-file\n")
+    with listening("--auth-token-file", str(tokens)) as proxy:
+        assert proxy.post(INITIALIZE)[0] == 401
+        assert proxy.post(INITIALIZE, authorization="Bearer from-the-file")[0] == 200
+    with listening(DRAGOMAN_AUTH_TOKEN="from-the-environment") as proxy:
+        assert proxy.post(INITIALIZE, x_api_key="from-the-file")[0] == 401
+        assert proxy.post(INITIALIZE, x_api_key="from-the-environment")[0] == 200
+
+
+def test_it_serves_tls(tmp_path: Path) -> None:
+    certificate = tmp_path / "both.pem"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    options = ["-nodes", "-days", "1", "-keyout", str(tmp_path / "key.pem"), "-out", str(certificate)]
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", *options, *subject], capture_output=True)
+    if made.returncode:
+        pytest.skip("no openssl to make a certificate")
+    files = ("--tls-cert", str(certificate), "--tls-key", str(tmp_path / "key.pem"))
+    with listening(*files, url="https://127.0.0.1:0") as proxy:
+        assert proxy.url.startswith("https://")
+        assert proxy.post(INITIALIZE)[0] == 200
+
+
+def test_a_server_that_cannot_be_started_is_what_clients_are_told() -> None:
+    with listening() as proxy:
+        proxy.end()
+    process = subprocess.Popen(
+        [*PROXY, "--listen", "http://127.0.0.1:0", "--", "no-such-command"], stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    proxy.url, proxy.process = process.stderr.readline().decode().removeprefix("listening on ").strip(), process
+    status, _, answer = proxy.post(INITIALIZE)
+    assert (status, answer["error"]["message"]) == (200, "no-such-command: command not found")
+    proxy.end()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "reason"),
+    [
+        (["--listen", "127.0.0.1:80"], 2, "expected http://HOST:PORT"),
+        (["--listen", "http://127.0.0.1"], 2, "expected http://HOST:PORT"),
+        (["--listen", "http://127.0.0.1:0/mcp"], 2, "expected http://HOST:PORT"),
+        (["--listen", "https://127.0.0.1:0"], 2, "expected --tls-cert"),
+        (["--listen", "https://127.0.0.1:0", "--tls-cert", "/no/such/file"], 1, "cannot use the certificate"),
+        (["--listen", "http://192.0.2.1:0"], 1, "cannot listen"),
+        (["--listen", "http://127.0.0.1:0", "--auth-token-file", "/no/such/file"], 1, "No such file"),
+        (["--max-body", "many"], 2, "expected a number of bytes"),
+        (["--max-sessions", "0"], 2, "expected a number above 0"),
+        (["--sse-path", "sse"], 2, "expected a path"),
+    ],
+)
+def test_what_cannot_be_done_is_said_at_once(options: list[str], code: int, reason: str) -> None:
+    done = subprocess.run([*PROXY, *options, "--", *SERVER], capture_output=True, timeout=PATIENCE_S, text=True)
+    assert done.returncode == code
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_over_stdio_nothing_of_http_is_imported() -> None:
+    program = (
+        "import sys; from dragoman.cli import main\n"
+        "try: main(['proxy', '--', 'true'])\n"
+        "finally: print({'uvicorn', 'httptools', 'websockets', 'uvloop'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == "set()"

@@ -1,0 +1,102 @@
+"""The front as a part of other applications: the example, Starlette, FastAPI, other paths."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.transports.http.stage import call, initialize
+
+pytest.importorskip("starlette")
+
+ROOT = Path(__file__).resolve().parents[3]
+SERVER = ROOT / "bench" / "server.py"
+NOTED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@contextmanager
+def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate(timeout=15)
+
+
+def post(url: str, frame: Any, session: str = "") -> tuple[str, Any]:
+    headers = {"content-type": "application/json", **({"mcp-session-id": session} if session else {})}
+    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(frame).encode(), headers), timeout=10) as reply:
+        body = reply.read()
+        return reply.headers.get("mcp-session-id", ""), json.loads(body) if body else None
+
+
+def wait_for(url: str) -> bytes:
+    for _ in range(200):
+        try:
+            with urllib.request.urlopen(url, timeout=10) as reply:
+                body: bytes = reply.read()
+                return body
+        except urllib.error.URLError:
+            time.sleep(0.05)
+    raise AssertionError(f"nothing at {url}")
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def use(base: str) -> None:
+    session, opened = post(base, initialize("2025-06-18"))
+    assert opened["result"]["protocolVersion"] == "2025-06-18"
+    assert post(base, NOTED, session) == ("", None)
+    assert post(base, call(2), session)[1]["id"] == 2
+
+
+def test_the_example_serves_its_own_page_and_mcp() -> None:
+    port = free_port()
+    with running("examples/embedded.py", str(port), sys.executable, str(SERVER), "2025-06-18") as process:
+        assert wait_for(f"http://127.0.0.1:{port}/") == b"MCP is at /tools/mcp\n"
+        use(f"http://127.0.0.1:{port}/tools/mcp")
+    assert process.returncode in (0, -15)
+
+
+def test_the_endpoint_of_http_sse_is_where_the_application_is_mounted() -> None:
+    port = free_port()
+    with running("examples/embedded.py", str(port), sys.executable, str(SERVER), "2025-06-18"):
+        wait_for(f"http://127.0.0.1:{port}/")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/tools/sse", timeout=10) as stream:
+            assert stream.readline() == b"event: endpoint\n"
+            assert stream.readline().startswith(b"data: /tools/message?sessionId=")
+
+
+def test_fastapi_mounts_it_too() -> None:
+    pytest.importorskip("fastapi")
+    port = free_port()
+    program = f"""
+import sys, uvicorn
+from fastapi import FastAPI
+sys.path.insert(0, "examples")
+from embedded import make_app
+app = FastAPI()
+app.mount("/inner", make_app([sys.executable, {str(SERVER)!r}, "2025-06-18"]))
+uvicorn.run(app, port={port}, log_level="error", timeout_graceful_shutdown=1)
+"""
+    with running("-c", program):
+        wait_for(f"http://127.0.0.1:{port}/inner/")
+        use(f"http://127.0.0.1:{port}/inner/tools/mcp")
