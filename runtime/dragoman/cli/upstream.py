@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.options import seconds
@@ -98,6 +97,6 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _file(text: str) -> str:
-    if not Path(text).is_file():
+    if not os.path.isfile(text):
         raise argparse.ArgumentTypeError(f"there is no file {text!r}")
     return text
