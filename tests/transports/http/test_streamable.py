@@ -310,16 +310,18 @@ async def test_a_batch_without_requests_is_accepted() -> None:
         assert (reply.status, await reply.body()) == (202, b"")
 
 
+@pytest.mark.parametrize("stream_after_s", [0.01, 60])
 @on_loop
-async def test_a_cancelled_call_ends_without_an_answer() -> None:
-    async with serving(QUICK) as stage:
+async def test_a_cancelled_call_ends_without_an_answer_and_not_the_session(stream_after_s: float) -> None:
+    async with serving(FrontConfig(patience=Patience(stream_after_s=stream_after_s))) as stage:
         await stage.open()
-        reply = await within(stage.call(2))
+        calling = stage.call(2)
         await stage.server.hear()
         cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
         assert (await stage.post(cancel)).status == 202
         assert (await stage.server.hear())["method"] == "notifications/cancelled"
-        assert await reply.frames() == []
+        reply = await within(calling)
+        assert (reply.status, await reply.frames()) == (200, [])
 
 
 @on_loop

@@ -189,10 +189,16 @@ async def _wait(exchange: HttpExchange, call: Call) -> None:
 
 
 async def _reply_whole(exchange: HttpExchange, call: Call, takes_json: bool, *headers: tuple[bytes, bytes]) -> None:
+    if not call.answers and call.keys:
+        raise Refused(404, "the session is over, without a word about this request")
     if not call.answers:
-        # Cancelled, so nobody waits; or the session is over without a word about this request.
-        raise Refused(404, "the request was cancelled, or its session is over")
-    if takes_json:
+        # Cancelled, so nobody waits. Not a 404: the client "MUST start a new session" then.
+        if call.takes_stream:
+            await exchange.start_stream(*headers)
+            await exchange.send_part(b"", more=False)
+        else:
+            await exchange.reply(202, b"", *headers)
+    elif takes_json:
         await exchange.reply(200, call.body(), JSON, *headers)
     else:
         await exchange.start_stream(*headers)
