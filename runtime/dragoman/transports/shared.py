@@ -110,11 +110,11 @@ class SharedUpstream:
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
-        self._dispatch(self.hub.receive_server(data, _now()), at_once=True)
+        self._take(data, None)
 
     def stream_received(self, data: bytes, key: bytes) -> None:
         """A line came on the stream of the request with this id of ours: whose that is, it belongs to."""
-        self._dispatch(self.hub.receive_server(data, _now(), key), at_once=True)
+        self._take(data, key)
 
     def ended(self, reason: str) -> None:
         """The server says no more: neither do the transports of its sessions. The next session gets a fresh one."""
@@ -173,6 +173,17 @@ class SharedUpstream:
         self._dispatch(self.hub.leave(member, _now()))
         if self.closing is None and not self._virtuals:
             self._idle_away()
+
+    def _take(self, data: bytes, key: bytes | None) -> None:
+        try:
+            deliveries = self.hub.receive_server(data, _now(), key)
+        except Exception as error:  # a defect of ours: say so on one line, end in order
+            reason = f"internal error: {type(error).__name__}: {error}"
+            logger.error("%s", reason)
+            logger.debug("where it happened", exc_info=True)
+            self.ended(reason)
+        else:
+            self._dispatch(deliveries, at_once=True)
 
     def _idle_away(self) -> None:
         if not self.hub.is_open:

@@ -59,6 +59,14 @@ def test_a_refusal_reaches_all_who_offered_the_same_and_the_next_offer_is_made()
     assert [(to, frame["id"]) for to, frame in heard] == [("c", 3), ("a", "again")]
 
 
+def test_what_the_server_says_before_its_answer_is_no_answer() -> None:
+    talk = Talk()
+    offer = talk.says("a", initialize(REVISION, key=1))[0][1]
+    talk.says("server", notification("notifications/message", level="info", data="starting"))
+    talk.says("server", request("p", "ping"))
+    assert [to for to, _ in talk.says("server", initialized(REVISION, offer["id"]))] == ["a"]
+
+
 def test_an_error_without_id_refuses_the_offer() -> None:
     talk = Talk()
     talk.says("a", initialize(REVISION, key=1))
@@ -281,16 +289,6 @@ def test_an_id_in_use_is_refused() -> None:
     talk.says("a", call(1))
     [(to, frame)] = talk.says("a", call(1))
     assert (to, frame["id"], frame["error"]["code"]) == ("a", None, -32600)
-
-
-def test_a_garbled_answer_is_told_to_who_waits() -> None:
-    talk = Talk()
-    number = talk.opens("a")
-    talk.says("a", call("x"))
-    [(to, frame)] = talk.says("server", {"jsonrpc": "2.0", "id": number, "result": 1, "y": 2})
-    assert to == "a"
-    if "error" in frame:
-        assert an_error("x", -32603, "no response")(frame)
 
 
 def test_an_answer_over_the_limit_is_told_to_who_waits() -> None:

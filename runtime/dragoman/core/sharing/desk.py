@@ -150,7 +150,12 @@ class Desk:
                 self.post(None, encode_line(frame))
 
 
-def params_of(body: dict[str, Any]) -> dict[str, Any]:
+def params_of(body: Any) -> dict[str, Any]:
     """Give the params of a frame, or none."""
-    params = body.get("params")
-    return params if isinstance(params, dict) else {}
+    return object_in(body, "params")
+
+
+def object_in(value: Any, name: str) -> dict[str, Any]:
+    """Give the object that an object has under this name, or an empty one where either is none."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -26,7 +26,7 @@ from dragoman.core.envelope import (
 )
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.sharing.calls import Call, Hook, Member
-from dragoman.core.sharing.desk import Desk, params_of
+from dragoman.core.sharing.desk import Desk, object_in, params_of
 from dragoman.core.sharing.interests import LEVELS
 
 INVALID_PARAMS = -32602
@@ -188,14 +188,13 @@ class MemberSide:
 
     def _keep_task(self, call: Call, answer: Frame) -> Frame:
         answer = _decoded(answer)
-        task = answer.body.get("result", {}).get("task")
-        if isinstance(task, dict):
-            self._desk.attribution.add_task(task.get("taskId"), call)
+        task = object_in(object_in(answer.body, "result"), "task")
+        self._desk.attribution.add_task(task.get("taskId"), call)
         return answer
 
     def _filter_tasks(self, call: Call, answer: Frame) -> Frame:
         answer = _decoded(answer)
-        result, owner = answer.body.get("result", {}), self._desk.attribution.task_owner
+        result, owner = object_in(answer.body, "result"), self._desk.attribution.task_owner
         tasks = result.get("tasks")
         if isinstance(tasks, list):
             named = [(task, task.get("taskId")) for task in tasks if isinstance(task, dict)]

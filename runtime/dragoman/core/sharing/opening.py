@@ -87,7 +87,9 @@ class Opening:
 
     def is_answer(self, frame: Frame) -> bool:
         """Whether a response answers the offer; an error without id can be about nothing else."""
-        return self._call is not None and (frame.key is None or self._calls.find(frame.key) is self._call)
+        if self._call is None or frame.kind not in ("result", "error"):
+            return False
+        return frame.key is None or self._calls.find(frame.key) is self._call
 
     def take_answer(self, frame: Frame) -> Answered:
         """Take the server's response to the offer."""

@@ -26,7 +26,7 @@ from dragoman.core.envelope import (
 )
 from dragoman.core.sharing.attribution import elicitation_ids
 from dragoman.core.sharing.calls import Call, Member
-from dragoman.core.sharing.desk import Desk, params_of
+from dragoman.core.sharing.desk import Desk, object_in, params_of
 from dragoman.core.sharing.opening import Answered
 from dragoman.core.sharing.questions import INTERNAL_ERROR
 
@@ -118,7 +118,7 @@ class ServerSide:
             if call.hook is not None:
                 frame = call.hook(call, frame)
             if frame.kind == "error" and b"elicitationId" in frame.raw:
-                for name in elicitation_ids(_decode(frame)["error"]):
+                for name in elicitation_ids(object_in(_decode(frame), "error")):
                     self._desk.attribution.add_elicitation(name, member)
             return with_id(frame, call.own_key)
         except ValueError as error:
@@ -142,8 +142,10 @@ class ServerSide:
         if isinstance(chosen, Member):
             desk.post(chosen, frame.raw)
             return
-        desk.counters.refused += 1
-        logger.warning("%s request of the shared server answered by the proxy", frame.method)
+        is_refused = b'"error":' in chosen
+        desk.counters.refused += is_refused
+        level = logging.WARNING if is_refused else logging.DEBUG
+        logger.log(level, "%s request of the shared server answered by the proxy", frame.method)
         desk.post(None, chosen)
 
     def _take_turns(self) -> None:

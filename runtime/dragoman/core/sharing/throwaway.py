@@ -31,7 +31,7 @@ from dragoman.core.envelope import (
     with_id,
 )
 from dragoman.core.failures import CONNECTION_CLOSED
-from dragoman.core.sharing.desk import params_of
+from dragoman.core.sharing.desk import object_in, params_of
 
 _LEVEL_ID: Final = "dragoman-level"
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
@@ -202,7 +202,7 @@ class Throwaways:
             self._post(None, frame.raw)
             self._end(run)
         elif frame.kind == "error":
-            error = _body(frame)["error"]
+            error = object_in(_body(frame), "error")
             message = f"a fresh server refused initialize: {error.get('message')}"
             self._post(None, encode_error(run.frame.key, CONNECTION_CLOSED, message))
             self._end(run)
@@ -252,9 +252,8 @@ def _answers(answer: Frame, request: Frame) -> bool:
 
 def _without_lasting(frame: Frame) -> Frame:
     body = _body(frame)
-    capabilities = body.get("result", {}).get("capabilities")
-    if isinstance(capabilities, dict):
-        for name, parts in _NOT_OFFERED.items():
-            if isinstance(capabilities.get(name), dict):
-                capabilities[name] = {key: one for key, one in capabilities[name].items() if key not in parts}
+    capabilities = object_in(object_in(body, "result"), "capabilities")
+    for name, parts in _NOT_OFFERED.items():
+        for part in parts:
+            object_in(capabilities, name).pop(part, None)
     return frame._replace(raw=encode_line(body), body=body)

@@ -1,0 +1,158 @@
+"""Frames with the wrong thing in every place, from both sides: nothing breaks, and nobody else hears of it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from dragoman.core.envelope import encode_line
+from dragoman.core.sharing.throwaway import Throwaways
+from tests.core.sharing.talk import Talk
+from tests.core.sharing.test_hub import call
+from tests.proxy.conversation import READY, an_error, initialize, initialized, request
+
+WRONG: list[Any] = [None, True, 0, -1.5, "", "x", [], [[]], [1], {}, {"taskId": []}, {"uri": 1}]
+REQUESTS = [
+    "initialize",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "tasks/get",
+    "tasks/list",
+    "tools/call",
+    "ping",
+    "roots/list",
+    "elicitation/create",
+    "sampling/createMessage",
+    "x",
+]
+NOTES = [
+    "initialized",
+    "cancelled",
+    "progress",
+    "message",
+    "resources/updated",
+    "tasks/status",
+    "elicitation/complete",
+    "roots/list_changed",
+    "tools/list_changed",
+    "x",
+]
+NAMES = [
+    "_meta",
+    "progressToken",
+    "requestId",
+    "uri",
+    "level",
+    "taskId",
+    "elicitationId",
+    "task",
+    "mode",
+    "io.modelcontextprotocol/related-task",
+]
+
+
+def hostile_frames() -> list[bytes]:
+    """Every method with every wrong value as its params and within them."""
+    frames: list[Any] = [*WRONG, [WRONG]]
+    params = [*WRONG, *({name: wrong} for name in NAMES for wrong in WRONG), {"_meta": {"progressToken": []}}]
+    for key, (method, param) in enumerate(itertools.product(REQUESTS, params), 1000):
+        frames.append({"jsonrpc": "2.0", "id": key, "method": method, "params": param})
+    for method, param in itertools.product(NOTES, params):
+        frames.append({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": param})
+    for key, member, wrong in itertools.product([*WRONG, 3], ("result", "error", "both"), WRONG):
+        frames.append(
+            {
+                "jsonrpc": "2.0",
+                "id": key,
+                **({"result": wrong, "error": wrong} if member == "both" else {member: wrong}),
+            }
+        )
+    lines = [encode_line(frame) for frame in frames]
+    return [*lines, encode_line(frames[:40]), b"\n", b"{\n", b"\xff\n", *(line[:-5] + b"!\n" for line in lines[20:])]
+
+
+LINES = hostile_frames()
+
+
+def test_a_hostile_session_harms_nobody_else() -> None:
+    talk = Talk(calls=10_000)
+    talk.opens("good", "bad", elicitation={})
+    for line in LINES:
+        assert {to for to, _ in talk.says("bad", line)} <= {"bad", "server"}
+    talk.leaves("bad")
+    talk.time_passes(1000)
+    [(to, asked)] = talk.says("good", call(1))
+    assert to == "server"
+    assert talk.says("server", {"jsonrpc": "2.0", "id": asked["id"], "result": {}})[-1][0] == "good"
+
+
+def test_a_hostile_server_breaks_nothing() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b", elicitation={}, sampling={}, roots={})
+    for key in range(40):
+        talk.says("a", call(key, task={}, _meta={"progressToken": key}))
+        talk.says("b", request(key, "tasks/list"))
+    talk.says("a", request("s", "resources/subscribe", uri="x"))
+    answers = [encode_line({"jsonrpc": "2.0", "id": number + n, "result": wrong}) for n, wrong in enumerate(WRONG * 5)]
+    for line in [*LINES, *answers]:
+        talk.says("server", line)
+    assert talk.says("a", call("after"))[0][0] == "server"
+
+
+def test_a_hostile_first_answer_is_an_error_or_passed_on() -> None:
+    for line in LINES:
+        talk = Talk()
+        talk.says("a", initialize("2025-11-25"))
+        talk.says("server", line)
+
+
+def test_throwaway_servers_can_be_hostile_on_both_sides() -> None:
+    machine = Throwaways(limit=10_000)
+    for line in LINES:
+        machine.receive(line)
+    [(run, _)] = machine.receive(encode_line(initialize("2025-11-25", key="i")))
+    assert run is not None
+    machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
+    machine.receive(encode_line(READY))
+    for line in LINES:
+        for run, _ in machine.receive(line):
+            if run is not None and line[:1] != b"[":
+                machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
+                machine.receive_server(run, line)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b'{"x":1,"jsonrpc":"2.0","id":%d,"result":{},"error":{}}\n', b'{"x":1,"jsonrpc":"2.0","id":%d,"result":[]}\n'],
+)
+def test_a_garbled_answer_is_told_to_who_waits(answer: bytes) -> None:
+    talk = Talk()
+    number = talk.opens("a")
+    talk.says("a", call("x"))
+    [(to, frame)] = talk.says("server", answer % number)
+    assert to == "a"
+    assert an_error("x", -32603, "no response")(frame)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b'{"x":1,"jsonrpc":"2.0","id":%d,"result":[]}\n', b'{"jsonrpc":"2.0","id":%d,"result":{nonsense}}\n'],
+)
+def test_a_garbled_answer_to_initialize_is_told_to_who_waits(answer: bytes) -> None:
+    talk = Talk()
+    [(_, offer)] = talk.says("a", initialize("2025-11-25", key="i"))
+    [(to, frame)] = talk.says("server", answer % offer["id"])
+    assert to == "a"
+    assert an_error("i", -32603, "answer")(frame)
+
+
+def test_an_answer_that_is_looked_into_and_cannot_be_read_is_an_error() -> None:
+    talk = Talk()
+    number = talk.opens("a")
+    talk.says("a", request("x", "tasks/list"))
+    [(to, frame)] = talk.says("server", b'{"jsonrpc":"2.0","id":%d,"result":{nonsense}}\n' % number)
+    assert to == "a"
+    assert an_error("x", -32603, "cannot be read")(frame)
