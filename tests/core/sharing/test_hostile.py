@@ -156,3 +156,34 @@ def test_an_answer_that_is_looked_into_and_cannot_be_read_is_an_error() -> None:
     [(to, frame)] = talk.says("server", b'{"jsonrpc":"2.0","id":%d,"result":{nonsense}}\n' % number)
     assert to == "a"
     assert an_error("x", -32603, "cannot be read")(frame)
+
+
+@pytest.mark.parametrize("method", ["elicitation/create", "notifications/message"])
+def test_what_the_server_says_and_cannot_be_read_goes_nowhere(method: str) -> None:
+    talk = Talk()
+    talk.opens("a", elicitation={})
+    key = b'"id":5,' if method == "elicitation/create" else b""
+    line = b'{"jsonrpc":"2.0",%s"method":"%s","params":{nonsense}}\n' % (key, method.encode())
+    heard = talk.says("server", line)
+    assert [(to, frame["error"]["code"]) for to, frame in heard] == ([("server", -32700)] if key else [])
+    assert talk.hub.counters.malformed == 1
+
+
+def test_a_line_over_the_limit_is_refused() -> None:
+    talk = Talk(limit_bytes=1000)
+    talk.opens("a")
+    [(to, frame)] = talk.says("a", call("x", arguments={"x": "y" * 2000}))
+    assert to == "a"
+    assert an_error("x", -32600, "1000")(frame)
+
+
+def test_a_throwaway_server_may_not_ask_without_end() -> None:
+    machine = Throwaways()
+    [(run, _)] = machine.receive(encode_line(initialize("2025-11-25", key="i")))
+    assert run is not None
+    machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
+    [(run, _)] = machine.receive(encode_line(call(1)))
+    assert run is not None
+    machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
+    heard = [machine.receive_server(run, encode_line(request(n, "roots/list"))) for n in range(1025)]
+    assert [to for [(to, _)] in heard] == [None] * 1024 + [run]

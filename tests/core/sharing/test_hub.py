@@ -333,3 +333,13 @@ def test_what_a_session_leaves_can_be_left_alone() -> None:
     talk.opens("a")
     talk.says("a", call(2))
     assert talk.leaves("a") == []
+
+
+def test_a_server_that_does_not_answer_us_leaves_nothing_behind() -> None:
+    talk = Talk(grace_s=5)
+    number = talk.opens("a")
+    talk.says("a", request(1, "resources/subscribe", uri="x:1"))
+    talk.says("server", result(number, {}))
+    assert [frame["method"] for _, frame in talk.leaves("a")] == ["resources/unsubscribe"]
+    talk.time_passes(6)
+    assert (talk.hub.held, talk.hub.needs_clock) == (0, False)

@@ -124,6 +124,7 @@ class Desk:
     def ask(self, method: str, params: dict[str, Any]) -> None:
         """Send the server a request of our own, whose answer nobody waits for."""
         call = self.calls.add(method)
+        self.calls.cancel(call, self.now)  # forgotten after a while, answered or not
         self.post(None, encode_line({"jsonrpc": "2.0", "id": decode(call.key), "method": method, "params": params}))
 
     def tell_level(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.core.envelope import (
+    PARSE_ERROR,
     Frame,
     Malformed,
     Overlong,
@@ -134,7 +135,8 @@ class ServerSide:
         try:
             params = params_of(_decode(frame))
         except ValueError as error:
-            self._take_malformed(Malformed(INTERNAL_ERROR, str(error)))
+            desk.counters.malformed += 1
+            desk.post(None, encode_error(frame.key, PARSE_ERROR, str(error)))
             return
         if frame.method in _INTERACTIVE and desk.questions.certain_owner(params, related) is None:
             self._take_turns()

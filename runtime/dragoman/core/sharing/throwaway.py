@@ -35,6 +35,7 @@ from dragoman.core.sharing.desk import object_in, params_of
 
 _LEVEL_ID: Final = "dragoman-level"
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+_QUESTIONS: Final = 1024
 _LASTING: Final = frozenset({"resources/subscribe", "resources/unsubscribe"})
 _NOT_OFFERED: Final = {
     "tools": ("listChanged",),
@@ -180,12 +181,15 @@ class Throwaways:
             self._post(run, encode_result(frame.key, {}))
         elif run.phase is Phase.OPENING:
             self._post(run, encode_error(frame.key, -32600, "expected the answer to initialize first"))
+        elif len(self._asked) >= _QUESTIONS:
+            reason = f"more than {_QUESTIONS} requests of servers are unanswered"
+            self._post(run, encode_error(frame.key, CONNECTION_CLOSED, reason))
         else:
             self._questions += 1
             key = b"%d" % self._questions
             self._asked[key] = run, frame.key
             meta = params_of(_body(frame)).get("_meta")
-            if isinstance(meta, dict) and "progressToken" in meta:
+            if isinstance(meta, dict) and "progressToken" in meta and len(run.tokens) < _QUESTIONS:
                 run.tokens.append(meta["progressToken"])
             self._post(None, with_id(frame, key))
 
