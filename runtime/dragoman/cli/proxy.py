@@ -17,7 +17,7 @@ import dragoman_spec
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
 from dragoman.cli.scope import add_scope_arguments, check_scope
-from dragoman.cli.upstream import add_upstream_arguments, configure_upstream
+from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
 
@@ -150,7 +150,8 @@ def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, pr
             return EXIT_NOT_EXECUTABLE
         return EXIT_CODES.get(finish.outcome.name, 1)
 
-    return asyncio.run(serve())
+    with asyncio.Runner(loop_factory=choose_loop() if args.url is not None else None) as runner:
+        return runner.run(serve())
 
 
 def _connect(args: argparse.Namespace, spawned: list[subprocess.Popen[bytes]]) -> Transport:

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Final
 from dragoman.cli.options import seconds
 
 if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
     from dragoman.transports.upstream.config import UpstreamConfig
 
 _KINDS: Final = ("auto", "streamable-http", "sse")
@@ -76,6 +79,15 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         idle_timeout_s=args.idle_timeout,
         end_session=not args.no_delete,
     )
+
+
+def choose_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Give what makes the event loop: uvloop's where there is one, which saves HTTP a fifth and pipes nothing."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 def _url(text: str) -> str:

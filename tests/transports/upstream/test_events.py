@@ -82,9 +82,23 @@ def test_a_new_connection_forgets_half_an_event_and_keeps_the_id() -> None:
     assert parser.last_id == "4"
 
 
+PIECES = [b"\x00", b"\xff", b"y" * 50, b"data: z\n\n", b"data: "]
 FRAGMENTS = st.sampled_from(
-    [b"data:", b" ", b"a", b"\n", b"\r", b"\r\n", b"\n\n", b"id: 7\n", b"event: x", b"retry: 5", b":", b"\xef\xbb\xbf"]
-    + [b"\x00", b"\xff", b"y" * 50, b"data: z\n\n", b"data: "]
+    [
+        *PIECES,
+        b"data:",
+        b" ",
+        b"a",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\n\n",
+        b"id: 7\n",
+        b"event: x",
+        b"retry: 5",
+        b":",
+        b"\xef\xbb\xbf",
+    ]
 )
 
 

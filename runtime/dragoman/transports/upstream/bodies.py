@@ -70,8 +70,11 @@ async def read_body(answer: Answer, limit_bytes: int) -> bytes:
     Raises:
         FrameTooLarge: It is longer than allowed; the rest is not read.
     """
-    if answer.length is not None and answer.length > limit_bytes:
-        raise FrameTooLarge(answer.peer, limit_bytes)
+    if answer.length is not None:
+        if answer.length > limit_bytes:
+            raise FrameTooLarge(answer.peer, limit_bytes)
+        if not answer.header("Content-Encoding"):
+            return await answer.whole()  # the common case: nothing can come that was not announced
     parts: list[bytes] = []
     size = 0
     async for piece in pieces_of(answer):

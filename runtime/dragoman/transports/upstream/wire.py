@@ -97,6 +97,17 @@ class Answer:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise TransportError(self.peer, explain(error)) from error
 
+    async def whole(self) -> bytes:
+        """Give the body at once: for one whose length is known.
+
+        Raises:
+            TransportError: It did not come whole.
+        """
+        try:
+            return await self._response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise TransportError(self.peer, explain(error)) from error
+
     def close(self) -> None:
         """Give the connection back if the body was read to its end, drop it if not."""
         self._response.release() if self._response.content.at_eof() else self._response.close()
@@ -109,6 +120,7 @@ class Wire:
         self.config = config
         self.peer = config.peer
         self._moved: dict[str, str] = {}
+        self._timeouts: dict[float | None, aiohttp.ClientTimeout] = {}
         self.session = open_session(config)
 
     async def send(
@@ -155,7 +167,11 @@ class Wire:
         on_sent: Callable[[], None],
         idle_s: float | None,
     ) -> Answer:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.config.connect_timeout_s, sock_read=idle_s)
+        timeout = self._timeouts.get(idle_s)
+        if timeout is None:
+            connect_s = self.config.connect_timeout_s
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_s, sock_read=idle_s)
+            self._timeouts[idle_s] = timeout
         data = None if body is None else _Body(body, on_sent)
         try:
             response = await self.session.request(
