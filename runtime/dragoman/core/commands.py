@@ -15,6 +15,8 @@ class Side(Enum):
     CLIENT = "client"
     SERVER = "server"
 
+    __hash__ = object.__hash__  # Enum's own is a Python function, and a side is looked up several times a frame
+
     @property
     def other(self) -> Side:
         """The peer across."""

@@ -19,11 +19,19 @@ class Call:
         tokens: Their progress tokens, as JSON.
         takes_stream: Whether it may be answered with a stream.
         is_batch: Whether an array was posted.
+        decided: Done as soon as it is clear how to answer.
     """
 
     __slots__ = ("answers", "decided", "is_batch", "keys", "opened", "stream", "takes_stream", "tokens")
 
-    def __init__(self, keys: frozenset[bytes], tokens: frozenset[bytes], takes_stream: bool, is_batch: bool) -> None:
+    def __init__(
+        self,
+        keys: frozenset[bytes],
+        tokens: frozenset[bytes],
+        takes_stream: bool,
+        is_batch: bool,
+        decided: asyncio.Future[None],
+    ) -> None:
         self.keys = set(keys)
         self.tokens = tokens
         self.takes_stream = takes_stream
@@ -31,7 +39,7 @@ class Call:
         self.opened = False  # whether the session is open by this
         self.stream: Stream | None = None
         self.answers: list[bytes] = []
-        self.decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.decided = decided
 
     def answer(self, keys: frozenset[bytes], line: bytes) -> None:
         """Take an answer to some of the requests; the last one completes the call."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.core.envelope import INVALID_REQUEST, encode_error
@@ -74,15 +75,16 @@ def read_headers(scope: Scope, limits: Limits) -> dict[bytes, bytes]:
         Refused: 431 for too many, 400 where a header that decides something is there twice.
     """
     headers: dict[bytes, bytes] = {}
-    listed = scope["headers"]
-    if len(listed) > limits.headers or sum(len(name) + len(value) for name, value in listed) > limits.header_bytes:
-        raise Refused(431, "the headers are more or larger than the limit", (b"connection", b"close"))
+    listed, size = scope["headers"], 0
     for name, value in listed:
+        size += len(name) + len(value)
         if name in headers:
             if name in _SINGLE:
                 raise Refused(400, f"expected one {name.decode('latin-1')} header, found several")
             value = headers[name] + b", " + value
         headers[name] = value
+    if len(listed) > limits.headers or size > limits.header_bytes:
+        raise Refused(431, "the headers are more or larger than the limit", (b"connection", b"close"))
     return headers
 
 
@@ -141,11 +143,15 @@ class HttpExchange:
         return body
 
     async def _receive_within(self, timeout_s: float) -> Message:
-        try:
-            async with asyncio.timeout(timeout_s):
-                message = await self._receive()
-        except TimeoutError:
-            raise Refused(408, f"the body did not come within {timeout_s:g} s", (b"connection", b"close")) from None
+        if ABORT in self.scope.get("extensions", ()):  # then the server has a deadline of its own, and a cheaper one
+            message = await self._receive()
+        else:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    message = await self._receive()
+            except TimeoutError:
+                reason = f"the body did not come within {timeout_s:g} s"
+                raise Refused(408, reason, (b"connection", b"close")) from None
         if message["type"] == "http.disconnect":
             raise Disconnected
         return message
@@ -200,6 +206,7 @@ def _too_large(limit_bytes: int) -> Refused:
     return Refused(413, f"the body is larger than the limit of {limit_bytes} bytes", (b"connection", b"close"))
 
 
+@lru_cache(maxsize=64)
 def accepts(header: str | None, wanted: str) -> bool:
     """Whether an `Accept` header takes this media type; one that is missing takes all."""
     if header is None:

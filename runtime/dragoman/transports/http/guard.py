@@ -1,6 +1,7 @@
-"""What uvicorn leaves to others: headers that never end, and connections whose client reads nothing.
+"""What uvicorn leaves to others: requests that never end, and connections whose client reads nothing.
 
-Lives here: its HTTP protocol with a deadline and a limit for headers. Imports uvicorn: only `serve` imports this.
+Lives here: its HTTP protocol with a limit for headers, and deadlines for headers and bodies. Imports uvicorn: only
+`serve` imports this.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """Start the clock: a client that connects has something to say."""
         super().connection_made(transport)
         self._header_bytes = 0
-        self._in_headers = False
+        self._in_headers = self._in_body = False
         self._deadline: asyncio.TimerHandle | None = None
-        self._start_clock()
+        self._start_clock(self.front_config.patience.headers_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
@@ -39,30 +40,38 @@ class GuardedProtocol(HttpToolsProtocol):
             self._header_bytes += len(data)
             if self._header_bytes > 2 * self.front_config.limits.header_bytes:
                 self._give_up(b"431 Request Header Fields Too Large")
+            elif self._deadline is None:
+                self._start_clock(self.front_config.patience.headers_s)
+        elif self._in_body and self._deadline is None:
+            self._start_clock(self.front_config.patience.body_s)
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
         self._header_bytes = 0
         self._in_headers = True
-        if self._deadline is None:
-            self._start_clock()
 
     def on_headers_complete(self) -> None:
         """Its headers are here: from now on the application watches."""
-        self._in_headers = False
+        self._in_headers, self._in_body = False, True
         self._stop_clock()
         extensions: dict[str, Any] = {ABORT: self.transport.abort}
         self.scope["extensions"] = extensions
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The body is here."""
+        self._in_body = False
+        self._stop_clock()
+        super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over to the other protocol."""
         self._stop_clock()
         super().handle_websocket_upgrade()
 
-    def _start_clock(self) -> None:
-        self._deadline = self.loop.call_later(self.front_config.patience.headers_s, self._run_out)
+    def _start_clock(self, after_s: float) -> None:
+        self._deadline = self.loop.call_later(after_s, self._run_out)
 
     def _stop_clock(self) -> None:
         if self._deadline is not None:
@@ -71,7 +80,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _run_out(self) -> None:
         self._deadline = None
-        if self._in_headers:
+        if self._in_headers or (self._in_body and not self.cycle.response_started):
             self._give_up(b"408 Request Timeout")
         elif not self.transport.is_closing():
             self.transport.close()

@@ -8,8 +8,7 @@ it is checked whole: what comes over a network and is no JSON should get no furt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -17,9 +16,10 @@ from dragoman.core.batches import REVISION_WITH_BATCHES
 from dragoman.core.envelope import PARSE_ERROR, Frame, classify, decode, key_of
 from dragoman.transports.http.exchange import Refused
 
+_NOTHING: Final[frozenset[bytes]] = frozenset()
 
-@dataclass(frozen=True, slots=True)
-class Posted:
+
+class Posted(NamedTuple):
     """What a client posted.
 
     Attributes:
@@ -33,12 +33,12 @@ class Posted:
     """
 
     line: bytes
-    keys: frozenset[bytes]
-    tokens: frozenset[bytes]
-    cancelled: tuple[bytes, ...]
-    answered: tuple[bytes, ...]
-    is_batch: bool
-    initializes: bool
+    keys: frozenset[bytes] = _NOTHING
+    tokens: frozenset[bytes] = _NOTHING
+    cancelled: tuple[bytes, ...] = ()
+    answered: tuple[bytes, ...] = ()
+    is_batch: bool = False
+    initializes: bool = False
 
 
 def read_posted(body: bytes, nesting: int) -> Posted:
@@ -54,23 +54,37 @@ def read_posted(body: bytes, nesting: int) -> Posted:
     value = _decode(body)
     if body.count(b"[") + body.count(b"{") > nesting and _is_deeper(value, nesting):
         raise Refused(400, f"expected no more than {nesting} levels of arrays and objects")
-    is_batch = isinstance(value, list)
-    members = value if is_batch else [value]
+    line = _on_one_line(body)
+    return _read_batch(line, value) if isinstance(value, list) else _read_single(line, value)
+
+
+def _read_single(line: bytes, value: Any) -> Posted:
+    frame = _read_frame(value, in_batch=False)
+    key, method = frame.key, frame.method
+    if method is None:
+        return Posted(line, answered=() if key is None else (key,))
+    if key is None:
+        cancelled = _cancelled(frame)
+        return Posted(line, cancelled=() if cancelled is None else (cancelled,))
+    token = _progress_token(value)
+    tokens = _NOTHING if token is None else frozenset((token,))
+    return Posted(line, frozenset((key,)), tokens, initializes=method == "initialize")
+
+
+def _read_batch(line: bytes, members: list[Any]) -> Posted:
     if not members:
         raise Refused(400, "expected a batch to hold at least one frame")
-    frames = [_read_frame(member, is_batch) for member in members]
-    requests = [frame for frame in frames if frame.kind == "request" and frame.key is not None]
-    keys = frozenset(frame.key for frame in requests if frame.key is not None)
-    if len(keys) != len(requests):
+    parts = [_read_single(line, _read_frame(member, in_batch=True).body) for member in members]
+    keys = frozenset(key for part in parts for key in part.keys)
+    if len(keys) != sum(len(part.keys) for part in parts):
         raise Refused(400, "expected every request of a batch to have an id of its own")
     return Posted(
-        _on_one_line(body),
+        line,
         keys,
-        frozenset(token for frame in requests if (token := _progress_token(frame.body)) is not None),
-        tuple(key for frame in frames if (key := _cancelled(frame)) is not None),
-        tuple(frame.key for frame in frames if frame.kind in ("result", "error") and frame.key is not None),
-        is_batch,
-        not is_batch and frames[0].kind == "request" and frames[0].method == "initialize",
+        frozenset(token for part in parts for token in part.tokens),
+        tuple(key for part in parts for key in part.cancelled),
+        tuple(key for part in parts for key in part.answered),
+        is_batch=True,
     )
 
 

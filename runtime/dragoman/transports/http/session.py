@@ -37,6 +37,7 @@ class StreamableSession:
     """
 
     def __init__(self, config: FrontConfig) -> None:
+        self.loop = asyncio.get_running_loop()  # kept: asking for it is a system call each time
         self.revision: str | None = None
         self.over = False
         self.readable = asyncio.Event()
@@ -121,7 +122,8 @@ class StreamableSession:
         """
         call = None
         if posted.keys:
-            call = Call(posted.keys, posted.tokens, takes_stream, posted.is_batch)
+            decided = self.loop.create_future()
+            call = Call(posted.keys, posted.tokens, takes_stream, posted.is_batch, decided)
             self._routing.add(call)
             if posted.initializes and self._initialize is None:
                 self._initialize = call
@@ -227,7 +229,7 @@ class StreamableSession:
     def _new_stream(self, kind: str) -> Stream:
         stream = Stream(f"{kind}{next(self._names)}", self._ledger)
         self._streams[stream.name] = stream
-        self.sweep(asyncio.get_running_loop().time())
+        self.sweep(self.loop.time())
         return stream
 
     def _weigh(self) -> None:

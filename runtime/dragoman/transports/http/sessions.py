@@ -72,7 +72,7 @@ class Session(Generic[TransportT]):
         touched_at: When the last one ended.
     """
 
-    __slots__ = ("caller", "id", "runner", "task", "touched_at", "transport", "visits")
+    __slots__ = ("_loop", "caller", "id", "runner", "task", "touched_at", "transport", "visits")
 
     def __init__(self, caller: Caller, transport: TransportT, runner: Runner) -> None:
         self.id = secrets.token_urlsafe(32)
@@ -80,7 +80,8 @@ class Session(Generic[TransportT]):
         self.transport = transport
         self.runner = runner
         self.visits = 0
-        self.touched_at = asyncio.get_running_loop().time()
+        self._loop = asyncio.get_running_loop()
+        self.touched_at = self._loop.time()
         self.task: asyncio.Task[None] | None = None
 
     def __enter__(self) -> None:
@@ -88,7 +89,7 @@ class Session(Generic[TransportT]):
 
     def __exit__(self, *_: object) -> None:
         self.visits -= 1
-        self.touched_at = asyncio.get_running_loop().time()
+        self.touched_at = self._loop.time()
 
 
 class Sessions:

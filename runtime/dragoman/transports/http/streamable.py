@@ -137,7 +137,7 @@ class StreamableFront:
                 transport.begin_stream(call)
             if not call.decided.done():
                 after_s = self._config.patience.stream_after_s
-                timer = asyncio.get_running_loop().call_later(after_s, transport.begin_stream, call)
+                timer = transport.loop.call_later(after_s, transport.begin_stream, call)
                 await call.decided
                 timer.cancel()
         elif not call.decided.done():
