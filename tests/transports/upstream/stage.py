@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import wraps
@@ -24,6 +25,7 @@ from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 
 PATIENCE_S = 5.0
+BLOCK = b"x" * 65536
 REVISION = "2025-11-25"
 
 
@@ -99,10 +101,11 @@ class Reply:
 
 
 Serve = Callable[[Request, Reply], Awaitable[None]]
+Misbehave = Serve
 
 
 @contextlib.asynccontextmanager
-async def server(serve: Serve, port: int = 0) -> AsyncIterator[str]:
+async def server(serve: Serve, port: int = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Serve on a loopback port, by default a free one; give the URL of `/mcp` there."""
     writers: set[asyncio.StreamWriter] = set()
     tasks: set[asyncio.Task[Any]] = set()
@@ -127,9 +130,9 @@ async def server(serve: Serve, port: int = 0) -> AsyncIterator[str]:
             writer.close()
             tasks.discard(task)
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", port, limit=2**24)
+    listener = await asyncio.start_server(connected, "127.0.0.1", port, limit=2**24, ssl=tls)
     try:
-        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
     finally:
         listener.close()
         for task in list(tasks):
@@ -259,3 +262,37 @@ async def client(url: str, *, revision: str = REVISION, opened: bool = True, **c
         await ours.close()
         async with asyncio.timeout(PATIENCE_S):
             await peer.finished
+
+
+def after_handshake(misbehave: Misbehave) -> Misbehave:
+    """Shake hands, then misbehave."""
+
+    async def serve(request: Request, reply: Reply) -> None:
+        if request.rpc == "ping":
+            await reply.result(request, {})
+        elif not await shake_hands(request, reply):
+            await misbehave(request, reply)
+
+    return serve
+
+
+async def call(misbehave: Misbehave, **config: Any) -> dict[str, Any]:
+    """Give the error that a call of a misbehaving server ends with; the session has to go on after it."""
+    async with server(after_handshake(misbehave)) as url, client(url, **config) as peer:
+        answer = await peer.ask("tools/call")
+        assert "result" in await peer.ask("ping")
+    error: dict[str, Any] = answer["error"]
+    return error
+
+
+async def open_with(serve: Misbehave, **config: Any) -> dict[str, Any]:
+    """Give the error that `initialize` ends with, and the session with it."""
+    async with server(serve) as url, client(url, opened=False, **config) as peer:
+        answer = await peer.initialize()
+        await peer.until(lambda: peer.end is not None)
+    error: dict[str, Any] = answer["error"]
+    return error
+
+
+def answer_to(request: Request, **result: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request.frame["id"], "result": result}

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 
-from dragoman.core.envelope import Overlong
+from dragoman.core.envelope import Frame, Overlong
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.events import EventParser
@@ -144,7 +144,7 @@ class Follower:
                         reading.overlong = True
                         reading.answered |= self._link.take_overlong(event, key)
                     elif event.name in (b"", b"message"):
-                        reading.answered |= self._link.take(event.data, key, watch)
+                        reading.answered |= self._link.take(event.data, key, _drop if reading.answered else watch)
                     if reading.answered and patience.when() is None:
                         patience.reschedule(loop.time() + _AFTER_ANSWER_S)
         except TimeoutError:
@@ -176,6 +176,12 @@ class Follower:
         raise TransportError(
             self._link.peer, f"it cut the stream before the answer, and it cannot be resumed: {reason}"
         )
+
+
+def _drop(frame: Frame) -> bool:
+    """Keep back a second answer to a request that has been answered."""
+    logger.warning("request %s was answered twice; the second answer is dropped", (frame.key or b"")[:60].decode())
+    return False
 
 
 def _is_stream(answer: Answer) -> bool:

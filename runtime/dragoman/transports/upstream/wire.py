@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,6 +23,8 @@ from aiohttp.abc import AbstractStreamWriter
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
+
+logger = logging.getLogger("dragoman.upstream")
 
 _REDIRECTS: Final = 3
 _KEEP_ALIVE_S: Final = 4.0
@@ -225,7 +228,8 @@ def explain(error: BaseException) -> str:
     """Say what went wrong on the network, for a person."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
-            return f"its TLS certificate is not trusted: {_last_line(error.certificate_error)}"
+            why = _last_line(error.certificate_error)
+            return f"its TLS certificate is not trusted (--ca-file names who signs it): {why}"
         case aiohttp.ClientConnectorDNSError():
             return f"the name {error.host} is not known"
         case aiohttp.ClientConnectorError():
@@ -265,6 +269,7 @@ def _trust(config: UpstreamConfig) -> ssl.SSLContext | bool:
         return True
     context = ssl.create_default_context(cafile=config.ca_file)
     if not config.verify:
+        logger.warning("%s: its certificate is not checked; who is in between reads everything", config.peer)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     with contextlib.suppress(NotImplementedError):
