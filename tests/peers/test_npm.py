@@ -44,7 +44,9 @@ FOLDER: Final = os.environ.get("DRAGOMAN_PEERS_NPM")
 RELEASES: Final = {"C": "sdk-1.18", "D": "sdk-1.32"}
 """The package whose native revision this is."""
 
-NETWORK_LINKS: Final = ("direct-http", "http-stdio", "http-http", "stdio-http", "sse-stdio", "ws-stdio")
+NETWORK_LINKS: Final = ("direct-http", "http-stdio", "http-http", "stdio-http", "sse-stdio")
+"""No WebSocket: the SDK needs one of the platform's, which node has from release 22 on."""
+
 SDK_DIFFERS: Final = {
     "answer to the cancelled": "the SDK answers a cancelled request itself",
     "several blocks sampled": "the SDK lets a client answer in several blocks only when tools were offered",
