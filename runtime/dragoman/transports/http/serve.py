@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -50,12 +51,23 @@ def bind(address: Address) -> socket.socket:
         TransportClosed: The address is taken, not ours, or unknown.
     """
     try:
-        family, _, _, _, where = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server((where[0], where[1]), family=family, backlog=512)
+        # asyncio switches Nagle's algorithm off only where the protocol is named, as `socket.create_server` does not:
+        # every answer would wait 40 ms for an acknowledgement.
+        listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise TransportClosed(f"{address.host}:{address.port}", f"cannot listen: {error.strerror}") from error
+    try:
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        raise TransportClosed(f"{address.host}:{address.port}", f"cannot listen: {error.strerror}") from error
+    return listener
 
 
 def describe(listener: socket.socket, address: Address, path: str) -> str:
