@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from tests.transports.upstream.stage import REVISION, Reply, Request, client, hello, on_loop, server, shake_hands
+from tests.transports.upstream.stage import REVISION, Reply, Request, client, on_loop, server, shake_hands
 
 
 class Log:
@@ -281,51 +281,6 @@ async def test_event_ids_belong_to_their_own_stream() -> None:
         answers = await asyncio.gather(*(peer.ask("tools/call") for _ in range(4)))
     assert all(answer["result"] == {"stream": f"stream-{answer['id']}"} for answer in answers)
     assert set(resumed.values()) == {1}
-
-
-@on_loop
-async def test_a_dropped_session_is_opened_again_and_the_request_repeated_once() -> None:
-    seen: list[str] = []
-    sessions = 0
-
-    async def serve(request: Request, reply: Reply) -> None:
-        nonlocal sessions
-        seen.append(request.rpc or request.method)
-        if request.rpc == "initialize":
-            assert "mcp-session-id" not in request.headers
-            sessions += 1
-            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
-        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
-            await reply.status("404 Not Found")
-        elif not await shake_hands(request, reply):
-            await reply.result(request, {"session": request.headers["mcp-session-id"]})
-
-    async with server(serve) as url, client(url) as peer:
-        assert (await peer.ask("tools/list"))["result"] == {"session": "s2"}
-    posts = [name for name in seen if name not in ("GET", "DELETE")]
-    handshake = ["initialize", "notifications/initialized"]
-    assert posts == [*handshake, "tools/list", *handshake, "tools/list"]
-
-
-@on_loop
-async def test_requests_that_meet_the_same_404_share_one_new_session() -> None:
-    sessions = 0
-
-    async def serve(request: Request, reply: Reply) -> None:
-        nonlocal sessions
-        if request.rpc == "initialize":
-            sessions += 1
-            await asyncio.sleep(0.05)
-            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
-        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
-            await reply.status("404 Not Found")
-        elif not await shake_hands(request, reply):
-            await reply.result(request, {})
-
-    async with server(serve) as url, client(url) as peer:
-        answers = await asyncio.gather(*(peer.ask("tools/list") for _ in range(6)))
-    assert all("result" in answer for answer in answers)
-    assert sessions == 2
 
 
 @on_loop

@@ -169,63 +169,6 @@ async def test_a_server_that_closes_every_poll_at_once_is_given_up() -> None:
 
 
 @on_loop
-async def test_a_session_dropped_at_every_third_request_is_renewed_each_time() -> None:
-    sessions = requests = 0
-
-    async def serve(request: Request, reply: Reply) -> None:
-        nonlocal sessions, requests
-        if request.rpc == "initialize":
-            sessions += 1
-            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
-        elif request.rpc == "tools/list":
-            requests += 1
-            current = request.headers["mcp-session-id"] == f"s{sessions}"
-            if requests % 3 == 0 or not current:
-                await reply.status("404 Not Found")
-            else:
-                await reply.result(request, {})
-        else:
-            await shake_hands(request, reply)
-
-    async with server(serve) as url, client(url) as peer:
-        for _ in range(12):
-            assert "result" in await peer.ask("tools/list")
-    assert sessions > 3
-
-
-@on_loop
-async def test_a_server_that_drops_every_session_is_an_error() -> None:
-    posts = 0
-
-    async def misbehave(request: Request, reply: Reply) -> None:
-        nonlocal posts
-        posts += 1
-        await reply.status("404 Not Found")
-
-    assert "404 Not Found" in (await call(misbehave))["message"]
-    assert posts == 2
-
-
-@on_loop
-async def test_a_new_session_of_another_revision_is_refused() -> None:
-    opened = 0
-
-    async def serve(request: Request, reply: Reply) -> None:
-        nonlocal opened
-        if request.rpc == "initialize":
-            opened += 1
-            await reply.result(request, hello("2025-11-25" if opened == 1 else "2025-06-18"), "Mcp-Session-Id: s")
-        elif request.rpc == "tools/call":
-            await reply.status("404 Not Found")
-        else:
-            await shake_hands(request, reply)
-
-    async with server(serve) as url, client(url) as peer:
-        message = (await peer.ask("tools/call"))["error"]["message"]
-    assert "in a new session it speaks 2025-06-18, not 2025-11-25" in message
-
-
-@on_loop
 async def test_a_session_id_that_is_no_id_is_refused() -> None:
     async def serve(request: Request, reply: Reply) -> None:
         await reply.result(request, hello(), "Mcp-Session-Id: two words")

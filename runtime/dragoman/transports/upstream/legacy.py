@@ -16,6 +16,7 @@ from typing import Final
 from urllib.parse import urljoin
 
 from dragoman.core.envelope import Frame, Overlong, read_line
+from dragoman.core.exchange import cancelled_key
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
@@ -73,6 +74,8 @@ class Legacy:
         frame = job.frame
         if frame.kind == "request" and frame.key is not None:
             self._waiting.expect(frame.key)
+        elif frame.method == "notifications/cancelled":
+            self._waiting.forget(cancelled_key(frame))
         try:
             await self._post(job)
         except TransportError:

@@ -27,6 +27,7 @@ from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.following import Follower
 from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link, Watch
+from dragoman.transports.upstream.standing import Standing
 from dragoman.transports.upstream.streams import EVENT_STREAM
 from dragoman.transports.upstream.wire import Answer, Wire
 
@@ -54,6 +55,7 @@ class Streamable:
         self._epoch = 0
         self._initialize: Frame | None = None
         self._initialized: Frame | None = None
+        self._standing = Standing()
         self._renewing = asyncio.Lock()
         self._follower = Follower(link, config, self._get)
         self._listener: asyncio.Task[None] | None = None
@@ -93,6 +95,7 @@ class Streamable:
         answer = await self._post_in_session(job)
         if job.frame.kind == "request":
             await self._take_answer(answer, job)
+            self._standing.note(job.frame)
         elif HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
             await _discard(answer)
         else:
@@ -213,7 +216,7 @@ class Streamable:
         async with self._renewing:
             if self._epoch != epoch:
                 return  # somebody else did it meanwhile
-            logger.warning("%s dropped the session; opening a new one, which knows nothing of the old", self._link.peer)
+            logger.warning("%s dropped the session; opening a new one", self._link.peer)
             session_id, revision = await self._initialize_again()
             if revision != self._revision:
                 raise TransportError(self._link.peer, f"in a new session it speaks {revision}, not {self._revision}")
@@ -223,6 +226,16 @@ class Streamable:
                 answer = await self._post(self._initialized, _nothing, self._headers())
                 answer.close()
             self._start_listening()
+            await self._ask_again()
+
+    async def _ask_again(self) -> None:
+        """Ask a new session for what the old one was asked to remember; the client has its answers and hears none."""
+        for frame in self._standing.replay():
+            try:
+                answer = await self._post(frame, _nothing, self._headers())
+                await self._take_answer(answer, Job(frame, lambda _: None), lambda _: False)
+            except TransportError as error:
+                logger.warning("%s not repeated in the new session: %s", frame.method, error)
 
     async def _initialize_again(self) -> tuple[str | None, str | None]:
         assert self._initialize is not None

@@ -164,6 +164,7 @@ class HttpTransport:
             await legacy.open(job, self._lanes.note_opened)
         except TransportError as error:
             self._client = streamable
+            await legacy.close()
             self._link.end(f"{refused.peer} is no MCP server: to POST {refused.reason}; to GET {error.reason}")
 
 

@@ -37,8 +37,10 @@ class Waiting:
         if self._timer is None:
             self._arm()
 
-    def forget(self, key: bytes) -> bool:
-        """It came, or will not; whether it was still expected."""
+    def forget(self, key: bytes | None) -> bool:
+        """It came, or is not wanted any more; whether it was still expected."""
+        if key is None:
+            return False
         for found in (key, twin_of(key)):
             if found is not None and found in self._keys:
                 del self._keys[found]

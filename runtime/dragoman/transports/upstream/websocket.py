@@ -15,6 +15,7 @@ from typing import Final
 import aiohttp
 
 from dragoman.core.envelope import Frame, Malformed, read_line
+from dragoman.core.exchange import cancelled_key
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.config import UpstreamConfig
@@ -71,6 +72,8 @@ class WebSocketTransport:
                 frame = read_line(line)
                 if isinstance(frame, Frame) and frame.kind == "request" and frame.key is not None:
                     self._waiting.expect(frame.key)
+                elif isinstance(frame, Frame) and frame.method == "notifications/cancelled":
+                    self._waiting.forget(cancelled_key(frame))
                 self._queue.append(line)
                 self._queued_bytes += len(line)
         self._more.set()

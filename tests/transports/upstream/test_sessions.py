@@ -1,0 +1,138 @@
+"""Servers that drop sessions: a new one in its place, and what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.transports.upstream.stage import Reply, Request, call, client, hello, on_loop, server, shake_hands
+
+
+@on_loop
+async def test_a_dropped_session_is_opened_again_and_the_request_repeated_once() -> None:
+    seen: list[str] = []
+    sessions = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        seen.append(request.rpc or request.method)
+        if request.rpc == "initialize":
+            assert "mcp-session-id" not in request.headers
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
+            await reply.status("404 Not Found")
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {"session": request.headers["mcp-session-id"]})
+
+    async with server(serve) as url, client(url) as peer:
+        assert (await peer.ask("tools/list"))["result"] == {"session": "s2"}
+    posts = [name for name in seen if name not in ("GET", "DELETE")]
+    handshake = ["initialize", "notifications/initialized"]
+    assert posts == [*handshake, "tools/list", *handshake, "tools/list"]
+
+
+@on_loop
+async def test_requests_that_meet_the_same_404_share_one_new_session() -> None:
+    sessions = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        if request.rpc == "initialize":
+            sessions += 1
+            await asyncio.sleep(0.05)
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
+            await reply.status("404 Not Found")
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {})
+
+    async with server(serve) as url, client(url) as peer:
+        answers = await asyncio.gather(*(peer.ask("tools/list") for _ in range(6)))
+    assert all("result" in answer for answer in answers)
+    assert sessions == 2
+
+
+@on_loop
+async def test_a_session_dropped_at_every_third_request_is_renewed_each_time() -> None:
+    sessions = requests = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions, requests
+        if request.rpc == "initialize":
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/list":
+            requests += 1
+            current = request.headers["mcp-session-id"] == f"s{sessions}"
+            if requests % 3 == 0 or not current:
+                await reply.status("404 Not Found")
+            else:
+                await reply.result(request, {})
+        else:
+            await shake_hands(request, reply)
+
+    async with server(serve) as url, client(url) as peer:
+        for _ in range(12):
+            assert "result" in await peer.ask("tools/list")
+    assert sessions > 3
+
+
+@on_loop
+async def test_a_server_that_drops_every_session_is_an_error() -> None:
+    posts = 0
+
+    async def misbehave(request: Request, reply: Reply) -> None:
+        nonlocal posts
+        posts += 1
+        await reply.status("404 Not Found")
+
+    assert "404 Not Found" in (await call(misbehave))["message"]
+    assert posts == 2
+
+
+@on_loop
+async def test_a_new_session_of_another_revision_is_refused() -> None:
+    opened = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal opened
+        if request.rpc == "initialize":
+            opened += 1
+            await reply.result(request, hello("2025-11-25" if opened == 1 else "2025-06-18"), "Mcp-Session-Id: s")
+        elif request.rpc == "tools/call":
+            await reply.status("404 Not Found")
+        else:
+            await shake_hands(request, reply)
+
+    async with server(serve) as url, client(url) as peer:
+        message = (await peer.ask("tools/call"))["error"]["message"]
+    assert "in a new session it speaks 2025-06-18, not 2025-11-25" in message
+
+
+@on_loop
+async def test_a_new_session_is_asked_again_for_what_the_old_one_remembered() -> None:
+    sessions = 0
+    heard: dict[str, list[tuple[str, str]]] = {"s1": [], "s2": []}
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        if request.rpc == "initialize":
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
+            await reply.status("404 Not Found")
+        elif not await shake_hands(request, reply):
+            params = request.frame.get("params") or {}
+            asked = (request.rpc or "", params.get("uri") or params.get("level"))
+            heard[request.headers["mcp-session-id"]].append(asked)
+            await reply.result(request, {})
+
+    async with server(serve) as url, client(url) as peer:
+        await peer.ask("logging/setLevel", level="debug")
+        await peer.ask("logging/setLevel", level="error")
+        for uri in ("a:1", "a:2"):
+            await peer.ask("resources/subscribe", uri=uri)
+        await peer.ask("resources/unsubscribe", uri="a:1")
+        assert "result" in await peer.ask("tools/list")
+        assert not peer.others
+    assert heard["s2"] == [("logging/setLevel", "error"), ("resources/subscribe", "a:2"), ("tools/list", None)]
