@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import tracemalloc
 
@@ -222,6 +223,31 @@ async def test_a_reader_that_takes_nothing_holds_the_server_back_and_is_cut_off(
 
 
 @on_loop
+async def test_a_large_answer_that_nobody_takes_holds_the_server_back_and_is_cut_off() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        body = json.dumps(call(2)).encode()
+        head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json\r\ncontent-length: {len(body)}\r\n"
+        head += f"content-type: application/json\r\nmcp-session-id: {stage.session}\r\n\r\n"
+        writer.write(head.encode() + body)
+        await stage.server.hear()
+        stage.server.answer(2, **content("x" * 30_000_000))
+        (session,) = stage.front.sessions.all()
+        await until(lambda: session.transport._full)  # type: ignore[attr-defined]
+        await until(lambda: not session.visits and not session.transport._full)  # type: ignore[attr-defined]
+        await still_serves(stage)
+
+
+@on_loop
+async def test_a_large_answer_arrives_whole() -> None:
+    async with serving() as stage:
+        await stage.open()
+        assert len(text_of(await stage.call_and_answer(2, "x" * 5_000_000))) == 5_000_000
+
+
+@on_loop
 async def test_memory_stays_bounded_while_nobody_reads() -> None:
     async with serving(HURRIED) as stage:
         await stage.open()
@@ -238,6 +264,7 @@ async def test_memory_stays_bounded_while_nobody_reads() -> None:
 @on_loop
 async def test_many_that_connect_and_leave_leave_nothing() -> None:
     async with serving(HURRIED) as stage:
+        before = len(asyncio.all_tasks())
         await stage.open()
         for key in range(20):
             reply = await within(stage.call(key))
@@ -252,6 +279,7 @@ async def test_many_that_connect_and_leave_leave_nothing() -> None:
             opening[1].close()
         stage.server.exit()
         await until(lambda: not len(stage.front.sessions))
+        await until(lambda: len(asyncio.all_tasks()) == before)
 
 
 @on_loop

@@ -325,6 +325,19 @@ async def test_a_cancelled_call_ends_without_an_answer_and_not_the_session(strea
 
 
 @on_loop
+async def test_a_call_cancelled_before_it_was_a_stream_leaves_the_session_alone() -> None:
+    for accept, status in (("application/json", 202), ("text/event-stream, application/json", 200)):
+        async with serving() as stage:
+            await stage.open()
+            calling = asyncio.create_task(stage.post(call(2), accept=accept))
+            await stage.server.hear()
+            cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+            await stage.post(cancel)
+            reply = await within(calling)
+            assert (reply.status, await reply.body()) == (status, b"")
+
+
+@on_loop
 async def test_a_disconnect_is_no_cancellation() -> None:
     async with serving(QUICK) as stage:
         await stage.open()

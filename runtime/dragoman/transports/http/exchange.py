@@ -37,6 +37,12 @@ ABORT: Final = "dragoman.abort"
 """The name under which `serve` offers a way to cut a connection whose client reads nothing; ASGI has none."""
 
 
+LARGE_BYTES: Final = 64 * 1024
+"""From here on it matters whether a client reads what it is sent."""
+
+_PIECE_BYTES: Final = 1024 * 1024
+
+
 class Refused(Exception):
     """A request that is not served: the status and the reason, which the client is told.
 
@@ -178,6 +184,28 @@ class HttpExchange:
         length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
         await self._send({"type": "http.response.start", "status": status, "headers": [*headers, *length, *self.extra]})
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def reply_large(self, body: bytes, stall_s: float, *headers: tuple[bytes, bytes]) -> None:
+        """Answer with 200 and a body that may take long to send; a client that takes nothing of it is cut off."""
+        listed = [*headers, (b"content-length", b"%d" % len(body)), *self.extra]
+        await self._send({"type": "http.response.start", "status": 200, "headers": listed})
+        try:
+            await self.send_within(body, stall_s)
+            async with asyncio.timeout(stall_s):
+                await self.send_part(b"", more=False)
+        except TimeoutError:
+            self.abort()
+
+    async def send_within(self, data: bytes, stall_s: float) -> None:
+        """Send the next part of a stream; the client has so long for each megabyte.
+
+        Raises:
+            TimeoutError: It took longer.
+        """
+        for start in range(0, len(data), _PIECE_BYTES):
+            piece = data if len(data) <= _PIECE_BYTES else data[start : start + _PIECE_BYTES]
+            async with asyncio.timeout(stall_s):
+                await self.send_part(piece)
 
     async def refuse(self, refused: Refused) -> None:
         """Answer with a refusal, explained by a JSON-RPC error."""

@@ -15,6 +15,44 @@ from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import ABORT
 
 
+class Corked:
+    """A transport that writes the head of an answer and its body at once, where uvicorn writes one and then the other.
+
+    Two writes are two packets, and wake the client up twice.
+
+    Args:
+        transport: Of asyncio; whatever is not here is its.
+    """
+
+    __slots__ = ("_held", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write, or hold a head that a body is certain to follow."""
+        if not self._held and data.startswith(b"HTTP/1.1 200") and b"\r\ncontent-length: " in data:
+            self._held = data
+            return
+        if self._held:
+            data, self._held = self._held + data, b""
+        self._transport.write(data)
+
+    def flush(self) -> None:
+        """Write what is held."""
+        if self._held:
+            self.write(b"")
+
+    def close(self) -> None:
+        """Write what is held, and close."""
+        self.flush()
+        self._transport.close()
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """One connection. `front_config` is set by the subclass that `guard` makes."""
 
@@ -22,7 +60,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a client that connects has something to say."""
-        super().connection_made(transport)
+        self._corked = Corked(transport)
+        super().connection_made(self._corked)  # type: ignore[arg-type]
         self._header_bytes = 0
         self._in_headers = self._in_body = False
         self._deadline: asyncio.TimerHandle | None = None
@@ -64,6 +103,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_body = False
         self._stop_clock()
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Whatever the body was, the head has gone by now."""
+        self._corked.flush()
+        super().on_response_complete()
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over to the other protocol."""

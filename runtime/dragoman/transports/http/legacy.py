@@ -112,7 +112,7 @@ class LegacyFront:
             while not watch.done():
                 transport.changed.clear()
                 while (line := transport.take()) is not None and not watch.done():
-                    await _send_within(exchange, encode_message(line), patience.stall_s)
+                    await exchange.send_within(encode_message(line), patience.stall_s)
                     transport.settle(len(line))
                 if transport.closed:
                     break
@@ -129,12 +129,7 @@ async def _wait_for_change(
     await transport.changed.wait()
     timer.cancel()
     if asyncio.get_running_loop().time() >= timer.when():
-        await _send_within(exchange, COMMENT, stall_s)
-
-
-async def _send_within(exchange: HttpExchange, data: bytes, stall_s: float) -> None:
-    async with asyncio.timeout(stall_s):
-        await exchange.send_part(data)
+        await exchange.send_within(COMMENT, stall_s)
 
 
 def _caller(exchange: HttpExchange) -> Caller:

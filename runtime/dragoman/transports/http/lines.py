@@ -46,6 +46,8 @@ class LineTransport:
         early, self._early = self._early, []
         for line in early:
             receiver.data_received(line)
+        if self.over:
+            receiver.ended("the client has left already")
 
     def write(self, data: bytes) -> None:
         """Let the reader have each line."""

@@ -35,7 +35,7 @@ async def pump(
     try:
         while await _send_next(exchange, stream, connection, patience):
             if closes_at is not None and loop.time() >= closes_at:
-                await _send(exchange, encode_retry(patience.retry_s), patience.stall_s)
+                await exchange.send_within(encode_retry(patience.retry_s), patience.stall_s)
                 break
             await _wait(exchange, connection, patience, closes_at)
         await exchange.send_part(b"", more=False)
@@ -58,15 +58,10 @@ async def _send_next(exchange: HttpExchange, stream: Stream, connection: Connect
         if not data:
             return not finished
         try:
-            await _send(exchange, data, patience.stall_s)
+            await exchange.send_within(data, patience.stall_s)
         finally:
             stream.settle(len(data))
     return False
-
-
-async def _send(exchange: HttpExchange, data: bytes, stall_s: float) -> None:
-    async with asyncio.timeout(stall_s):
-        await exchange.send_part(data)
 
 
 async def _wait(exchange: HttpExchange, connection: Connection, patience: Patience, closes_at: float | None) -> None:
@@ -78,7 +73,7 @@ async def _wait(exchange: HttpExchange, connection: Connection, patience: Patien
     timer.cancel()
     quiet = loop.time() >= timer.when() and not connection.gone
     if quiet and (closes_at is None or loop.time() < closes_at):
-        await _send(exchange, COMMENT, patience.stall_s)
+        await exchange.send_within(COMMENT, patience.stall_s)
 
 
 async def _watch(exchange: HttpExchange, connection: Connection) -> None:

@@ -63,6 +63,8 @@ class StreamableSession:
         early, self._early = self._early, []
         for line in early:
             receiver.data_received(line)
+        if self.over:
+            receiver.ended("the client has left already")
 
     def write(self, data: bytes) -> None:
         """Put each line onto the stream where it belongs."""
@@ -136,6 +138,11 @@ class StreamableSession:
         for key in posted.cancelled:
             self._routing.forgo(key)
         return call
+
+    def charge(self, size: int) -> None:
+        """Count bytes that are on their way to the client, and hold the server back if they are too many."""
+        self._ledger.waiting += size
+        self._weigh()
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether one of these ids belongs to a request that waits for its answer."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import JSON, Disconnected, HttpExchange, Refused, accepts
+from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, Refused, accepts
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
 from dragoman.transports.http.session import StreamableSession
@@ -28,6 +28,12 @@ _WITHOUT_HEADER: Final = ("2024-11-05", "2025-03-26")
 
 _WITH_POLLING: Final = "2025-11-25"
 """The revision from which on a stream begins with an id, and may be closed before it is finished."""
+
+_OPENING_BYTES: Final = 1024 * 1024
+"""The longest `initialize`: nobody is known yet who would be held to the limits of a session."""
+
+_VISITS_A_STREAM: Final = 2
+"""So many requests of a session are served at once for each stream that it may have: answers have to get through."""
 
 _ALLOW: Final = (b"allow", b"GET, POST, DELETE, OPTIONS")
 
@@ -68,19 +74,23 @@ class StreamableFront:
         if not takes_json and not takes_stream:
             raise Refused(406, "expected to Accept application/json and text/event-stream")
         check_content_type(exchange.header(b"content-type"))
-        known = self._find(exchange) if b"mcp-session-id" in exchange.headers else None
-        limits = self._config.limits
-        body = await exchange.read_body(limits.body_bytes, self._config.patience.body_s)
-        posted = read_posted(body, limits.nesting)
-        session = known or self._open(exchange, posted)
+        if b"mcp-session-id" not in exchange.headers:
+            await self._open(exchange, takes_json)
+            return
+        session = self._find(exchange)
+        if session.visits >= _VISITS_A_STREAM * self._config.limits.streams:
+            raise _too_many_streams(None)
         with session:
+            posted = await self._read(exchange, self._config.limits.body_bytes)
             call = await self._post(session.transport, posted, takes_json, takes_stream)
             if call is None:
                 await exchange.reply(202)
-            elif known is None:
-                await self._answer_opening(exchange, session, call, takes_json)
             else:
                 await self._answer(exchange, session.transport, call, takes_json)
+
+    async def _read(self, exchange: HttpExchange, limit_bytes: int) -> Posted:
+        body = await exchange.read_body(limit_bytes, self._config.patience.body_s)
+        return read_posted(body, self._config.limits.nesting)
 
     def _find(self, exchange: HttpExchange) -> Session[StreamableSession]:
         session_id = exchange.header(b"mcp-session-id")
@@ -99,37 +109,38 @@ class StreamableFront:
             raise Refused(400, f"expected MCP-Protocol-Version to name one of {known}")
         return session
 
-    def _open(self, exchange: HttpExchange, posted: Posted) -> Session[StreamableSession]:
+    async def _open(self, exchange: HttpExchange, takes_json: bool) -> None:
+        """Open a session; one whose `initialize` is not answered with a result ends."""
+        posted = await self._read(exchange, min(_OPENING_BYTES, self._config.limits.body_bytes))
         if not posted.initializes:
             raise Refused(400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted))
-        return self._sessions.open(StreamableSession(self._config), _caller(exchange))
+        session = self._sessions.open(StreamableSession(self._config), _caller(exchange))
+        transport = session.transport
+        with session:
+            call = await self._post(transport, posted, takes_json, takes_stream=False)
+            assert call is not None
+            try:
+                await _wait(exchange, call)
+            finally:
+                if not call.opened:
+                    transport.end("initialize was not answered with a result")
+            headers = ((b"mcp-session-id", session.id.encode()),) if call.opened else ()
+            await self._reply_whole(exchange, transport, call, takes_json, *headers)
 
     async def _post(
         self, transport: StreamableSession, posted: Posted, takes_json: bool, takes_stream: bool
     ) -> Call | None:
         check_batch(posted, transport.revision)
+        if not transport.readable.is_set():
+            await transport.readable.wait()
         if transport.is_waiting(posted.keys):
             raise Refused(400, "the id of this request belongs to one that is not answered yet")
         if posted.keys and transport.open_streams + len(posted.keys) > self._config.limits.streams:
             raise _too_many_streams(_only_key(posted))
-        if not transport.readable.is_set():
-            await transport.readable.wait()
         if transport.over:
             raise Refused(404, "the session is over")
-        streams = takes_stream and not posted.initializes and not (self._config.answers == "json" and takes_json)
+        streams = takes_stream and not (self._config.answers == "json" and takes_json)
         return transport.post(posted, streams)
-
-    async def _answer_opening(
-        self, exchange: HttpExchange, session: Session[StreamableSession], call: Call, takes_json: bool
-    ) -> None:
-        """Answer `initialize`; a session that it did not open ends."""
-        try:
-            await _wait(exchange, call)
-        finally:
-            if not call.opened:
-                session.transport.end("initialize was not answered with a result")
-        headers = ((b"mcp-session-id", session.id.encode()),) if call.opened else ()
-        await _reply_whole(exchange, call, takes_json, *headers)
 
     async def _answer(self, exchange: HttpExchange, transport: StreamableSession, call: Call, takes_json: bool) -> None:
         if call.takes_stream:
@@ -147,7 +158,7 @@ class StreamableFront:
             call.stream.attach(connection)
             await self._send_stream(exchange, transport, call.stream, connection, is_new=True)
         else:
-            await _reply_whole(exchange, call, takes_json)
+            await self._reply_whole(exchange, transport, call, takes_json)
 
     async def _take_get(self, exchange: HttpExchange) -> None:
         if not accepts(exchange.header(b"accept"), "text/event-stream"):
@@ -176,6 +187,35 @@ class StreamableFront:
             await exchange.send_part(stream.prime(self._config.patience.retry_s))
         await pump(exchange, stream, connection, self._config.patience, polls)
 
+    async def _reply_whole(
+        self,
+        exchange: HttpExchange,
+        transport: StreamableSession,
+        call: Call,
+        takes_json: bool,
+        *headers: tuple[bytes, bytes],
+    ) -> None:
+        if not call.answers and call.keys:
+            raise Refused(404, "the session is over, without a word about this request")
+        if not call.answers:
+            # Cancelled, so nobody waits. Not a 404: the client "MUST start a new session" then.
+            if call.takes_stream:
+                await exchange.start_stream(*headers)
+                await exchange.send_part(b"", more=False)
+            else:
+                await exchange.reply(202, b"", *headers)
+        elif not takes_json:
+            await exchange.start_stream(*headers)
+            await exchange.send_part(encode_message(call.body()), more=False)
+        elif len(body := call.body()) < LARGE_BYTES:
+            await exchange.reply(200, body, JSON, *headers)
+        else:
+            transport.charge(len(body))
+            try:
+                await exchange.reply_large(body, self._config.patience.stall_s, JSON, *headers)
+            finally:
+                transport.charge(-len(body))
+
 
 async def _wait(exchange: HttpExchange, call: Call) -> None:
     """Wait for answers that cannot be streamed, as long as the client does."""
@@ -186,23 +226,6 @@ async def _wait(exchange: HttpExchange, call: Call) -> None:
         watch.cancel()
     if not call.decided.done():
         raise Disconnected
-
-
-async def _reply_whole(exchange: HttpExchange, call: Call, takes_json: bool, *headers: tuple[bytes, bytes]) -> None:
-    if not call.answers and call.keys:
-        raise Refused(404, "the session is over, without a word about this request")
-    if not call.answers:
-        # Cancelled, so nobody waits. Not a 404: the client "MUST start a new session" then.
-        if call.takes_stream:
-            await exchange.start_stream(*headers)
-            await exchange.send_part(b"", more=False)
-        else:
-            await exchange.reply(202, b"", *headers)
-    elif takes_json:
-        await exchange.reply(200, call.body(), JSON, *headers)
-    else:
-        await exchange.start_stream(*headers)
-        await exchange.send_part(encode_message(call.body()), more=False)
 
 
 def _caller(exchange: HttpExchange) -> Caller:
