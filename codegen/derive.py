@@ -20,6 +20,7 @@ IDLE = Work()
 CHECKED = frozenset({"drop-invalid", "map-value", "drop-unless-valid", "wrap-unless-valid"})
 """Actions that are handed a predicate of the target type."""
 
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a type stands: a path from a definition, and the pointer, in both revisions."""
