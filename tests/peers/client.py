@@ -306,9 +306,8 @@ def options(visit: Visit) -> dict[str, Any]:
     return found
 
 
-async def main(over: str, target: list[str], record: str | None, kind: type[Visit] = Visit) -> None:
+async def main(over: str, target: list[str], record: str | None, visit: Visit) -> None:
     """Visit the server and print the report."""
-    visit = kind(settle_s=wires.SETTLE_S if over in ("http", "sse") else 0)
     complete = False
     try:
         with open(record, "a", encoding="utf-8") if record else contextlib.nullcontext() as sink:
@@ -339,10 +338,11 @@ def run(kind: type[Visit] = Visit) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", metavar="FILE")
     parser.add_argument("--over", choices=["stdio", "http", "sse", "ws"], default="stdio")
+    parser.add_argument("--settle", type=float, default=0, help="seconds to wait for what comes on other streams")
     parser.add_argument("server", nargs="+", help="a command, or for every transport but stdio a URL")
     chosen = parser.parse_args()
     sdk.make_client_strict()
-    anyio.run(main, chosen.over, chosen.server, chosen.record, kind)
+    anyio.run(main, chosen.over, chosen.server, chosen.record, kind(chosen.settle))
 
 
 if __name__ == "__main__":

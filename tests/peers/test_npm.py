@@ -37,6 +37,7 @@ from tests.peers.visits import (
     proxy_command,
     python_of,
     server_command,
+    settle_s,
     visit,
 )
 
@@ -96,7 +97,8 @@ def typescript_report(client: str, server: str, link: str) -> dict[str, Any]:
             front, target = upstream, behind
         else:
             front, target = upstream, [stack.enter_context(listening_server(behind, upstream, log))]
-        report = visit(command, target, "--record", str(client_log), "--over", front)
+        options = ("--record", str(client_log), "--over", front, "--settle", settle_s(link))
+        report = visit(command, target, *options)
         report["frames"] = {"client": frames_in(client_log), "server": frames_in(server_log)}
         report["log"] = log.read_text("utf-8", "replace")[-3000:] if log.exists() else ""
     return report

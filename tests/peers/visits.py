@@ -36,6 +36,9 @@ LINKS: Final = ("http-stdio", "stdio-http", "http-http", "sse-http", "http-sse",
 
 DIRECT_LINKS: Final = ("direct-http", "direct-sse", "direct-ws")
 PATHS: Final = {"http": "http://{}/mcp", "sse": "http://{}/sse", "ws": "ws://{}/ws"}
+SETTLE_S: Final = "0.4"
+"""Over HTTP, on either side, a notification may come on another stream than an answer, and a little later."""
+
 LIMIT_S: Final = 60
 START_S: Final = 20
 
@@ -98,7 +101,8 @@ def report_of(client: str, server: str, link: str) -> dict[str, Any]:
         client_log, server_log, log = (Path(folder) / name for name in ("client", "server", "log"))
         command = server_command(server, "--record", str(server_log))
         over, target = _joined(stack, link, client, server, command, log)
-        report = visit(client_command(client), target, "--record", str(client_log), "--over", over)
+        options = ("--record", str(client_log), "--over", over, "--settle", settle_s(link))
+        report = visit(client_command(client), target, *options)
         report["frames"] = {"client": frames_in(client_log), "server": frames_in(server_log)}
         report["log"] = log.read_text("utf-8", "replace")[-3000:] if log.exists() else ""
     return report
@@ -127,6 +131,11 @@ def joined_by_proxy(
     if front == "stdio":
         return front, proxy_command(*behind)
     return front, [stack.enter_context(listening_proxy(front, behind, log))]
+
+
+def settle_s(link: str) -> str:
+    """Return how many seconds a client waits for what may come later than an answer."""
+    return SETTLE_S if "http" in link or "sse" in link else "0"
 
 
 def native(transport: str, letter: str) -> str:

@@ -23,9 +23,6 @@ from sdk import speaks
 HAS_STREAMABLE_HTTP = speaks("2025-03-26")
 """Release 1.6.0 has HTTP+SSE only."""
 
-SETTLE_S = 0.4
-"""Over HTTP a notification may come on another stream than an answer, and a little later."""
-
 
 @contextlib.asynccontextmanager
 async def connect(over: str, target: list[str]) -> AsyncIterator[tuple[Any, Any]]:

@@ -1,5 +1,5 @@
 // A strict MCP client, the same program under two releases of the TypeScript SDK, with the report of `client.py`:
-// `node client.mjs FOLDER PACKAGE [--record FILE] [--over stdio|http|sse|ws] -- SERVER ARG… | URL`.
+// `node client.mjs FOLDER PACKAGE [--record FILE] [--over HOW] [--settle S] -- SERVER ARG… | URL`.
 //
 // FOLDER is where the packages are installed. An operation's outcome is {"result": …}, {"error": {code, message, data}},
 // {"raised": …} when the SDK could not take the answer, or {"timeout": seconds}. What is right is not decided here.
@@ -20,7 +20,7 @@ const { Client } = await load("client/index");
 const REVISION = types.LATEST_PROTOCOL_VERSION;
 const NEWEST = REVISION >= "2025-11-25";
 const LIMIT_S = 15;
-const SETTLE_MS = ["http", "sse"].includes(option("--over")) ? 400 : 0;
+const SETTLE_MS = Number(option("--settle", "0")) * 1000;
 const TEXT_URI = "file:///home/user/document.txt";
 const CALLS = {
   echo: { say: "hello", delay_s: 0 }, image: {}, sound: {}, weather: {}, bare_structure: {}, links: {}, embedded: {},
