@@ -15,7 +15,7 @@ from typing import Final
 
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "proxy": "join a client and a server of different revisions, over stdio",
+        "proxy": "join clients and servers of different revisions, over stdio, HTTP and WebSocket",
         "convert": "convert JSON-RPC frames from one revision to another",
         "diff": "show what changed between two revisions",
         "revisions": "list the revisions",
