@@ -298,7 +298,7 @@ class Derivation:
             return IDLE
         if decision.do == "as":
             return Work(self.pair(name, str(decision.arguments["definition"])))
-        result_is_target = bool(decision.arguments.get("final", False))
+        result_is_target = decision.do == "drop-item" or bool(decision.arguments.get("final", False))
         arguments = {key: value for key, value in decision.arguments.items() if key != "final"}
         return Work(before=Action(decision.do, arguments), again=not result_is_target)
 

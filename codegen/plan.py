@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from codegen.model import Type
 
@@ -170,19 +170,24 @@ def _cut(node: Node, busy: set[Key]) -> Node:
             return replace(node, item=cut(node.item))
         case UnionNode():
             cases = tuple(replace(case, work=cut(case.work)) for case in node.cases)
-            return replace(node, cases=_needed(cases))
+            return replace(node, cases=_needed(cases, node.tag_key))
         case ObjectNode():
             members = {name: replace(member, work=cut(member.work)) for name, member in node.members.items()}
             kept = {name: member for name, member in members.items() if not member.work.idle or member.ensure}
             return replace(node, members=kept, extra=cut(node.extra))
+    assert_never(node)
 
 
-def _needed(cases: tuple[Case, ...]) -> tuple[Case, ...]:
-    """Idle cases matter only where a later case of the same type and tag would catch their values."""
+def _needed(cases: tuple[Case, ...], tag_key: str | None) -> tuple[Case, ...]:
+    """Idle cases matter only where a later case of the same type and tag would catch their values, or where all that
+    is left asks for a tag, which strings and numbers have none of.
+    """
     return tuple(
         case
         for i, case in enumerate(cases)
-        if not case.work.idle or any(not later.work.idle and _catches(later, case) for later in cases[i + 1 :])
+        if not case.work.idle
+        or (tag_key and case.json_type != "dict")
+        or any(not later.work.idle and _catches(later, case) for later in cases[i + 1 :])
     )
 
 

@@ -15,6 +15,7 @@ OLDER, NEWER = "2001-01-01", "2002-02-02"
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": name} for name in ("string", "integer", "number", "boolean"))
 META = {
     "RequestParams": {"type": "object", "properties": {"_meta": {"type": "object"}}},
+    "RequestId": STRING,
     "EmptyResult": {"type": "object"},
 }
 """What requests need beside themselves."""

@@ -1,0 +1,139 @@
+"""How work is spelled in Python; small steps are rendered and run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codegen.checks import Checks
+from codegen.errors import UnusedDecision
+from codegen.model import Scalar
+from codegen.plan import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
+from codegen.steps import can_be_gone, equal_nodes, negate, render_steps, spell_action
+from dragoman_spec.losses import Losses
+from tests.support.small_specs import (
+    INTEGER,
+    NEWER,
+    OLDER,
+    STRING,
+    Schema,
+    any_of,
+    array_of,
+    const,
+    decision,
+    object_of,
+    plan,
+    ref,
+    spec,
+)
+
+TEXT = Scalar(frozenset({"string"}))
+DROP = Work(before=Action("drop-invalid"))
+BLOCKS = {name: object_of("type", type=const(name.lower())) for name in ("Text", "Sound")}
+
+
+def converted(older: Schema, newer: Schema, value: Any, overlay: str = "") -> Any:
+    """What the way up makes of the value of a field `a`."""
+    step = plan({"It": object_of(a=older), **BLOCKS}, {"It": object_of(a=newer), **BLOCKS}, overlay)
+    module: dict[str, Any] = {}
+    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    exec(text, module)
+    return module["STEP"].up["strict"].definitions["It"]({"a": value}, None, Losses())
+
+
+UNION = any_of(object_of("a", a=STRING, more=STRING), ref("Text"), STRING)
+LESS = any_of(object_of("a", a=STRING), ref("Text"), STRING)
+FEWER = any_of(ref("Text"), STRING)
+DROP_SOUND = decision("up", "arm-removed", "It.a[]", "drop-item", arm='"Sound"')
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "overlay", "value", "expected"),
+    [
+        (STRING, INTEGER, "", "x", {}),
+        (array_of(STRING), array_of(INTEGER), "", ["x", "y"], {"a": []}),
+        (array_of(object_of(b=STRING)), array_of(object_of()), "", [{"b": "x"}], {"a": [{}]}),
+        (UNION, LESS, "", {"a": "x", "more": "y"}, {"a": {"a": "x"}}),
+        (UNION, LESS, "", {"type": "text"}, {"a": {"type": "text"}}),
+        (UNION, LESS, "", "x", {"a": "x"}),
+        (
+            array_of(any_of(ref("Text"), ref("Sound"))),
+            array_of(ref("Text")),
+            DROP_SOUND,
+            [{"type": "text"}, {"type": "sound"}],
+            {"a": [{"type": "text"}]},
+        ),
+    ],
+)
+def test_a_rendered_step_converts(older: Schema, newer: Schema, overlay: str, value: Any, expected: Any) -> None:
+    assert converted(older, newer, value, overlay) == expected
+
+
+def test_no_steps_render_the_modules_that_steps_stand_on() -> None:
+    assert [path for path in render_steps([], [], {}) if path.endswith("steps.py")] == []
+
+
+def spelled(action: Action) -> str:
+    return spell_action(action, "v", "at", Checks(spec({}), "up"))
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (Action("drop-item"), "do.drop_item(v, at, out)"),
+        (Action("truncate", {"max-items": 3}), "do.truncate(v, at, out, max_items=3)"),
+        (Action("copy-into", {"into": ("a", "b")}), "do.copy_into(v, at, out, into=['a', 'b'])"),
+        (Action("drop-invalid", {"check": TEXT}), "do.drop_invalid(v, at, out, check=up_is_wanted_0)"),
+    ],
+)
+def test_an_action_is_spelled_as_a_call(action: Action, expected: str) -> None:
+    assert spelled(action) == expected
+
+
+def test_an_action_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(
+        UnusedDecision, match=r"\[drop-tiem\]: there is no action of that name; there are .*drop-item, "
+    ):
+        spelled(Action("drop-tiem"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [("type(v) is str", "type(v) is not str"), ("type(v) is str and v", "not (type(v) is str and v)")],
+)
+def test_negate_writes_the_opposite_as_a_person_would(condition: str, expected: str) -> None:
+    assert negate(condition) == expected
+
+
+GONE: dict[str, Node] = {
+    "drops": UnionNode("Drops", "type", (Case("dict", DROP), Case("list", Work("drops")))),
+    "keeps": UnionNode("Keeps", "type", (Case("dict", Work("idle")), Case("list", Work("keeps")))),
+    "idle": ObjectNode("Idle"),
+    "hooked": ObjectNode("Hooked", hooks_after=(Action("drop-item"),)),
+    "list": ArrayNode("List", DROP),
+}
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        (DROP, True),
+        (Work("drops"), True),
+        (Work("hooked"), True),
+        (Work("keeps"), False),
+        (Work("list"), False),
+        (Work(), False),
+        (Work(before=Action("truncate")), False),
+        (Work("hooked", Action("truncate")), True),
+    ],
+)
+def test_work_can_leave_a_value_out(work: Work, expected: bool) -> None:
+    assert can_be_gone(work, GONE) is expected
+
+
+def test_nodes_are_equal_only_if_what_they_refer_to_is() -> None:
+    top = ObjectNode("Top", members={"a": Member(Work("below"))})
+    one = {"top": top, "below": ObjectNode("Below", drops=("x",)), "same": ObjectNode("Same")}
+    two = {"top": top, "below": ObjectNode("Below", drops=("y",)), "same": ObjectNode("Same"), "more": top}
+    assert equal_nodes(one, two) == {"same"}
