@@ -6,6 +6,8 @@ keep a value.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from codegen.model import Anything, Array, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import snake
 
@@ -60,6 +62,7 @@ class Checks:
                 return self._array(type_, v)
             case Object():
                 return self._object(type_, v)
+        assert_never(type_)
 
     def _array(self, type_: Array, v: str) -> str:
         self._depth += 1

@@ -100,13 +100,13 @@ class _Pair:
     def _objects(self, one: Object, two: Object, pointer: str) -> Iterator[SpecChange]:
         for name in sorted(one.fields.keys() | two.fields.keys()):
             here = f"{pointer}/properties/{name.replace('~', '~0').replace('/', '~1')}"
-            old, new = one.fields.get(name), two.fields.get(name)
-            if old is None and new is not None:
-                need = "required" if new.required else "optional"
-                yield self._say(here, "added", f"{need} {words(new.type)}")
-            elif new is None and old is not None:
-                yield self._say(here, "removed", words(old.type))
-            elif old is not None and new is not None:
+            if name not in one.fields:
+                need = "required" if two.fields[name].required else "optional"
+                yield self._say(here, "added", f"{need} {words(two.fields[name].type)}")
+            elif name not in two.fields:
+                yield self._say(here, "removed", words(one.fields[name].type))
+            else:
+                old, new = one.fields[name], two.fields[name]
                 if old.required != new.required:
                     yield self._say(here, "became required" if new.required else "became optional", words(new.type))
                 yield from self.compare(old.type, new.type, here)

@@ -106,7 +106,11 @@ class Spec:
     """Objects that stand in place, by the name that models give them (`CallToolRequestParams`): their JSON pointers."""
 
     def at(self, pointer: str) -> Type:
-        """The type that a pointer like `/$defs/CallToolRequest/properties/params` leads to."""
+        """The type that a pointer like `/$defs/CallToolRequest/properties/params` leads to.
+
+        Raises:
+            LookupError: It leads nowhere.
+        """
         _, _, name, *path = pointer.split("/")
         type_ = self.definitions[name]
         steps = iter(path)
@@ -121,6 +125,8 @@ class Spec:
                     type_ = resolved.item
                 case Union(), _:
                     type_ = resolved.arms[int(next(steps))]
+                case _:
+                    raise LookupError(f"{pointer}: no {keyword} there")
         return type_
 
     def resolve(self, type_: Type) -> Type:

@@ -33,6 +33,14 @@ def test_at_follows_a_pointer_through_references(pointer: str, found: Type) -> N
     assert SPEC.at(pointer) == found
 
 
+@pytest.mark.parametrize(
+    "pointer", ["/$defs/Box/items", "/$defs/Box/properties/key", "/$defs/Stone/properties/type/items"]
+)
+def test_at_fails_where_a_pointer_leads_nowhere(pointer: str) -> None:
+    with pytest.raises(LookupError):
+        SPEC.at(pointer)
+
+
 def test_arms_are_flattened_and_stay_references() -> None:
     assert list(SPEC.arms(Ref("Thing"))) == [Ref("Stone"), Ref("Leaf"), Scalar(frozenset({"string"}))]
 

@@ -1,0 +1,77 @@
+"""The rule for nulls on small schemas: the functions that come out are run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codegen.nulls import render_nulls
+from tests.support.small_specs import (
+    META,
+    OLDER,
+    STRING,
+    Schema,
+    any_of,
+    array_of,
+    const,
+    object_of,
+    ref,
+    spec,
+)
+
+NULLABLE = {"type": ["string", "null"]}
+TEXT = object_of("type", type=const("text"), text=STRING)
+SOUND = object_of("type", type=const("sound"), data=STRING)
+
+CASES: list[tuple[Schema, Any, Any]] = [
+    (object_of(a=STRING), {"a": None}, {}),
+    (object_of("a", a=STRING), {"a": None}, {"a": None}),
+    (object_of(a=NULLABLE), {"a": None}, {"a": None}),
+    (object_of(a={}), {"a": None}, {"a": None}),
+    (object_of(a=any_of(STRING, ref("Nullable"))), {"a": None}, {"a": None}),
+    (object_of(a=any_of(STRING, ref("Text"))), {"a": None}, {}),
+    (object_of(a=ref("Alias")), {"a": {"type": "text", "text": None}}, {"a": {"type": "text"}}),
+    (object_of(a=array_of(object_of(b=STRING))), {"a": [{"b": None}]}, {"a": [{}]}),
+    (object_of(aB=object_of(c=STRING), a_b=object_of(d=STRING)), {"a_b": {"c": None, "d": None}}, {"a_b": {"c": None}}),
+    (object_of(a=any_of(ref("Text"), ref("Sound"))), {"a": {"type": "sound", "data": None}}, {"a": {"type": "sound"}}),
+    (
+        object_of(a=any_of(object_of(b=STRING), object_of("b", b=STRING, c=STRING))),
+        {"a": {"b": None, "c": None}},
+        {"a": {"b": None}},
+    ),
+    (object_of(a=any_of(object_of(b=STRING), object_of(b=NULLABLE))), {"a": {"b": None}}, {"a": {"b": None}}),
+    (object_of(a=any_of(STRING, array_of(object_of(b=STRING)))), {"a": [{"b": None}]}, {"a": [{}]}),
+    ({"type": "object", "additionalProperties": object_of(b=STRING)}, {"x": {"b": None}}, {"x": {}}),
+]
+
+
+def cleaned(schema: Schema, value: Any, *, kind: str = "request") -> Any:
+    """What the rule makes of a value in the params of a request, or in its result."""
+    definitions = {"Nullable": NULLABLE, "Text": TEXT, "Sound": SOUND, "Alias": ref("Text"), **META}
+    ask = object_of("method", "params", method=const("ask"), params=object_of(value=schema))
+    answer = object_of(value=schema)
+    told = spec({**definitions, "AskRequest": ask, "AskResult": answer, "ClientRequest": any_of(ref("AskRequest"))})
+    module: dict[str, Any] = {}
+    exec(render_nulls([told], {OLDER: "1" * 64})["dragoman_spec/v2001_01_01/nulls.py"], module)
+    clean = module["TABLES"][kind]["ask"]
+    place = "params" if kind == "request" else "result"
+    return clean({place: {"value": value}}, None, [])[place]["value"]
+
+
+@pytest.mark.parametrize(("schema", "value", "expected"), CASES)
+def test_nulls_go_where_absence_is_allowed_and_null_is_not(schema: Schema, value: Any, expected: Any) -> None:
+    assert cleaned(schema, value) == expected
+
+
+def test_nulls_go_from_results_too() -> None:
+    assert cleaned(object_of(a=STRING), {"a": None}, kind="result") == {}
+
+
+def test_what_has_no_nulls_stays_the_same_object() -> None:
+    value = {"a": "x"}
+    assert cleaned(object_of(a=STRING), value) is value
+
+
+def test_other_types_than_those_of_the_schema_stay() -> None:
+    assert cleaned(object_of(a=array_of(object_of(b=STRING))), {"a": "x"}) == {"a": "x"}

@@ -1,0 +1,140 @@
+"""What a person finds in an overlay for changes that nobody has decided, and the defaults that are safe."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from codegen.overlay import Change
+from codegen.skeleton import add_entries, safe_default, undecided_error
+from codegen.step_plan import StepPlan
+from tests.support.small_specs import INTEGER, STRING, Schema, any_of, array_of, const, decision, object_of, plan, ref
+
+TEXT = object_of("type", type=const("text"), text=STRING)
+SOUND = object_of("type", type=const("sound"), data=STRING)
+BLOCKS = {"Text": TEXT, "Sound": SOUND}
+NARROWING = ({"Tool": object_of(size=STRING)}, {"Tool": object_of(size=INTEGER)})
+"""Undecided: `up narrowed Tool.size` and the same down."""
+
+
+def the_change(step: StepPlan, kind: str) -> Change:
+    (found,) = (change for change in step.undecided if change.kind == kind and change.direction == "up")
+    return found
+
+
+def default_for(older: Mapping[str, Schema], newer: Mapping[str, Schema], kind: str) -> list[str]:
+    step = plan(older, newer)
+    return safe_default(the_change(step, kind), step)
+
+
+def without_sound(schema: Schema, rest: Schema) -> tuple[dict[str, Schema], dict[str, Schema]]:
+    """A revision that has sounds in a place, and the next, where they are gone from there."""
+    common = {**BLOCKS, "Other": object_of("type", type=const("other"))}
+    return {"Result": schema, **common}, {"Result": rest, **common}
+
+
+def entries(text: str) -> list[dict[str, Any]]:
+    return tomllib.loads(text)["decision"]
+
+
+def test_safe_default_for_a_rename_keeps_the_two_apart() -> None:
+    shape = object_of(a=STRING, b=STRING)
+    assert default_for({"Old": shape}, {"New": shape}, "renamed") == ['do = "apart"']
+
+
+def test_safe_default_for_a_field_where_any_key_may_be_keeps_it() -> None:
+    open_again = {**object_of(b=STRING), "additionalProperties": {}}
+    older, newer = {"Tool": object_of(a=STRING, b=STRING)}, {"Tool": open_again}
+    assert default_for(older, newer, "field-removed") == ['do = "keep"']
+
+
+def test_safe_default_for_a_narrowed_type_drops_what_is_invalid() -> None:
+    older, newer = {"Tool": object_of(size={})}, {"Tool": object_of(size=any_of(STRING, INTEGER))}
+    assert default_for(older, newer, "narrowed") == ['do = "drop-invalid"']
+
+
+def test_safe_default_for_a_field_that_becomes_required_refuses() -> None:
+    older, newer = {"Tool": object_of(name=STRING)}, {"Tool": object_of("name", name=STRING)}
+    assert default_for(older, newer, "required") == ['do = "refuse"']
+
+
+@pytest.mark.parametrize(
+    ("schema", "rest"),
+    [
+        (object_of(content=array_of(any_of(ref("Text"), ref("Sound")))), object_of(content=array_of(ref("Text")))),
+        (object_of(content=any_of(ref("Text"), ref("Sound"))), object_of(content=any_of(ref("Text"), ref("Other")))),
+        (
+            {"type": "object", "additionalProperties": any_of(ref("Text"), ref("Sound"))},
+            {"type": "object", "additionalProperties": any_of(ref("Text"), ref("Other"))},
+        ),
+    ],
+)
+def test_safe_default_for_an_arm_is_a_text_where_there_may_be_one(schema: Schema, rest: Schema) -> None:
+    found = default_for(*without_sound(schema, rest), "arm-removed")
+    assert found == ['do = "text-block"', 'with = { template = "[Sound]" }']
+
+
+def test_safe_default_for_an_arm_among_items_leaves_the_item_out() -> None:
+    older = object_of(content=array_of(any_of(ref("Other"), ref("Sound"))))
+    newer = object_of(content=array_of(ref("Other")))
+    assert default_for(*without_sound(older, newer), "arm-removed") == ['do = "drop-item"']
+
+
+def test_safe_default_for_an_arm_that_has_no_place_refuses() -> None:
+    older, newer = object_of(content=any_of(ref("Other"), ref("Sound"))), object_of(content=ref("Other"))
+    said = ['do = "refuse"', 'with = { reason = "2002-02-02 has no Sound here." }']
+    assert default_for(*without_sound(older, newer), "arm-removed") == said
+
+
+@pytest.mark.parametrize("pointer", ["/$defs/Gone", "/$defs/Result/properties/gone/items", "/$defs/Result/items"])
+def test_safe_default_for_an_arm_refuses_where_the_target_has_no_such_place(pointer: str) -> None:
+    step = plan(*NARROWING)
+    arm = Change("up", "arm-removed", "Result.content", "nothing remains", "/$defs/Result", pointer, "Sound")
+    assert safe_default(arm, step)[0] == 'do = "refuse"'
+
+
+def test_an_entry_to_fill_in_says_what_can_be_done() -> None:
+    text = add_entries("", plan(*NARROWING), complete=False)
+    assert 'do = ""  # drop-invalid | truncate | map-value | wrap-unless-valid | keep\n' in text
+
+
+def test_a_new_overlay_begins_with_the_step_that_it_is_for() -> None:
+    text = add_entries("", plan(*NARROWING), complete=False)
+    assert text.startswith("# The step 2001-01-01 <-> 2002-02-02.")
+
+
+def test_an_entry_names_the_arm_that_is_gone() -> None:
+    older, newer = object_of(content=any_of(ref("Other"), ref("Sound"))), object_of(content=ref("Other"))
+    text = add_entries("", plan(*without_sound(older, newer)), complete=True)
+    assert [(e["name"], e["arm"]) for e in entries(text)] == [("arm-removed Sound at Result.content", "Sound")]
+
+
+def test_entries_stand_behind_what_a_person_wrote() -> None:
+    written = "# By hand.\n\n" + decision("up", "narrowed", "Tool.size", "keep")
+    text = add_entries(written, plan(*NARROWING, written), complete=False)
+    assert text.startswith(written.rstrip())
+    assert [entry["direction"] for entry in entries(text)] == ["up", "down"]
+
+
+def test_a_change_that_has_an_entry_to_fill_in_gets_no_second() -> None:
+    once = add_entries("", plan(*NARROWING), complete=False)
+    assert add_entries(once, plan(*NARROWING, once), complete=False) == once
+
+
+def test_entries_that_nobody_filled_in_give_way_to_the_safe_defaults() -> None:
+    once = add_entries("", plan(*NARROWING), complete=False)
+    text = add_entries(once, plan(*NARROWING, once), complete=True)
+    assert [(entry["do"], entry["reviewed"]) for entry in entries(text)] == [("drop-invalid", False)] * 2
+
+
+def test_safe_defaults_leave_nothing_undecided() -> None:
+    assert plan(*NARROWING, add_entries("", plan(*NARROWING), complete=True)).undecided == ()
+
+
+def test_undecided_error_lists_each_change_and_names_the_command() -> None:
+    said = str(undecided_error(plan(*NARROWING), "skeleton"))
+    assert "the step into 2002-02-02 has 2 undecided change(s):\n  - up narrowed Tool.size: string becomes int" in said
+    assert "`nox -s regen -- --accept-defaults`" in said
