@@ -25,6 +25,7 @@ from dragoman.core.envelope import (
     glimpse,
     key_of,
     read_line,
+    twin_of,
     with_id,
 )
 from tests.support.profile import hypothesis_settings
@@ -259,3 +260,26 @@ def test_kept_ids_are_no_larger_than_they_have_to_be() -> None:
     size = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert size < 100 * len(kept) * 2
+
+
+def test_with_id_decodes_where_the_edges_do_not_show_the_id() -> None:
+    frame = Frame(b'{"params":{},"id":1,"method":"x","jsonrpc":"2.0"}\n', "request", b"1", "x")
+    assert with_id(frame, b'"k"') == b'{"params":{},"id":"k","method":"x","jsonrpc":"2.0"}\n'
+
+
+@pytest.mark.parametrize(
+    ("key", "twin"),
+    [
+        (b"3", b'"3"'),
+        (b'"3"', b"3"),
+        (b'"03"', None),
+        (b'"x"', None),
+        (b"-3", None),
+        (b"1.5", None),
+        (b'""', None),
+        (b'"\xc2\xb3"', None),
+        (b'"\xd9\xa3"', None),
+    ],
+)
+def test_twin_of_an_id_looks_the_same_and_has_the_other_type(key: bytes, twin: bytes | None) -> None:
+    assert twin_of(key) == twin

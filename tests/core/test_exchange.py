@@ -56,6 +56,26 @@ def test_an_error_without_id_is_kept_from_older_clients() -> None:
     assert Talk(C, D).relay(SERVER, {"jsonrpc": "2.0", "error": {"code": -32700, "message": "what?"}}) == []
 
 
+def test_an_answer_whose_id_came_back_as_text_has_its_number_again() -> None:
+    talk = Talk(A, A)
+    talk.relay(CLIENT, request(3, "ping"))
+    assert talk.relay(SERVER, b'{"jsonrpc":"2.0","id":"3","result":{}}') == [(CLIENT, encode_line(result(3, {})))]
+
+
+def test_an_answer_whose_id_came_back_as_text_and_that_cannot_be_read_fails_the_request() -> None:
+    talk = Talk(A, A)
+    talk.relay(CLIENT, request(3, "ping"))
+    reason = "the server's answer cannot be read: not JSON: Expecting value at column 41"
+    answer = talk.relay(SERVER, b'{"jsonrpc":"2.0","id":"3","result":{"a":nothing}}')
+    assert answer == [(CLIENT, encode_line(error(3, -32603, reason)))]
+
+
+def test_an_answer_to_neither_id_is_nobodys() -> None:
+    talk = Talk(A, D)
+    talk.relay(CLIENT, request(3, "ping"))
+    assert talk.relay(SERVER, b'{"jsonrpc":"2.0","id":"4","result":{}}') == []
+
+
 def test_answers_in_an_array_end_requests_that_came_alone() -> None:
     talk = Talk(B, B)
     talk.relay(CLIENT, request(1, "ping"))
