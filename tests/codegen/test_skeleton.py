@@ -89,7 +89,7 @@ def test_safe_default_for_an_arm_that_has_no_place_refuses() -> None:
     assert default_for(*without_sound(older, newer), "arm-removed") == said
 
 
-@pytest.mark.parametrize("pointer", ["/$defs/Gone", "/$defs/Result/properties/gone/items", "/$defs/Result/items"])
+@pytest.mark.parametrize("pointer", ["/$defs/Gone", "/$defs/Tool/properties/gone/items", "/$defs/Tool/items"])
 def test_safe_default_for_an_arm_refuses_where_the_target_has_no_such_place(pointer: str) -> None:
     step = plan(*NARROWING)
     arm = Change("up", "arm-removed", "Result.content", "nothing remains", "/$defs/Result", pointer, "Sound")
