@@ -125,7 +125,9 @@ def test_results_of_a_method_are_found_by_response_by_name_and_by_task(
 
 def test_a_request_has_the_envelope_that_older_files_leave_to_the_base() -> None:
     told = spec({**META, "AskRequest": request("ask", about=STRING), "ClientRequest": any_of(ref("AskRequest"))})
-    assert list(told.definitions["AskRequest"].fields) == ["method", "params", "jsonrpc", "id"]  # type: ignore[union-attr]
+    found = told.definitions["AskRequest"]
+    assert isinstance(found, Object)
+    assert list(found.fields) == ["method", "params", "jsonrpc", "id"]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,11 @@ def test_nodes_that_do_nothing_in_a_circle_go() -> None:
 
 
 def test_nodes_on_the_way_to_work_stay() -> None:
-    nodes = {**IDLE_CIRCLE, "two": UnionNode("Two", None, (Case("dict", Work("drops")),)), "drops": DROPS}
+    nodes: dict[str, Node] = {
+        **IDLE_CIRCLE,
+        "two": UnionNode("Two", None, (Case("dict", Work("drops")),)),
+        "drops": DROPS,
+    }
     assert prune(nodes) == nodes
 
 

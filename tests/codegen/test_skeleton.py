@@ -37,7 +37,8 @@ def without_sound(schema: Schema, rest: Schema) -> tuple[dict[str, Schema], dict
 
 
 def entries(text: str) -> list[dict[str, Any]]:
-    return tomllib.loads(text)["decision"]
+    found: list[dict[str, Any]] = tomllib.loads(text)["decision"]
+    return found
 
 
 def test_safe_default_for_a_rename_keeps_the_two_apart() -> None:

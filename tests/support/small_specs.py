@@ -11,16 +11,16 @@ from codegen.model import Spec
 from codegen.overlay import parse_overlay
 from codegen.step_plan import StepPlan, plan_step
 
+Schema = Mapping[str, Any]
+
 OLDER, NEWER = "2001-01-01", "2002-02-02"
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": name} for name in ("string", "integer", "number", "boolean"))
-META = {
+META: Mapping[str, Schema] = {
     "RequestParams": {"type": "object", "properties": {"_meta": {"type": "object"}}},
     "RequestId": STRING,
     "EmptyResult": {"type": "object"},
 }
 """What requests need beside themselves."""
-
-Schema = Mapping[str, Any]
 
 
 def ref(name: str) -> Schema:
