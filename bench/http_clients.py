@@ -1,6 +1,6 @@
 """Which HTTP library reaches servers fastest: `python -m bench.http_clients [LIBRARY ...]` prints a table.
 
-Lives here: the measurement behind `docs/decisions/0014`. Each library runs in a process of its own against one raw
+Lives here: the measurement behind `docs/decisions/0008`. Each library runs in a process of its own against one raw
 server, which costs as little as Python can: what is seen is the client. `httpx2` is not one of our dependencies;
 install it to measure it. Called by a person.
 """

@@ -55,7 +55,7 @@ def test_references_to_what_went_are_cut() -> None:
 
 
 def test_items_keep_what_happens_before_a_reference_that_is_cut() -> None:
-    nodes = {"it": ArrayNode("It", Work("idle", Action("peek"))), "idle": ObjectNode("Idle")}
+    nodes: dict[str, Node] = {"it": ArrayNode("It", Work("idle", Action("peek"))), "idle": ObjectNode("Idle")}
     assert prune(nodes) == {"it": ArrayNode("It", Work(None, Action("peek")))}
 
 

@@ -215,7 +215,7 @@ def _speaks_of_the_conversion(frame: Any, case: Case) -> bool:
 
 
 def _is_expected(found: str, y: Any, case: Case) -> bool:
-    """The differences that docs/decisions/0012 allows: what a frame brings along from the way, and codes that mean
+    """The differences that docs/decisions/0010 allows: what a frame brings along from the way, and codes that mean
     something there only.
     """
     place, _, rest = found.partition(" ")

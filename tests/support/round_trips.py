@@ -3,7 +3,7 @@
 *Theory of operation.* `x` goes over as `y` and comes back as `z`. Every loss names a place: in the frame given for most
 kinds, in the frame that came out for `added`; items that were left out of a list shift the indexes behind them. All
 places are led to places in `x` first, then `x` and `z` are walked together, and a difference counts unless it lies at
-or below one of those places. Two differences are allowed without a loss, as docs/decisions/0012-what-is-no-loss.md
+or below one of those places. Two differences are allowed without a loss, as docs/decisions/0010-what-is-no-loss.md
 says: an empty value under a key that the middle revision does not name, and on the step into 2026-07-28 an empty
 `params` or `_meta`. Must not live here: making frames, or judging validity.
 """
