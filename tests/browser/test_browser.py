@@ -113,7 +113,8 @@ def front_for(*origins: str) -> Iterator[Front]:
 def show(pages: PageServer, host: str, target: str, *options: str) -> Any:
     """Open the page under a name, and return what it reports about a target."""
     assert CHROMIUM is not None
-    with tempfile.TemporaryDirectory() as profile:
+    # The browser's children may still write into the profile when it has ended.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         named = "--host-resolver-rules=MAP *.example 127.0.0.1,EXCLUDE 127.0.0.1"
         url = f"{pages.origin(host)}/?target={target}"
         command = [CHROMIUM, *QUIET, named, f"--user-data-dir={profile}", "--remote-debugging-port=0", *options, url]
