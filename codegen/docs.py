@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-
 from codegen.diff import diff_specs
+from codegen.layout import environment
 from codegen.overlay import Decision, Hook
 from codegen.plan import ObjectNode
 from codegen.step_plan import DirectionPlan, StepPlan
@@ -39,20 +38,14 @@ class WayFacts:
 
 def render_docs(plans: Sequence[StepPlan]) -> dict[str, str]:
     """Render a page a step and an index, by path below the root."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    templates = environment(TEMPLATES)
     pages = {}
     for plan in plans:
         ways = [_facts(plan, direction) for direction in ("up", "down")]
         changes = diff_specs(plan.older, plan.newer)
-        text = environment.get_template("step.md.jinja").render(plan=plan, ways=ways, changes=changes)
+        text = templates.get_template("step.md.jinja").render(plan=plan, ways=ways, changes=changes)
         pages[f"docs/steps/{plan.newer.revision}.md"] = text
-    pages["docs/steps/index.md"] = environment.get_template("steps.md.jinja").render(plans=plans)
+    pages["docs/steps/index.md"] = templates.get_template("steps.md.jinja").render(plans=plans)
     return pages
 
 

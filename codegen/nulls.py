@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import jinja2
-
+from codegen.layout import environment
 from codegen.model import Anything, Array, Field, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import module_name, snake
 from codegen.plan import ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work, prune
@@ -18,15 +17,8 @@ from codegen.registry import NOTICE, TEMPLATES
 
 def render_nulls(specs: Sequence[Spec], digests: Mapping[str, str]) -> dict[str, str]:
     """Render `nulls.py` of every revision, unformatted, by path below `generated/`."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["py"] = repr
-    template = environment.get_template("nulls.py.jinja")
+    templates = environment(TEMPLATES)
+    template = templates.get_template("nulls.py.jinja")
     return {
         f"dragoman_spec/{module_name(spec.revision)}/nulls.py": template.render(
             notice=NOTICE, revision=spec.revision, digest=digests[spec.revision], **_plan(spec)

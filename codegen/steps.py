@@ -13,10 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from codegen.checks import Checks
 from codegen.errors import UnusedDecision
+from codegen.layout import environment
 from codegen.names import module_name, snake
 from codegen.overlay import ErrorCode, Rule
 from codegen.plan import Action, ArrayNode, Key, Node, UnionNode, Work
@@ -49,14 +48,7 @@ def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str,
     Returns:
         Unformatted Python by path below `generated/`.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["py"] = repr
+    templates = environment(TEMPLATES)
     revisions = [plans[0].older.revision, *(plan.newer.revision for plan in plans)] if plans else []
     steps = [(plan.older.revision, module_name(plan.newer.revision)) for plan in plans]
     facts = {
@@ -66,10 +58,10 @@ def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str,
         "revisions": revisions,
         "modules": [module_name(r) for r in revisions],
     }
-    output = {f"dragoman_spec/{name}": environment.get_template(f"{name}.jinja").render(**facts) for name in WHOLE}
+    output = {f"dragoman_spec/{name}": templates.get_template(f"{name}.jinja").render(**facts) for name in WHOLE}
     output["dragoman_spec/py.typed"] = ""
-    output["dragoman_spec/rules.py"] = environment.get_template("rules.py.jinja").render(**facts)
-    template = environment.get_template("steps.py.jinja")
+    output["dragoman_spec/rules.py"] = templates.get_template("rules.py.jinja").render(**facts)
+    template = templates.get_template("steps.py.jinja")
     for plan in plans:
         ways = [_spell(plan, "up"), _spell(plan, "down")]
         output[f"dragoman_spec/{module_name(plan.newer.revision)}/steps.py"] = template.render(
