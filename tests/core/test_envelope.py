@@ -24,7 +24,9 @@ from dragoman.core.envelope import (
     encode_result,
     glimpse,
     key_of,
+    may_hold_long_integer,
     read_line,
+    skim,
     twin_of,
     with_id,
 )
@@ -159,6 +161,27 @@ def test_values_survive_decoding_and_encoding(value: Any) -> None:
 def test_a_long_integer_is_not_read_as_a_float() -> None:
     assert isinstance(orjson.loads(b"18446744073709551616"), float)  # the reason for looking; if it fails, look no more
     assert decode(b"[18446744073709551616,1.5]") == [2**64, 1.5]
+
+
+@pytest.mark.parametrize("at", range(12))
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
+def test_a_long_integer_is_found_wherever_it_stands(number: int, at: int) -> None:
+    assert decode(b" " * at + b"[%d]" % number) == [number]
+
+
+def test_digits_that_stand_apart_are_no_long_integer() -> None:
+    assert not may_hold_long_integer(b"12345 " * 20)
+
+
+@pytest.mark.parametrize("line", [b"[1.5]", b'"\\ud800"', b"1" * 400])
+def test_skimming_reads_what_decoding_reads(line: bytes) -> None:
+    assert skim(line) == decode(line)
+
+
+@pytest.mark.parametrize("line", [b"NaN", b"{", b"\xff"])
+def test_skimming_refuses_what_decoding_refuses(line: bytes) -> None:
+    with pytest.raises(ValueError, match="not"):
+        skim(line)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
 
-from dragoman.core.envelope import PARSE_ERROR, Frame, decode, encode_line
+from dragoman.core.envelope import PARSE_ERROR, Frame, decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Loss, Translation
 from dragoman_spec.translation import Kind
@@ -128,12 +128,12 @@ class Adaptor:
 
     def _translate(self, translator: Translator, frame: Frame, method: str | None) -> bytes | Refusal | None:
         try:
-            body = decode(frame.raw) if frame.body is None else frame.body
+            body = skim(frame.raw) if frame.body is None else frame.body
         except ValueError as error:
             return self._refuse(frame, method, Refusal(PARSE_ERROR, str(error), {}))
         try:
-            translation = translator.translate(body, method)
-            line = self._encode(frame, body, translation)
+            body, translation = _convert(translator, frame, body, method)
+            line = None if translation.frame is None else self._encode(frame, body, translation.frame)
         except Untranslatable as error:
             return self._refuse(frame, method, Refusal(error.code, str(error), error.data))
         except TranslationError as error:
@@ -152,13 +152,11 @@ class Adaptor:
             logger.info("%s %s swallowed: revision %s has no such frame", method, frame.kind, translator.target)
         return line
 
-    def _encode(self, frame: Frame, body: Any, translation: Translation) -> bytes | None:
-        if translation.frame is None:
-            return None
-        if translation.frame is body:
+    def _encode(self, frame: Frame, body: Any, translated: Any) -> bytes:
+        if translated is body:
             return self._pass(frame)
         self.counters.translated += 1
-        return encode_line(translation.frame)
+        return encode_line(translated)
 
     def _refuse(self, frame: Frame, method: str | None, refusal: Refusal) -> Refusal:
         self.counters.refused += 1
@@ -185,6 +183,29 @@ class Adaptor:
         translator = self.translator
         assert translator is not None
         return {"method": method, "source": translator.source, "target": translator.target}
+
+
+def _convert(translator: Translator, frame: Frame, body: Any, method: str | None) -> tuple[Any, Translation]:
+    """Translate what was only skimmed, unless it may hold numbers that matter: then decode it exactly first.
+
+    They do not matter where nothing changes: the bytes that came go on then, and what takes a float takes an integer.
+
+    Returns:
+        The body that was translated, and what came of it.
+    """
+    exact = frame.body is not None
+    try:
+        translation = translator.translate(body, method)
+        if exact or translation.frame is body or not may_hold_long_integer(frame.raw):
+            return body, translation
+    except TranslationError:
+        if exact or not may_hold_long_integer(frame.raw):
+            raise
+    try:
+        body = decode(frame.raw)
+    except ValueError as error:
+        raise Untranslatable(str(error), code=PARSE_ERROR) from None
+    return body, translator.translate(body, method)
 
 
 def describe_losses(losses: tuple[Loss, ...]) -> str:

@@ -1,0 +1,65 @@
+"""One direction of a session: what it sends on for what it is given, and what it says about it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+
+import dragoman_spec
+from dragoman.core.envelope import PARSE_ERROR, read_line
+from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal
+
+LONG = 10**25
+
+
+def adaptor(on_loss: OnLoss = OnLoss.WARN) -> Adaptor:
+    return Adaptor(dragoman_spec.translator("2025-11-25", "2024-11-05"), on_loss, Counters())
+
+
+def result(value: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "result": value}).encode() + b"\n"
+
+
+def adapt(adapting: Adaptor, line: bytes, method: str) -> bytes | Refusal | None:
+    return adapting.adapt(read_line(line), method)  # type: ignore[arg-type]
+
+
+def tool(**fields: Any) -> dict[str, Any]:
+    return {"name": "a", "inputSchema": {"type": "object", "maximum": LONG}, **fields}
+
+
+def test_bytes_that_no_step_changes_pass_as_they_came() -> None:
+    line = result({"tools": [tool()]})
+    assert adapt(adaptor(), line, "tools/list") is line
+
+
+def test_a_long_integer_survives_where_something_else_changes() -> None:
+    line = adapt(adaptor(), result({"tools": [tool(title="A")]}), "tools/list")
+    assert isinstance(line, bytes)
+    assert json.loads(line)["result"]["tools"] == [tool()]
+
+
+def test_a_long_integer_where_a_list_is_needed_is_named_as_it_came() -> None:
+    refusal = adapt(adaptor(), result({"tools": LONG}), "tools/list")
+    assert isinstance(refusal, Refusal)
+    assert str(LONG) in refusal.message
+
+
+def test_a_long_integer_that_may_stay_does_not_change_a_frame() -> None:
+    up = Adaptor(dragoman_spec.translator("2025-06-18", "2025-11-25"), OnLoss.WARN, Counters())
+    task = json.dumps({"name": "a", "task": {"ttl": LONG}})
+    line = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ' + task.encode() + b"}\n"
+    assert adapt(up, line, "tools/call") is line
+    assert up.counters.losses == 0
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the standard library reads what is nested as deep as this")
+def test_what_can_only_be_skimmed_is_refused() -> None:
+    schema = b"[" * 1010 + b"%d" % LONG + b"]" * 1010
+    line = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","title":"A","inputSchema":%b}]}}' % schema
+    refusal = adapt(adaptor(), line + b"\n", "tools/list")
+    assert refusal == Refusal(PARSE_ERROR, "cannot translate frame: nested too deep", ANY)
