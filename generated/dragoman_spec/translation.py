@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dragoman_spec.errors import TranslationError, Untranslatable
-from dragoman_spec.losses import At, Loss, Losses, Swallowed, spell
+from dragoman_spec.losses import At, Loss, Losses, LossGroup, Note, Swallowed, group, settle, spell
 from dragoman_spec.revisions import REVISIONS, era
 from dragoman_spec.rules import ALIASES, NULLS, STRICT_METHODS, check_rules
 from dragoman_spec.step import Convert, Direction, Refusal, Step
@@ -33,21 +33,37 @@ class Translation:
         frame: The frame for the other side; the very object given where nothing changes; `None` where nothing must reach the other side.
     """
 
-    __slots__ = ("_losses", "_steps", "frame")
+    __slots__ = ("_losses", "_notes", "_steps", "frame")
 
     def __init__(
         self, frame: Frame | None, losses: tuple[Loss, ...] = (), *, steps: list[Losses] | None = None
     ) -> None:
         self.frame = frame
         self._losses: tuple[Loss, ...] | None = None if steps else losses
-        self._steps = steps
+        self._notes: list[Note] | None = None
+        self._steps = steps or []
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What could not be carried, in the order in which it was met; spelled when first asked for."""
         if self._losses is None:
-            self._losses = spell(self._steps or [])
+            self._losses = spell(self._settled())
         return self._losses
+
+    def count_losses(self) -> int:
+        """How many losses there are, without spelling them."""
+        return len(self._settled() if self._losses is None else self._losses)
+
+    def group_losses(self) -> list[LossGroup]:
+        """The losses in a few words: those that differ only in where in a list they stand are one group, at the place of the first."""
+        if self._losses is None:
+            return group(self._settled())
+        return [LossGroup(loss.pointer, loss.kind, [loss.value]) for loss in self._losses]
+
+    def _settled(self) -> list[Note]:
+        if self._notes is None:
+            self._notes = settle(self._steps)
+        return self._notes
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Translation) and (self.frame, self.losses) == (other.frame, other.losses)
@@ -166,8 +182,8 @@ class Translator:
             name = direction.renamed.get(name, name)
             collected.append(losses)
             if not isinstance(value, dict):
-                return None, None, spell(collected)
-        return name, value, spell(collected)
+                return None, None, spell(settle(collected))
+        return name, value, spell(settle(collected))
 
     def _run(self, frame: Frame, route: _Route) -> Translation:
         if route.refusal is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from typing import Any
 from unittest.mock import ANY
@@ -11,7 +12,8 @@ import pytest
 
 import dragoman_spec
 from dragoman.core.envelope import PARSE_ERROR, read_line
-from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal
+from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal, describe_losses
+from dragoman_spec.losses import LossGroup
 
 LONG = 10**25
 
@@ -63,3 +65,27 @@ def test_what_can_only_be_skimmed_is_refused() -> None:
     line = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","title":"A","inputSchema":%b}]}}' % schema
     refusal = adapt(adaptor(), line + b"\n", "tools/list")
     assert refusal == Refusal(PARSE_ERROR, "cannot translate frame: nested too deep", ANY)
+
+
+def test_losses_are_not_spelled_where_nobody_looks(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    adapting = adaptor()
+    adapt(adapting, result({"tools": [tool(title="A", icons=[])]}), "tools/list")
+    assert not caplog.records
+    assert (adapting.counters.lossy, adapting.counters.losses) == (1, 1)
+
+
+def test_losses_in_many_items_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    tools = [tool(title="A", outputSchema={"type": "object"}), tool(title="BB"), tool()]
+    adapt(adaptor(), result({"tools": tools}), "tools/list")
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "tools/list result, 2025-11-25 to 2024-11-05: "
+        "dropped /result/tools/0/outputSchema (17 B), dropped /result/tools/*/title x 2 (7 B)"
+    )
+
+
+def test_of_many_kinds_of_losses_the_first_few_are_said() -> None:
+    words = describe_losses([LossGroup(f"/{number}", "dropped", [number, number]) for number in range(10)])
+    assert words.startswith("dropped /0 x 2 (2 B), dropped /1 x 2 (2 B), ")
+    assert words.endswith("dropped /7 x 2 (2 B) and 4 more")

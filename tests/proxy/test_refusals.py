@@ -99,7 +99,7 @@ def test_losses_are_logged_on_one_line_a_frame_and_counted(caplog: pytest.LogCap
     lines = [record.getMessage() for record in caplog.records if "tools/list" in record.getMessage()]
     assert len(lines) == 1
     assert "2025-11-25 to 2024-11-05" in lines[0]
-    assert "dropped /result/tools/0/icons" in lines[0]
+    assert "dropped /result/tools/*/icons x 2 (38 B)" in lines[0]
     assert (proxy.session.exchange.counters.lossy, proxy.session.exchange.counters.losses) == (1, 4)
 
 

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from dragoman.core.envelope import PARSE_ERROR, Frame, decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
-from dragoman_spec import Loss, Translation
+from dragoman_spec import Translation
+from dragoman_spec.losses import LossGroup
 from dragoman_spec.translation import Kind
 
 logger = logging.getLogger("dragoman.translate")
@@ -27,7 +28,7 @@ logger = logging.getLogger("dragoman.translate")
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
-_LOSSES_SHOWN = 8
+_GROUPS_SHOWN = 8
 
 
 class OnLoss(Enum):
@@ -143,8 +144,8 @@ class Adaptor:
             logger.exception("%s %s: the translation itself failed", method, frame.kind)
             message = f"translating {method or 'a frame'} failed: {type(error).__name__}"
             return self._refuse(frame, method, Refusal(INTERNAL_ERROR, message, self._where(method)))
-        if translation.losses:
-            refusal = self._report(frame, method, translation.losses)
+        if count := translation.count_losses():
+            refusal = self._report(frame, method, translation, count)
             if refusal is not None:
                 return refusal
         if line is None:
@@ -163,20 +164,19 @@ class Adaptor:
         logger.warning("%s %s refused: %s", method, frame.kind, refusal.message)
         return refusal
 
-    def _report(self, frame: Frame, method: str | None, losses: tuple[Loss, ...]) -> Refusal | None:
+    def _report(self, frame: Frame, method: str | None, translation: Translation, count: int) -> Refusal | None:
         self.counters.lossy += 1
-        self.counters.losses += len(losses)
-        way = self._where(method)
+        self.counters.losses += count
         # `initialize` is where capabilities are *meant* to be left out: it is never refused for its losses.
         if self.on_loss is OnLoss.REFUSE and method != "initialize":
-            listed = [{"pointer": loss.pointer, "kind": loss.kind, "bytes": loss.bytes} for loss in losses]
+            way = self._where(method)
             message = f"refused: translating this {frame.kind} from {way['source']} to {way['target']} would lose "
-            message += f"{len(losses)} value(s): {describe_losses(losses)}"
+            message += f"{count} value(s): {describe_losses(translation.group_losses())}"
+            listed = [{"pointer": loss.pointer, "kind": loss.kind, "bytes": loss.bytes} for loss in translation.losses]
             return self._refuse(frame, method, Refusal(INTERNAL_ERROR, message, {**way, "losses": listed}))
-        if self.on_loss is not OnLoss.SILENT:
-            logger.warning(
-                "%s %s, %s to %s: %s", method, frame.kind, way["source"], way["target"], describe_losses(losses)
-            )
+        if self.on_loss is not OnLoss.SILENT and logger.isEnabledFor(logging.WARNING):
+            way, words = self._where(method), describe_losses(translation.group_losses())
+            logger.warning("%s %s, %s to %s: %s", method, frame.kind, way["source"], way["target"], words)
         return None
 
     def _where(self, method: str | None) -> dict[str, Any]:
@@ -208,7 +208,13 @@ def _convert(translator: Translator, frame: Frame, body: Any, method: str | None
     return body, translator.translate(body, method)
 
 
-def describe_losses(losses: tuple[Loss, ...]) -> str:
-    """Name losses on one line: kind, pointer and size of each, the first few; never a value."""
-    shown = ", ".join(f"{loss.kind} {loss.pointer} ({loss.bytes} B)" for loss in losses[:_LOSSES_SHOWN])
-    return shown if len(losses) <= _LOSSES_SHOWN else f"{shown} and {len(losses) - _LOSSES_SHOWN} more"
+def describe_losses(groups: list[LossGroup]) -> str:
+    """Name losses on one line, the first few groups: kind, pointer, how many and their size; never a value."""
+    shown = ", ".join(_describe_group(group) for group in groups[:_GROUPS_SHOWN])
+    left = sum(len(group.values) for group in groups[_GROUPS_SHOWN:])
+    return f"{shown} and {left} more" if left else shown
+
+
+def _describe_group(group: LossGroup) -> str:
+    times = f" x {len(group.values)}" if len(group.values) > 1 else ""
+    return f"{group.kind} {group.pointer}{times} ({group.bytes} B)"
