@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -34,6 +35,10 @@ EXIT_CODES: Final = {
     "SERVER_NOT_STARTED": 127,
 }
 """How a session ended, by the name of `core.commands.Outcome`, and what that is to the shell. argparse has 2."""
+
+COLLECT_AFTER: Final = (10_000, 3, 3)
+"""When to look for cycles. A list of 100 tools is thousands of objects, none of them in a cycle; by default (700 objects,
+10, 10) collections run in the midst of each. Every third of every third looks at all: about as often as by default."""
 
 EXIT_NOT_EXECUTABLE: Final = 126
 EXIT_SIGNAL: Final = 128
@@ -101,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
     if (problem_with_scope := check_scope(args)) is not None:
         args.usage_error(problem_with_scope)
     _fill_standard_descriptors()
+    gc.set_threshold(*COLLECT_AFTER)
     if args.listen is not None:
         return _listen(args)
     process: subprocess.Popen[bytes] | None = None
