@@ -70,6 +70,7 @@ class Stage:
         self.front = front
         self.port = port
         self.servers: list[Server] = []
+        self.connections: set[Any] = set()
         self.session = ""
         self.revision = ""
 
@@ -133,6 +134,7 @@ async def serving(config: FrontConfig | None = None, **proxy: Any) -> AsyncItera
     listener = bind(address)
     stage = Stage(front, listener.getsockname()[1])
     server = HttpServer(front, listener, address)
+    stage.connections = server._server.server_state.connections
     ready = asyncio.Event()
     task = asyncio.create_task(server.run(ready.set))
     await ready.wait()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.typing import Subprotocol
 
+from dragoman.errors import TransportClosed
+from dragoman.transports.base import Transport
 from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
 from tests.transports.http.stage import (
     Stage,
@@ -42,6 +45,11 @@ async def hear(socket: ClientConnection) -> Any:
     text = await within(socket.recv())
     assert isinstance(text, str)
     return json.loads(text)
+
+
+async def hear_all(socket: ClientConnection) -> None:
+    while True:
+        await socket.recv()
 
 
 async def shake_hands(stage: Stage, socket: ClientConnection, revision: str = "2025-06-18") -> None:
@@ -107,6 +115,21 @@ async def test_binary_messages_close_with_1003() -> None:
         assert await closed_with(socket) == 1003
 
 
+@pytest.mark.parametrize(
+    ("bytes_", "code"), [(b"\x83\x80mask", 1002), (b"\x81\x81mask" + bytes([0xFF ^ ord("m")]), 1007)]
+)
+@on_loop
+async def test_what_is_no_websocket_closes_with_1002_or_1007(
+    bytes_: bytes, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await until(lambda: len(stage.front.sessions) == 1)
+        socket.transport.write(bytes_)
+        assert await closed_with(socket) == code
+        await until(lambda: not len(stage.front.sessions))
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 @on_loop
 async def test_a_message_that_is_too_long_closes_with_1009() -> None:
     async with serving(FrontConfig(limits=Limits(body_bytes=1000))) as stage, dial(stage) as socket:
@@ -116,23 +139,143 @@ async def test_a_message_that_is_too_long_closes_with_1009() -> None:
 
 
 @on_loop
-async def test_the_end_of_the_server_closes_with_1000() -> None:
+async def test_the_end_of_the_server_closes_with_1011_and_says_so() -> None:
     async with serving() as stage, dial(stage) as socket:
         await shake_hands(stage, socket)
         await say(socket, call(2))
         await stage.server.hear()
         stage.server.exit()
         assert "error" in await hear(socket)
-        assert await closed_with(socket) == 1000
+        assert await closed_with(socket) == 1011
+        assert "server" in (socket.close_reason or "")
 
 
 @on_loop
-async def test_stopping_closes_with_1001() -> None:
+async def test_a_server_that_cannot_be_started_closes_with_1011_and_as_much_of_the_reason_as_fits() -> None:
+    async with serving() as stage, dial(stage) as first:
+        await until(lambda: bool(stage.servers))
+
+        def refuse() -> Transport:
+            raise TransportClosed("server", "ä" * 500)
+
+        stage.connect = refuse  # type: ignore[method-assign]
+        async with dial(stage) as socket:
+            await say(socket, initialize())
+            assert "error" in await hear(socket)
+            assert await closed_with(socket) == 1011
+            assert (socket.close_reason or "").endswith("ää")
+        await within(await first.ping())
+
+
+@on_loop
+async def test_a_server_that_does_not_answer_initialize_in_time_closes_with_1011() -> None:
+    async with serving(init_timeout_s=0.1) as stage, dial(stage) as socket:
+        await say(socket, initialize())
+        assert "error" in await hear(socket)
+        assert await closed_with(socket) == 1011
+        assert "0.1 s" in (socket.close_reason or "")
+
+
+class Run:
+    """What an embedder may give in place of a `Proxy`."""
+
+    def __init__(self, transport: Transport, error: Exception | None) -> None:
+        self.transport = transport
+        self.error = error
+
+    async def run(self) -> None:
+        if self.error is not None:
+            raise self.error
+        await self.transport.close()
+
+    def stop(self, reason: str) -> None: ...
+
+
+@pytest.mark.parametrize(("error", "code"), [(None, 1000), (RuntimeError("secret"), 1011)])
+@on_loop
+async def test_sessions_that_do_not_say_how_they_ended(error: Exception | None, code: int) -> None:
+    async with serving() as stage:
+        stage.front.sessions._serve = lambda transport, _: Run(transport, error)
+        async with dial(stage) as socket:
+            assert await closed_with(socket) == code
+            assert "secret" not in (socket.close_reason or "")
+
+
+@on_loop
+async def test_stopping_closes_every_connection_with_1001() -> None:
+    stack = AsyncExitStack()
+    stage = await stack.enter_async_context(serving())
+    async with AsyncExitStack() as clients:
+        sockets = [await clients.enter_async_context(dial(stage))]
+        await shake_hands(stage, sockets[0])
+        sockets += [await clients.enter_async_context(dial(stage)) for _ in range(19)]
+        await stack.aclose()
+        assert [await closed_with(socket) for socket in sockets] == [1001] * 20
+        assert sockets[0].close_reason == "the test is over"
+
+
+@on_loop
+async def test_a_client_that_closes_is_answered_with_its_own_code() -> None:
     async with serving() as stage, dial(stage) as socket:
         await shake_hands(stage, socket)
-        closing = asyncio.create_task(stage.front.close())
-        assert await closed_with(socket) == 1001
-        await closing
+        await socket.close(4001)
+        assert await closed_with(socket) == 4001
+        await until(lambda: stage.server.gone is not None)
+
+
+@on_loop
+async def test_a_reader_that_takes_nothing_is_cut_off() -> None:
+    config = FrontConfig(patience=Patience(stall_s=0.2))
+    async with serving(config) as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        socket.transport.pause_reading()  # type: ignore[attr-defined]
+        while not stage.server.paused:
+            stage.server.say(log_message("x" * 90_000))
+            await asyncio.sleep(0)
+        await until(lambda: not len(stage.front.sessions) and not stage.connections)
+        socket.transport.resume_reading()  # type: ignore[attr-defined]
+        with pytest.raises(ConnectionClosedError):
+            await within(hear_all(socket))
+
+
+@on_loop
+async def test_a_client_that_answers_no_ping_is_closed_with_1011() -> None:
+    config = FrontConfig(patience=Patience(keepalive_s=0.05, stall_s=0.2))
+    async with serving(config) as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        socket.transport.pause_reading()  # type: ignore[attr-defined]
+        await until(lambda: not len(stage.front.sessions))
+        socket.transport.resume_reading()  # type: ignore[attr-defined]
+        assert await closed_with(socket) == 1011
+
+
+@on_loop
+async def test_a_client_that_answers_no_ping_is_cut_off_though_something_waits_for_it() -> None:
+    config = FrontConfig(patience=Patience(keepalive_s=0.05, stall_s=1))
+    async with serving(config) as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        socket.transport.pause_reading()  # type: ignore[attr-defined]
+        (connection,) = stage.connections
+        while not connection.transport.get_write_buffer_size():
+            stage.server.say(log_message("x" * 20_000))
+            await asyncio.sleep(0)
+        await until(lambda: not len(stage.front.sessions) and not stage.connections)
+        socket.transport.abort()
+
+
+@on_loop
+async def test_a_client_that_never_takes_the_close_frame_is_cut_off() -> None:
+    config = FrontConfig(patience=Patience(stall_s=0.2))
+    async with serving(config) as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        socket.transport.pause_reading()  # type: ignore[attr-defined]
+        (connection,) = stage.connections
+        while not connection.transport.get_write_buffer_size():
+            stage.server.say(log_message("x" * 20_000))
+            await asyncio.sleep(0)
+        stage.server.exit()
+        await until(lambda: not len(stage.front.sessions) and not stage.connections)
+        socket.transport.abort()
 
 
 @pytest.mark.parametrize(

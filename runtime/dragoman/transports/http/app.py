@@ -55,6 +55,7 @@ class HttpFront:
     async def close(self, reason: str = "the server is stopping") -> None:
         """End every session, and wait until everything of theirs is gone."""
         await self.sessions.close(reason)
+        await self._websocket.close()
 
     async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = HttpExchange(scope, receive, send, {})

@@ -1,18 +1,23 @@
 """What uvicorn leaves to others: requests that never end, and connections whose client reads nothing.
 
-Lives here: its HTTP protocol with a limit for headers, and deadlines for headers and bodies. Imports uvicorn: only
-`serve` imports this.
+Lives here: its HTTP protocol with a limit for headers, and deadlines for headers and bodies; its WebSocket protocol, to
+be cut. Imports uvicorn: only `serve` imports this.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import ABORT
+
+_FLUSH_S: Final = 1.0
+"""How long a client that has answered no ping gets to take what was written before."""
 
 
 class Corked:
@@ -134,6 +139,22 @@ class GuardedProtocol(HttpToolsProtocol):
             self.logger.warning("a connection is cut: %s", status.decode())
             self.transport.write(b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
             self.transport.close()
+
+
+class GuardedWebSocket(WebSocketsSansIOProtocol):
+    """One WebSocket connection. Closing one whose client reads nothing would wait for it for ever."""
+
+    def handle_connect(self, event: Request) -> None:
+        """Offer the application a way to cut it."""
+        super().handle_connect(event)
+        if not self.close_sent:  # as it is where the request was none
+            extensions: dict[str, Any] = {ABORT: self.transport.abort}
+            self.scope["extensions"].update(extensions)
+
+    def keepalive_timeout(self) -> None:
+        """Cut off a client that answers no ping."""
+        super().keepalive_timeout()
+        self.loop.call_later(_FLUSH_S, self.transport.abort)
 
 
 def guard(config: FrontConfig) -> type[GuardedProtocol]:

@@ -19,7 +19,7 @@ import uvicorn
 
 from dragoman.errors import TransportClosed
 from dragoman.transports.http.app import HttpFront
-from dragoman.transports.http.guard import guard
+from dragoman.transports.http.guard import GuardedWebSocket, guard
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class HttpServer:
         config = uvicorn.Config(
             front,
             http=guard(front.config),
-            ws="websockets-sansio",
+            ws=GuardedWebSocket,
             ws_max_size=limits.body_bytes,
             ws_ping_interval=patience.keepalive_s,
             ws_ping_timeout=patience.stall_s,
@@ -158,6 +158,14 @@ def share_log() -> None:
     theirs.setLevel(logging.WARNING)
     theirs.handlers = logging.getLogger("dragoman").handlers
     theirs.propagate = not theirs.handlers
+    theirs.addFilter(_leave_out_traces)
+
+
+def _leave_out_traces(record: logging.LogRecord) -> bool:
+    """Give what a client sent one line: a trace is for defects of ours."""
+    if record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError):
+        record.exc_info = None
+    return True
 
 
 def choose_loop() -> Callable[[], asyncio.AbstractEventLoop]:

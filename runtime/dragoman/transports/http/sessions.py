@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from dragoman.core.commands import Finish, Outcome
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Refused
@@ -40,7 +41,7 @@ class Runner(Protocol):
     """What runs a session: `dragoman.proxy.Proxy`, say."""
 
     def run(self) -> Awaitable[object]:
-        """Serve the session to its end; its transport is closed by then."""
+        """Serve the session to its end; its transport is closed by then. A `Finish` says how it ended."""
 
     def stop(self, reason: str) -> None:
         """End it now."""
@@ -70,9 +71,10 @@ class Session(Generic[TransportT]):
         transport: To the client.
         visits: How many of the client's requests are being served.
         touched_at: When the last one ended.
+        finish: How it ended, once it has and what ran it says so.
     """
 
-    __slots__ = ("_loop", "caller", "id", "runner", "task", "touched_at", "transport", "visits")
+    __slots__ = ("_loop", "caller", "finish", "id", "runner", "task", "touched_at", "transport", "visits")
 
     def __init__(self, caller: Caller, transport: TransportT, runner: Runner) -> None:
         self.id = secrets.token_urlsafe(32)
@@ -83,6 +85,7 @@ class Session(Generic[TransportT]):
         self._loop = asyncio.get_running_loop()
         self.touched_at = self._loop.time()
         self.task: asyncio.Task[None] | None = None
+        self.finish: Finish | None = None
 
     def __enter__(self) -> None:
         self.visits += 1
@@ -158,10 +161,12 @@ class Sessions:
 
     async def _run(self, session: Session[TransportT]) -> None:
         try:
-            await session.runner.run()
+            finish = await session.runner.run()
+            session.finish = finish if isinstance(finish, Finish) else None
         except Exception as error:  # a defect of ours: say so on one line, and let the client know by the end
             logger.error("internal error: %s: %s", type(error).__name__, error)
             logger.debug("where it happened", exc_info=True)
+            session.finish = Finish(Outcome.INTERNAL_ERROR, "internal error")
             await session.transport.close()
         finally:
             session.transport.over = True

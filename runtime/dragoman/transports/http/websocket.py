@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
+from dragoman.core.commands import Outcome
 from dragoman.core.envelope import encode_error
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import JSON, Receive, Refused, Scope, Send
+from dragoman.transports.http.exchange import ABORT, JSON, Receive, Refused, Scope, Send
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import read_posted
-from dragoman.transports.http.sessions import Caller, Sessions
+from dragoman.transports.http.sessions import Caller, Session, Sessions
 
 logger = logging.getLogger("dragoman.http")
 
@@ -28,6 +31,16 @@ GOING_AWAY: Final = 1001
 UNSUPPORTED_DATA: Final = 1003
 POLICY: Final = 1008
 TOO_BIG: Final = 1009
+INTERNAL: Final = 1011
+
+_CODES: Final[Mapping[Outcome, int]] = MappingProxyType({Outcome.CLIENT_CLOSED: NORMAL, Outcome.STOPPED: GOING_AWAY})
+"""With what a connection closes whose session ended so; every other end is one that the client did nothing for."""
+
+_REASON_BYTES: Final = 123
+"""RFC 6455, 5.5: a control frame has no more than 125 bytes, of which the code has two."""
+
+_CLOSING_S: Final = 2.0
+"""How long a close frame may take, and how long the end of the front waits for those of all connections."""
 
 
 class WebSocketTransport(LineTransport):
@@ -45,6 +58,12 @@ class WebSocketFront:
     def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
         self._config = config
         self._sessions = sessions
+        self._open: set[asyncio.Task[Any]] = set()
+
+    async def close(self) -> None:
+        """Wait until every client has been told with which code its connection closes."""
+        if self._open:
+            await asyncio.wait(self._open, timeout=_CLOSING_S)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, principal: str) -> None:
         """Serve one connection to its end.
@@ -54,36 +73,48 @@ class WebSocketFront:
         """
         if SUBPROTOCOL not in scope.get("subprotocols", ()):
             raise Refused(400, f"expected the subprotocol {SUBPROTOCOL} to be offered")
-        transport = WebSocketTransport(self._config.limits)
-        session = self._sessions.open(transport, Caller(principal, "websocket"))
+        session = self._sessions.open(WebSocketTransport(self._config.limits), Caller(principal, "websocket"))
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
         with session:
             reason = "the connection is lost"
             try:
                 await receive()  # websocket.connect
                 await send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
-                reason = await self._talk(transport, receive, send)
+                code, reason = await self._talk(session, receive, send)
+                session.transport.end(reason)
+                if code:
+                    await self._close(scope, send, code, reason)
             except OSError as error:  # how ASGI servers say that the client has gone
                 reason = f"the connection is lost: {error}"
             finally:
-                transport.end(reason)
+                session.transport.end(reason)
+                self._open.discard(task)
 
-    async def _talk(self, transport: WebSocketTransport, receive: Receive, send: Send) -> str:
-        """Move frames both ways until either side ends; give the reason."""
-        listening = asyncio.ensure_future(self._listen(transport, receive))
-        sending = asyncio.ensure_future(self._send_all(transport, send))
+    async def _talk(self, session: Session[WebSocketTransport], receive: Receive, send: Send) -> tuple[int, str]:
+        """Move frames both ways until either side ends; give the code to close with, and the reason."""
+        listening = asyncio.ensure_future(self._listen(session.transport, receive))
+        sending = asyncio.ensure_future(self._send_all(session, send))
         try:
             done, _ = await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
-            if listening in done:
-                code, reason = listening.result()
-            else:
-                code, reason = sending.result()
+            return listening.result() if listening in done else sending.result()
         finally:
             for task in (listening, sending):
                 task.cancel()
             await asyncio.gather(listening, sending, return_exceptions=True)
-        if code:
-            await send({"type": "websocket.close", "code": code, "reason": reason})
-        return reason
+
+    async def _close(self, scope: Scope, send: Send, code: int, reason: str) -> None:
+        """Close the connection; cut it, where the server lets us, if the client does not take that either."""
+        cut = scope.get("extensions", {}).get(ABORT, _leave)
+        said = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
+        try:
+            async with asyncio.timeout(_CLOSING_S):
+                await send({"type": "websocket.close", "code": code, "reason": said})
+        except TimeoutError:
+            cut()
+        else:
+            asyncio.get_running_loop().call_later(self._config.patience.stall_s, cut)
 
     async def _listen(self, transport: WebSocketTransport, receive: Receive) -> tuple[int, str]:
         """Take what the client sends; give the code to close with, 0 if it has closed itself."""
@@ -106,9 +137,9 @@ class WebSocketFront:
             else:
                 transport.deliver(line)
 
-    async def _send_all(self, transport: WebSocketTransport, send: Send) -> tuple[int, str]:
+    async def _send_all(self, session: Session[WebSocketTransport], send: Send) -> tuple[int, str]:
         """Send what the server says; give the code to close with when it is over."""
-        stall_s = self._config.patience.stall_s
+        transport, stall_s = session.transport, self._config.patience.stall_s
         while True:
             transport.changed.clear()
             while (line := transport.take()) is not None:
@@ -119,8 +150,20 @@ class WebSocketFront:
                     return POLICY, f"the client took nothing for {stall_s:g} s"
                 transport.settle(len(line))
             if transport.closed:
-                return GOING_AWAY if self._sessions.closing else NORMAL, "the session is over"
+                assert session.task is not None
+                await asyncio.wait({session.task})  # to learn how it ended
+                return self._judge(session)
             await transport.changed.wait()
+
+    def _judge(self, session: Session[WebSocketTransport]) -> tuple[int, str]:
+        """Give the code that goes with the end of a session, and the reason."""
+        if session.finish is not None:
+            return _CODES.get(session.finish.outcome, INTERNAL), session.finish.reason
+        return GOING_AWAY if self._sessions.closing else NORMAL, "the session is over"
+
+
+def _leave() -> None:
+    """What can be done about a client that reads nothing where the server does not let us cut it off."""
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, refused: Refused, extra: tuple[Any, ...] = ()) -> None:
