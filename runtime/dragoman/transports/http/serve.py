@@ -20,6 +20,7 @@ import uvicorn
 from dragoman.errors import TransportClosed
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.guard import GuardedWebSocket, guard
+from dragoman.transports.keepalive import keep_alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def bind(address: Address) -> socket.socket:
     try:
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keep_alive(listener)
         listener.bind(where)
         listener.listen(512)
     except OSError as error:

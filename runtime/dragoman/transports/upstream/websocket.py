@@ -18,6 +18,7 @@ from dragoman.core.envelope import Frame, Malformed, read_line
 from dragoman.core.exchange import cancelled_key
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
+from dragoman.transports.keepalive import keep_alive
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES, LOW_WATER_BYTES
 from dragoman.transports.upstream.link import Link
@@ -138,6 +139,8 @@ class WebSocketTransport:
         except aiohttp.WSServerHandshakeError as error:
             said = f"it answered {error.status}" if error.status != 101 else error.message
             raise TransportError(self._config.peer, f"no WebSocket: {said}") from error
+        if (connection := socket.get_extra_info("socket")) is not None:
+            keep_alive(connection)
         if socket.protocol != SUBPROTOCOL:
             logger.warning("%s does not confirm the subprotocol %s", self._config.peer, SUBPROTOCOL)
         return socket
