@@ -29,6 +29,8 @@ class Action:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     when: str = ""
     """For hooks: the field without which there is nothing to do."""
+    vain_towards: tuple[str, ...] = ()
+    """For hooks: the target revisions on the way to which the next step takes away what this puts there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from codegen.bindings import render_models
+from codegen.chains import spare_copies
 from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
@@ -144,7 +145,7 @@ def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> t
             overlays[path] = text
             plan = plan_step(older, newer, parse_overlay(newer.revision, text))
         plans.append(plan)
-    return plans, overlays
+    return spare_copies(plans), overlays
 
 
 def format_python(output: Mapping[str, str]) -> dict[str, str]:

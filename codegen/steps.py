@@ -136,6 +136,12 @@ class Function:
             key: negate(self.way.checks.expression(type_, f"y[{key!r}]")) for key, type_ in self.node.guards.items()
         }
 
+    def condition(self, action: Action) -> str:
+        """The condition under which a hook before the rest has something to do; empty if it always may."""
+        parts = [f"{action.when!r} in x"] if action.when else []
+        parts += [f"out.target not in {action.vain_towards!r}"] if action.vain_towards else []
+        return " and ".join(parts)
+
     def may_leave(self, action: Action) -> bool:
         """Whether a hook can end in leaving the object out."""
         return snake(action.name) in CAN_BE_GONE

@@ -91,11 +91,16 @@ class Losses:
     """Collects the losses of one step, as places and values; spelled out at the end.
 
     The values are not copied: steps never change what they are given.
+
+    Attributes:
+        target: Revision where the whole chain of steps leads, where that is known: what goes again on the way need not be put there.
+        notes: The losses, in the order in which they were met.
     """
 
-    __slots__ = ("notes",)
+    __slots__ = ("notes", "target")
 
-    def __init__(self) -> None:
+    def __init__(self, target: str = "") -> None:
+        self.target = target
         self.notes: list[Note] = []
 
     def add(self, at: At, kind: str, value: Any) -> None:
@@ -158,24 +163,29 @@ def settle(steps: list[Losses]) -> list[Note]:
     if "added" not in kinds and REORDERED not in kinds:
         return notes
     found: list[Note] = []
-    dropped: dict[At, int] = {}
-    added: dict[int, At] = {}
+    added: dict[At, int] = {}
+    ends: dict[int, At] = {}
     moves: list[tuple[At, Mapping[int, int]]] = []
+    gone: set[int] = set()
     for at, kind, value in notes:
         if kind == REORDERED:
             moves.append((at, dict(enumerate(value))))
-            went = {origin: index for index, origin in reversed([*enumerate(value)])} if added else {}
-            added = {number: _move(place, at, went) for number, place in added.items()}
+            went = {origin: index for index, origin in reversed([*enumerate(value)])} if ends else {}
+            ends = {number: _move(place, at, went) for number, place in ends.items()}
             continue
         here = at
-        for where, origins in reversed(moves):
-            here = _move(here, where, origins)
+        if moves:
+            for where, origins in reversed(moves):
+                here = _move(here, where, origins)
         if kind == "added":
-            added[len(found)] = at
-        elif kind == "dropped":
-            dropped[here] = len(found)
+            added[here] = len(found)
+            ends[len(found)] = at
+        elif kind == "dropped" and here in added:
+            gone |= {added[here], len(found)}
         found.append((here, kind, value))
-    return _undo(found, dropped, added) if added else found
+    gone |= {number for number, place in ends.items() if place is _NOWHERE}
+    gone |= _dropped_with_more(found, ends.keys() - gone)
+    return [(ends.get(index, at), kind, value) for index, (at, kind, value) in enumerate(found) if index not in gone]
 
 
 _NOWHERE: Final[At] = (None, -1)
@@ -195,26 +205,18 @@ def _move(place: At, where: At, to: Mapping[int, int]) -> At:
     return _NOWHERE if above is _NOWHERE else (above, key)
 
 
-def _undo(found: list[Note], dropped: Mapping[At, int], places: Mapping[int, At]) -> list[Note]:
-    """Take out what was added and later dropped, alone or with what it is in, and the drops of what had been added.
-
-    *dropped* says for each place where in *found* it was dropped last, *places* where in the frame that comes out the added ones stand.
-    Every note is looked at once, and the places it is in: a list of tools has hundreds.
-    """
-    added = set()
-    gone = {index for index, place in places.items() if place is _NOWHERE}
-    for index, (at, kind, _) in enumerate(found):
-        if kind == "added":
-            added.add(at)
-            above = at
-            while above is not None:
-                if dropped.get(above, -1) > index:
-                    gone.add(index)
-                    break
-                above = above[0]
-        elif kind == "dropped" and at in added:
-            gone.add(index)
-    return [(places.get(index, at), kind, value) for index, (at, kind, value) in enumerate(found) if index not in gone]
+def _dropped_with_more(found: list[Note], added: Iterable[int]) -> set[int]:
+    """Which of the notes *added* are of something that was dropped later, with what it is in."""
+    dropped: dict[At, int] = {}
+    gone = set()
+    for number in added:
+        dropped = dropped or {at: index for index, (at, kind, _) in enumerate(found) if kind == "dropped"}
+        place = found[number][0]
+        while place is not None:
+            if dropped.get(place, -1) > number:
+                gone.add(number)
+            place = place[0]
+    return gone
 
 
 def spell(notes: Iterable[Note]) -> tuple[Loss, ...]:
@@ -226,17 +228,21 @@ def spell(notes: Iterable[Note]) -> tuple[Loss, ...]:
 def group(notes: Iterable[Note]) -> list[LossGroup]:
     """The losses that notes stand for, those that differ only in where in a list they stand together."""
     groups: dict[tuple[At, str], list[Note]] = {}
+    known: dict[int, At] = {}
     for note in notes:
-        groups.setdefault((_pattern(note[0]), note[1]), []).append(note)
+        groups.setdefault((_pattern(note[0], known), note[1]), []).append(note)
     return [
         LossGroup(pointer(alike[0][0] if len(alike) == 1 else pattern), kind, [value for _, _, value in alike])
         for (pattern, kind), alike in groups.items()
     ]
 
 
-def _pattern(place: At) -> At:
-    """*place* with `*` for every index of a list."""
+def _pattern(place: At, known: dict[int, At]) -> At:
+    """*place* with `*` for every index of a list; *known* keeps those of parents, as for `pointer`."""
     if place is None:
         return None
     parent, key = place
-    return _pattern(parent), "*" if type(key) is int else key
+    above = known.get(id(parent))
+    if above is None:
+        above = known[id(parent)] = _pattern(parent, known)
+    return above, "*" if type(key) is int else key

@@ -174,7 +174,7 @@ class Translator:
         collected: list[Losses] = []
         for way in self._chain:
             direction = way[self.profile]
-            losses = Losses()
+            losses = Losses(self.target)
             try:
                 value = direction.definitions.get(name, _same)(value, None, losses)
             except Swallowed as reason:
@@ -194,7 +194,7 @@ class Translator:
         new = frame
         try:
             for functions in route.steps:
-                losses = Losses()
+                losses = Losses(self.target)
                 for function in functions:
                     new = function(new, None, losses)
                 if losses.notes:

@@ -1891,7 +1891,11 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     """Tool."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.copy_into(x, at, out, field="title", into=["annotations", "title"]) if "title" in x else x
+    h = (
+        do.copy_into(x, at, out, field="title", into=["annotations", "title"])
+        if "title" in x and out.target not in ("2024-11-05",)
+        else x
+    )
     x = h
     y = x
     if "_meta" in y:

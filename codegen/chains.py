@@ -1,0 +1,56 @@
+"""What a step need not do when another one follows it on the same way.
+
+Each step is planned alone, so that it is right between neighbours; here all of them are looked at together. Called by
+`regen` once every step is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from codegen.plan import Action, Node, ObjectNode
+from codegen.step_plan import DirectionPlan, StepPlan
+
+COPIES = "copy-into"
+
+
+def spare_copies(plans: Sequence[StepPlan]) -> list[StepPlan]:
+    """Mark the hooks that copy a field into an object which the step after theirs drops.
+
+    Args:
+        plans: One a step, oldest first.
+
+    Returns:
+        The same plans; a hook that was marked names the targets towards which there is nothing to copy.
+    """
+    return [
+        replace(
+            plan,
+            ways={
+                (direction, profile): _spare(way, plans[:index][::-1] if direction == "down" else plans[index + 1 :])
+                for (direction, profile), way in plan.ways.items()
+            },
+        )
+        for index, plan in enumerate(plans)
+    ]
+
+
+def _spare(way: DirectionPlan, following: Sequence[StepPlan]) -> DirectionPlan:
+    """*way*, marked, where these steps follow on it, the next one first."""
+    if not following:
+        return way
+    ways = [step.ways[way.direction, way.profile] for step in following]
+    targets = tuple(sorted(one.target.revision for one in ways))
+    return replace(way, nodes={key: _mark(node, ways[0].nodes.get(key), targets) for key, node in way.nodes.items()})
+
+
+def _mark(node: Node, following: Node | None, targets: tuple[str, ...]) -> Node:
+    if not isinstance(node, ObjectNode) or not isinstance(following, ObjectNode) or following.hooks_before:
+        return node
+
+    def mark(action: Action) -> Action:
+        dropped = action.name == COPIES and action.arguments["into"][0] in following.drops
+        return replace(action, vain_towards=targets) if dropped else action
+
+    return replace(node, hooks_before=tuple(map(mark, node.hooks_before)))
