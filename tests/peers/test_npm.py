@@ -46,7 +46,9 @@ RELEASES: Final = {"C": "sdk-1.18", "D": "sdk-1.32"}
 """The package whose native revision this is."""
 
 NETWORK_LINKS: Final = ("direct-http", "http-stdio", "http-http", "stdio-http", "sse-stdio")
-"""No WebSocket: the SDK needs one of the platform's, which node has from release 22 on."""
+WEBSOCKET_LINKS: Final = ("direct-ws", "ws-stdio")
+"""The client needs a WebSocket of the platform: node has one from release 22 on. The SDK has no server
+for it; Python's has."""
 
 SDK_DIFFERS: Final = {
     "answer to the cancelled": "the SDK answers a cancelled request itself",
@@ -61,11 +63,25 @@ needs_npm = pytest.mark.skipif(
 )
 
 
+@functools.cache
+def node() -> str:
+    """Return the node that came with the packages, or else the one on the path."""
+    found = sorted(Path(FOLDER).glob("node_modules/node-*/bin/node")) if FOLDER else []
+    return str(found[0]) if found else "node"
+
+
+@functools.cache
+def has_websocket() -> bool:
+    """Say whether node has what the SDK's WebSocket client needs."""
+    command = [node(), "-p", "typeof WebSocket"]
+    return FOLDER is not None and subprocess.check_output(command, text=True).strip() == "function"
+
+
 def typescript_visits() -> list[tuple[str, str, str]]:
     """Return (client, server, link): every pair over stdio, two pairs over each network link unless all are wanted."""
     found = [(client, server, "stdio-stdio") for client in RELEASES for server in REVISIONS]
     found += [(letter, letter, "direct-stdio") for letter in RELEASES]
-    for place, link in enumerate(NETWORK_LINKS):
+    for place, link in enumerate((*NETWORK_LINKS, *(WEBSOCKET_LINKS if has_websocket() else ()))):
         for client in RELEASES:
             other = "ABCD"[(place + "CD".index(client)) % 4]
             servers = client if link.startswith("direct") else "ABCD" if SELECTION == "full" else other
@@ -87,7 +103,7 @@ def typescript_cases() -> list[Any]:
 def typescript_report(client: str, server: str, link: str) -> dict[str, Any]:
     """Visit once, and keep the report and the frames of both sides."""
     front, upstream = link.split("-")
-    command = ["node", str(HERE / "npm" / "client.mjs"), str(FOLDER), RELEASES[client]]
+    command = [node(), str(HERE / "npm" / "client.mjs"), str(FOLDER), RELEASES[client]]
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         client_log, server_log, log = (Path(folder) / name for name in ("client", "server", "log"))
         behind = server_command(server, "--record", str(server_log))
@@ -148,7 +164,8 @@ TOUR: Final = (
 )
 TOURS: Final = (
     *((letter, "stdio-stdio") for letter in REVISIONS),
-    *(("A", "stdio-http"), ("B", "http-http"), ("C", "http-stdio"), ("D", "ws-stdio"), ("C", "stdio-sse")),
+    *(("A", "stdio-http"), ("B", "http-http"), ("C", "http-stdio"), ("C", "stdio-sse"), ("D", "ws-stdio")),
+    ("D", "http-http"),
 )
 
 
@@ -159,7 +176,7 @@ def everything_listening(over: str, log: Path) -> Iterator[str]:
         port = found.getsockname()[1]
     mode = {"http": "streamableHttp", "sse": "sse"}[over]
     with log.open("ab") as sink:
-        command = ["node", f"{FOLDER}/node_modules/{EVERYTHING}/dist/index.js", mode]
+        command = [node(), f"{FOLDER}/node_modules/{EVERYTHING}/dist/index.js", mode]
         process = subprocess.Popen(command, env={**os.environ, "PORT": str(port)}, stdout=sink, stderr=sink)
     try:
         wait_for(port)
@@ -186,7 +203,7 @@ def tour_report(client: str, link: str) -> dict[str, Any]:
     front = native(front, client)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         record, log = Path(folder) / "client", Path(folder) / "log"
-        behind = ["--", "node", f"{FOLDER}/node_modules/{EVERYTHING}/dist/index.js"]
+        behind = ["--", node(), f"{FOLDER}/node_modules/{EVERYTHING}/dist/index.js"]
         if upstream != "stdio":
             behind = ["--url", stack.enter_context(everything_listening(upstream, log))]
         target = proxy_command(*behind)
