@@ -343,3 +343,73 @@ def test_a_server_that_does_not_answer_us_leaves_nothing_behind() -> None:
     assert [frame["method"] for _, frame in talk.leaves("a")] == ["resources/unsubscribe"]
     talk.time_passes(6)
     assert (talk.hub.held, talk.hub.needs_clock) == (0, False)
+
+
+@pytest.mark.parametrize("answer", [result, error])
+def test_an_answer_to_a_subscription_given_up_meanwhile_changes_nothing(answer: Any) -> None:
+    talk = Talk()
+    number = talk.opens("a")
+    talk.says("a", subscribe("s"), unsubscribe("u"))
+    body = {} if answer is result else -32002
+    assert talk.says("server", answer(number, body)) == [("a", answer("s", body))]
+    assert talk.says("server", notification("notifications/resources/updated", uri="x:1")) == []
+    assert talk.says("a", subscribe("again"))[0][0] == "server"
+
+
+def test_a_subscription_that_was_refused_here_is_none() -> None:
+    talk = Talk(calls=1)
+    talk.opens("a")
+    talk.says("a", call(1))
+    [(to, _)] = talk.says("a", subscribe(2))
+    assert to == "a"
+    assert talk.says("server", notification("notifications/resources/updated", uri="x:1")) == []
+
+
+def test_a_level_that_was_refused_here_is_told_when_it_is_asked_for_again() -> None:
+    talk = Talk(calls=1)
+    number = talk.opens("a")
+    talk.says("a", call(1))
+    talk.says("a", request(2, "logging/setLevel", level="debug"))
+    talk.says("server", result(number, {}))
+    asked = request(number + 1, "logging/setLevel", level="debug")
+    assert talk.says("a", request(3, "logging/setLevel", level="debug")) == [("server", asked)]
+
+
+def test_a_log_message_on_the_stream_of_a_call_is_for_whose_that_is() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b")
+    talk.says("a", call(1))
+    talk.says("b", call(1))
+    message = notification("notifications/message", level="info", data="x")
+    assert talk.streams(number + 1, message) == [("b", message)]
+
+
+def test_what_was_cancelled_is_not_cancelled_again_by_the_end_of_its_session() -> None:
+    talk = Talk()
+    talk.opens("a")
+    talk.says("a", call(1))
+    talk.says("a", notification("notifications/cancelled", requestId=1))
+    assert talk.leaves("a") == []
+
+
+def test_the_roots_of_the_only_session_change_for_the_server_too() -> None:
+    talk = Talk()
+    talk.opens("a", roots={"listChanged": True})
+    news = notification("notifications/roots/list_changed")
+    assert talk.says("a", news) == [("server", news)]
+
+
+def test_what_a_session_notifies_of_before_it_is_open_goes_nowhere() -> None:
+    talk = Talk()
+    talk.says("a", initialize(REVISION))
+    assert talk.says("a", notification("notifications/vendor")) == []
+    assert talk.hub.counters.dropped == 1
+
+
+def test_a_garbled_answer_to_a_session_that_has_gone_is_forgotten() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b")
+    talk.says("a", call(1))
+    talk.leaves("a")
+    assert talk.says("server", b'{"x":1,"jsonrpc":"2.0","id":%d,"result":[]}\n' % number) == []
+    assert talk.hub.held == 0

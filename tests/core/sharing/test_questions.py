@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.core.sharing.attribution import REMEMBERED
 from dragoman.core.sharing.questions import find_missing
 from tests.core.sharing.talk import Talk
 from tests.core.sharing.test_hub import call
@@ -257,3 +258,26 @@ def test_the_end_of_an_elicitation_elsewhere_is_told_to_who_was_sent_there() -> 
         done = notification("notifications/elicitation/complete", elicitationId=name)
         assert talk.says("server", done) == [(owner, done)]
         assert talk.says("server", done) == []
+
+
+def test_with_nobody_there_nobody_is_asked() -> None:
+    talk = Talk()
+    talk.opens("a", **ALL)
+    talk.leaves("a")
+    [(to, frame)] = talk.says("server", elicit(0))
+    assert to == "server"
+    assert an_error(0, -32603, "no client")(frame)
+
+
+def test_of_too_many_elicitations_the_oldest_is_forgotten() -> None:
+    talk = Talk()
+    talk.opens("a", elicitation={"url": {}})
+    talk.says("a", call(1))
+    for number in range(REMEMBERED + 1):
+        talk.says("server", elicit(number, mode="url", url="https://x", elicitationId=f"e{number}"))
+        talk.says("a", result(number, {"action": "accept"}))
+    heard = [
+        talk.says("server", notification("notifications/elicitation/complete", elicitationId=name))
+        for name in ("e0", "e1")
+    ]
+    assert [len(one) for one in heard] == [0, 1]

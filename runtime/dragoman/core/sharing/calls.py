@@ -119,9 +119,8 @@ class Calls:
 
     def cancel(self, call: Call, now: float) -> None:
         """Note that nobody waits for a request any more; its answer may be on its way, or a question about it."""
-        if call.cancelled_at is None:
-            call.cancelled_at = now
-            self.cancelled[call] = None
+        call.cancelled_at = now
+        self.cancelled[call] = None
 
     def expired(self, before: float) -> list[Call]:
         """Give the requests that were cancelled before this moment."""

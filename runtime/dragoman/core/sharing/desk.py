@@ -117,9 +117,9 @@ class Desk:
 
     def refuse_call(self, call: Call, code: int, reason: str) -> None:
         """Answer a member's request, which never got to the server, with an error."""
+        assert call.member is not None, "requests of our own do not wait"
         self.calls.forget(call)
-        if call.member is not None:
-            self.refuse(call.member, Frame(b"", "request", call.own_key, call.method), code, reason)
+        self.refuse(call.member, Frame(b"", "request", call.own_key, call.method), code, reason)
 
     def ask(self, method: str, params: dict[str, Any]) -> None:
         """Send the server a request of our own, whose answer nobody waits for."""

@@ -50,11 +50,6 @@ class Hub:
         return self._desk.opening.is_open
 
     @property
-    def is_deserted(self) -> bool:
-        """Whether nobody is there."""
-        return not self._desk.members
-
-    @property
     def needs_clock(self) -> bool:
         """Whether `expire` is to be called from time to time."""
         return bool(self._desk.lane) or bool(self._desk.calls.cancelled)

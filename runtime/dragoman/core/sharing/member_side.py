@@ -74,9 +74,7 @@ class MemberSide:
             if not frame.is_response:
                 desk.post(member, encode_error(frame.key, frame.code, frame.reason))
         elif frame.kind == "request":
-            if frame.method != "initialize" and not desk.opening.is_open:
-                desk.refuse(member, frame, INVALID_REQUEST, "expected initialize first")
-            else:
+            if self._admit(member, frame):
                 self._requests.get(frame.method or "", self._forward)(member, frame)
         elif frame.kind == "notification":
             self._notices.get(frame.method or "", self._pass_notice)(member, frame)
@@ -85,17 +83,26 @@ class MemberSide:
         else:
             desk.counters.unmatched += 1
 
+    def _admit(self, member: Member, frame: Frame) -> bool:
+        """Refuse what the server will not be asked, before anything is noted about it."""
+        desk, limit = self._desk, self._desk.settings.calls
+        if frame.method == "initialize":
+            return True
+        if not desk.opening.is_open:
+            desk.refuse(member, frame, INVALID_REQUEST, "expected initialize first")
+        elif frame.key in member.calls:
+            desk.refuse(member, frame._replace(key=None), INVALID_REQUEST, "the id of this request is in use")
+        elif len(member.calls) >= limit:
+            desk.refuse(member, frame, CONNECTION_CLOSED, f"more than {limit} requests are unanswered")
+        else:
+            return True
+        return False
+
     def _forward(self, member: Member, frame: Frame, hook: Hook | None = None) -> None:
         """Send a member's request to the server, under an id of ours, or let it wait for its turn."""
         assert frame.key is not None
         assert frame.method is not None
-        desk, limit = self._desk, self._desk.settings.calls
-        if frame.key in member.calls:
-            desk.refuse(member, frame._replace(key=None), INVALID_REQUEST, "the id of this request is in use")
-            return
-        if len(member.calls) >= limit:
-            desk.refuse(member, frame, CONNECTION_CLOSED, f"more than {limit} requests are unanswered")
-            return
+        desk = self._desk
         body, params = frame.body, params_of(frame.body)
         if hook is None and "task" in params:
             hook = self._keep_task

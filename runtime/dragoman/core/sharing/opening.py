@@ -130,6 +130,6 @@ class Opening:
         return Answered(answers, next(iter(self._waiting), None))
 
     def _end_call(self) -> None:
-        if self._call is not None:
-            self._calls.forget(self._call)
-            self._call = None
+        assert self._call is not None, "only an answer to the offer ends it"
+        self._calls.forget(self._call)
+        self._call = None

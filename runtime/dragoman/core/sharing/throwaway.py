@@ -256,6 +256,8 @@ def _answers(answer: Frame, request: Frame) -> bool:
 
 def _without_lasting(frame: Frame) -> Frame:
     body = _body(frame)
+    if not body:  # it cannot be read: whoever asked says so
+        return frame
     capabilities = object_in(object_in(body, "result"), "capabilities")
     for name, parts in _NOT_OFFERED.items():
         for part in parts:
