@@ -18,7 +18,7 @@ from codegen.errors import UnusedDecision
 from codegen.layout import environment
 from codegen.names import module_name, snake
 from codegen.overlay import ErrorCode, Rule
-from codegen.plan import Action, ArrayNode, Key, Node, UnionNode, Work
+from codegen.plan import Action, ArrayNode, Key, Node, ObjectNode, UnionNode, Work
 from codegen.registry import NOTICE, TEMPLATES
 from codegen.step_plan import DirectionPlan, StepPlan
 
@@ -34,6 +34,9 @@ WHOLE = (
     "_convert.py",
 )
 ACTION_MODULES = {"do": "actions.py.jinja", "frames": "frames.py.jinja", "schemas": "schemas.py.jinja"}
+GIVES_OWN = frozenset({"copy_into", "hide_when", "json_as_text", "refuse_field", "split_messages"})
+"""Hooks that give back what they were given or an object that is nobody else's, so that it may be changed in place."""
+
 CAN_BE_GONE = frozenset({"drop_item", "drop_invalid", "map_value", "wrap_schema", "hide_when"})
 
 
@@ -136,11 +139,19 @@ class Function:
             key: negate(self.way.checks.expression(type_, f"y[{key!r}]")) for key, type_ in self.node.guards.items()
         }
 
-    def condition(self, action: Action) -> str:
-        """The condition under which a hook before the rest has something to do; empty if it always may."""
-        parts = [f"{action.when!r} in x"] if action.when else []
+    def condition(self, action: Action, v: str) -> str:
+        """The condition under which a hook before the rest has something to do with *v*; empty if it always may."""
+        parts = [f"{action.when!r} in {v}"] if action.when else []
         parts += [f"out.target not in {action.vain_towards!r}"] if action.vain_towards else []
         return " and ".join(parts)
+
+    @property
+    def owns_hooked(self) -> bool:
+        """Whether what the hooks before the rest give may be changed, and nothing looks at what they were given."""
+        node = self.node
+        assert isinstance(node, ObjectNode)
+        names = {snake(action.name) for action in node.hooks_before}
+        return names <= GIVES_OWN and not node.renames and node.extra.idle
 
     def may_leave(self, action: Action) -> bool:
         """Whether a hook can end in leaving the object out."""

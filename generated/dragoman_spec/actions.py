@@ -21,6 +21,9 @@ from dragoman_spec.losses import At, Losses, Swallowed, pointer
 GONE: Final = object()
 """Returned in place of a value that must not stay."""
 
+_ABSENT: Final[dict[str, Any]] = {}
+"""Stands for an object that is not there."""
+
 NUMBERS: Final = frozenset({bool, int, float})
 """Types whose values are never empty, though they can be false."""
 
@@ -232,11 +235,11 @@ def hide_when(value: dict[str, Any], at: At, out: Losses, *, path: Sequence[str]
 def copy_into(value: dict[str, Any], at: At, out: Losses, *, field: str, into: Sequence[str]) -> dict[str, Any]:
     """Keep a string that will be dropped by copying it to `into = [object, field]`, where nothing stands there yet."""
     parent, name = into
-    inner = value.get(parent, {})
+    inner = value.get(parent, _ABSENT)
     if not isinstance(value.get(field), str) or not isinstance(inner, dict) or name in inner:
         return value
     added = {name: value[field]}
-    out.add((at, parent) if parent not in value else ((at, parent), name), "added", added)
+    out.add((at, parent) if inner is _ABSENT else ((at, parent), name), "added", added)
     return {**value, parent: {**inner, **added}}
 
 

@@ -180,11 +180,13 @@ def settle(steps: list[Losses]) -> list[Note]:
         if kind == "added":
             added[here] = len(found)
             ends[len(found)] = at
-        elif kind == "dropped" and here in added:
+        elif kind == "dropped" and added and here in added:
             gone |= {added[here], len(found)}
         found.append((here, kind, value))
     gone |= {number for number, place in ends.items() if place is _NOWHERE}
     gone |= _dropped_with_more(found, ends.keys() - gone)
+    if not moves and not gone:
+        return found
     return [(ends.get(index, at), kind, value) for index, (at, kind, value) in enumerate(found) if index not in gone]
 
 
@@ -206,14 +208,14 @@ def _move(place: At, where: At, to: Mapping[int, int]) -> At:
 
 
 def _dropped_with_more(found: list[Note], added: Iterable[int]) -> set[int]:
-    """Which of the notes *added* are of something that was dropped later, with what it is in."""
-    dropped: dict[At, int] = {}
+    """Which of the notes *added* are of something in a place that was dropped later; a key that was not tells most apart."""
+    dropped = {at: number for number, (at, kind, _) in enumerate(found) if kind == "dropped" and at}
+    keys = {at[1] for at in dropped}
     gone = set()
     for number in added:
-        dropped = dropped or {at: index for index, (at, kind, _) in enumerate(found) if kind == "dropped"}
         place = found[number][0]
         while place is not None:
-            if dropped.get(place, -1) > number:
+            if place[1] in keys and dropped.get(place, -1) > number:
                 gone.add(number)
             place = place[0]
     return gone

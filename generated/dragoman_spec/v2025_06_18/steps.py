@@ -1077,9 +1077,9 @@ def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.json_as_text(x, at, out, field="structuredContent", into="content") if "structuredContent" in x else x
-    x = h
     y = x
+    if "structuredContent" in y:
+        y = do.json_as_text(y, at, out, field="structuredContent", into="content")
     if "structuredContent" in y:
         y = x.copy() if y is x else y
         do.lose(y, "structuredContent", at, out)
@@ -1891,13 +1891,9 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     """Tool."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = (
-        do.copy_into(x, at, out, field="title", into=["annotations", "title"])
-        if "title" in x and out.target not in ("2024-11-05",)
-        else x
-    )
-    x = h
     y = x
+    if "title" in y and out.target not in ("2024-11-05",):
+        y = do.copy_into(y, at, out, field="title", into=["annotations", "title"])
     if "_meta" in y:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)

@@ -1293,15 +1293,10 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.split_messages(x, at, out, field="messages")
-    x = h
-    h = (
-        do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
-        if "tools" in x
-        else x
-    )
-    x = h
     y = x
+    y = do.split_messages(y, at, out, field="messages")
+    if "tools" in y:
+        y = do.refuse_field(y, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
     if "task" in y:
         y = x.copy() if y is x else y
         do.lose(y, "task", at, out)
@@ -1325,15 +1320,10 @@ def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.split_messages(x, at, out, field="messages")
-    x = h
-    h = (
-        do.refuse_field(x, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
-        if "tools" in x
-        else x
-    )
-    x = h
     y = x
+    y = do.split_messages(y, at, out, field="messages")
+    if "tools" in y:
+        y = do.refuse_field(y, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
     if "task" in y:
         y = x.copy() if y is x else y
         do.lose(y, "task", at, out)
@@ -1523,7 +1513,7 @@ def down_elicitation_create_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of elicitation/create."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -1531,7 +1521,6 @@ def down_elicitation_create_result_frame(x: Any, at: At, out: Losses) -> Any:
         lacks="action",
         reason="The client answered with a task, which this server's revision cannot follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2155,7 +2144,7 @@ def down_sampling_create_message_result_frame(x: Any, at: At, out: Losses) -> An
     """result of sampling/createMessage."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -2163,7 +2152,6 @@ def down_sampling_create_message_result_frame(x: Any, at: At, out: Losses) -> An
         lacks="content",
         reason="The client answered with a task, which this server's revision cannot follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2242,11 +2230,11 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     """Tool."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.hide_when(x, at, out, path=["execution", "taskSupport"], equals="required") if "execution" in x else x
-    if h is GONE:
-        return GONE
-    x = h
     y = x
+    if "execution" in y:
+        y = do.hide_when(y, at, out, path=["execution", "taskSupport"], equals="required")
+        if y is GONE:
+            return GONE
     if "execution" in y:
         y = x.copy() if y is x else y
         do.lose(y, "execution", at, out)
@@ -2260,7 +2248,7 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -2268,7 +2256,6 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
         lacks="content",
         reason="The server answered with a task, which this client's revision cannot follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2328,9 +2315,8 @@ def down_create_message_request_params_minimal(x: Any, at: At, out: Losses) -> A
     """CreateMessageRequest.params, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.split_messages(x, at, out, field="messages")
-    x = h
     y = x
+    y = do.split_messages(y, at, out, field="messages")
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
@@ -2345,9 +2331,8 @@ def down_create_message_request_params__minimal(x: Any, at: At, out: Losses) -> 
     """CreateMessageRequest.params, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = do.split_messages(x, at, out, field="messages")
-    x = h
     y = x
+    y = do.split_messages(y, at, out, field="messages")
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
@@ -2544,7 +2529,7 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -2552,7 +2537,6 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         lacks="content",
         reason="The server answered with a task, which this client's revision cannot follow.",
     )
-    x = h
     return x
 
 

@@ -705,8 +705,7 @@ def up_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of completion/complete."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -1560,8 +1559,7 @@ def up_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/get."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -1577,8 +1575,7 @@ def up_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -1966,8 +1963,7 @@ def up_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -1983,8 +1979,7 @@ def up_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/read."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2000,8 +1995,7 @@ def up_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> Any
     """result of resources/templates/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2091,9 +2085,8 @@ def up_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
-    h = frames.refuse_result(
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -2101,7 +2094,6 @@ def up_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
         lacks="content",
         reason="The server answered with a task of 2025-11-25, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2117,8 +2109,7 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2278,8 +2269,7 @@ def up_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -> 
     """result of completion/complete, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2544,8 +2534,7 @@ def up_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/get, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2561,8 +2550,7 @@ def up_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2697,8 +2685,7 @@ def up_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of resources/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2714,8 +2701,7 @@ def up_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of resources/read, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2731,8 +2717,7 @@ def up_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Losses
     """result of resources/templates/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2759,9 +2744,8 @@ def up_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
-    h = frames.refuse_result(
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -2769,7 +2753,6 @@ def up_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         lacks="content",
         reason="The server answered with a task of 2025-11-25, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -2785,8 +2768,7 @@ def up_tools_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    x = h
+    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -3081,31 +3063,23 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = (
-        do.refuse_field(
-            x,
+    y = x
+    if "inputResponses" in y:
+        y = do.refuse_field(
+            y,
             at,
             out,
             field="inputResponses",
             reason="The call answers questions of an earlier one, which takes a session to follow.",
         )
-        if "inputResponses" in x
-        else x
-    )
-    x = h
-    h = (
-        do.refuse_field(
-            x,
+    if "requestState" in y:
+        y = do.refuse_field(
+            y,
             at,
             out,
             field="requestState",
             reason="The call goes on from an earlier one, which takes a session to follow.",
         )
-        if "requestState" in x
-        else x
-    )
-    x = h
-    y = x
     if "inputResponses" in y:
         y = x.copy() if y is x else y
         do.lose(y, "inputResponses", at, out)
@@ -3399,7 +3373,7 @@ def down_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of completion/complete."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -3407,7 +3381,6 @@ def down_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -4203,7 +4176,7 @@ def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/get."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4211,7 +4184,6 @@ def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -4227,7 +4199,7 @@ def down_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4235,7 +4207,6 @@ def down_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -4474,7 +4445,7 @@ def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4482,7 +4453,6 @@ def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -4498,7 +4468,7 @@ def down_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/read."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4506,7 +4476,6 @@ def down_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -4522,7 +4491,7 @@ def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> A
     """result of resources/templates/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4530,7 +4499,6 @@ def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> A
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -4677,8 +4645,7 @@ def down_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     """Tool.inputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = schemas.objects_for_booleans(x, at, out)
-    x = h
+    x = schemas.objects_for_booleans(x, at, out)
     y = x
     if "properties" in y and not (
         type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
@@ -4695,8 +4662,7 @@ def down_tool_input_schema_(x: Any, at: At, out: Losses) -> Any:
     """Tool.inputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = schemas.objects_for_booleans(x, at, out)
-    x = h
+    x = schemas.objects_for_booleans(x, at, out)
     y = x
     if "properties" in y and not (
         type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
@@ -4727,10 +4693,9 @@ def down_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
     """Tool.outputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = schemas.wrap_schema(x, at, out, key="result")
-    if h is GONE:
+    x = schemas.wrap_schema(x, at, out, key="result")
+    if x is GONE:
         return GONE
-    x = h
     y = x
     if "properties" in y and not (
         type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
@@ -4753,10 +4718,9 @@ def down_tool_output_schema_(x: Any, at: At, out: Losses) -> Any:
     """Tool.outputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = schemas.wrap_schema(x, at, out, key="result")
-    if h is GONE:
+    x = schemas.wrap_schema(x, at, out, key="result")
+    if x is GONE:
         return GONE
-    x = h
     y = x
     if "properties" in y and not (
         type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
@@ -4793,7 +4757,7 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4801,7 +4765,6 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -4817,7 +4780,7 @@ def down_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4825,7 +4788,6 @@ def down_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -4856,31 +4818,23 @@ def down_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequestParams, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = (
-        do.refuse_field(
-            x,
+    y = x
+    if "inputResponses" in y:
+        y = do.refuse_field(
+            y,
             at,
             out,
             field="inputResponses",
             reason="The call answers questions of an earlier one, which takes a session to follow.",
         )
-        if "inputResponses" in x
-        else x
-    )
-    x = h
-    h = (
-        do.refuse_field(
-            x,
+    if "requestState" in y:
+        y = do.refuse_field(
+            y,
             at,
             out,
             field="requestState",
             reason="The call goes on from an earlier one, which takes a session to follow.",
         )
-        if "requestState" in x
-        else x
-    )
-    x = h
-    y = x
     if "task" in y and not (down_is_task_metadata(y["task"])):
         y = x.copy() if y is x else y
         do.lose(y, "task", at, out)
@@ -4952,7 +4906,7 @@ def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -
     """result of completion/complete, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4960,7 +4914,6 @@ def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     return x
 
 
@@ -4983,7 +4936,7 @@ def down_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/get, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -4991,7 +4944,6 @@ def down_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     return x
 
 
@@ -4999,7 +4951,7 @@ def down_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -5007,7 +4959,6 @@ def down_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     return x
 
 
@@ -5015,7 +4966,7 @@ def down_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any
     """result of resources/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -5023,7 +4974,6 @@ def down_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     return x
 
 
@@ -5031,7 +4981,7 @@ def down_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any
     """result of resources/read, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -5039,7 +4989,6 @@ def down_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     return x
 
 
@@ -5047,7 +4996,7 @@ def down_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Loss
     """result of resources/templates/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -5055,7 +5004,6 @@ def down_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Loss
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     return x
 
 
@@ -5094,7 +5042,7 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -5102,7 +5050,6 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
@@ -5118,7 +5065,7 @@ def down_tools_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    h = frames.refuse_result(
+    x = frames.refuse_result(
         x,
         at,
         out,
@@ -5126,7 +5073,6 @@ def down_tools_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
-    x = h
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
