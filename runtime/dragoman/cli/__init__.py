@@ -13,6 +13,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
+from dragoman.cli.signals import leave_on_interrupt
+
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "proxy": "join clients and servers of different revisions, over stdio, HTTP and WebSocket",
@@ -31,11 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name.
 
     Args:
-        argv: The arguments; None for those of this process.
+        argv: The arguments; None for those of this process, which SIGINT then ends without another word.
 
     Returns:
         The exit code.
     """
+    if argv is None:
+        leave_on_interrupt()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] not in COMMANDS:
         return _explain(arguments)

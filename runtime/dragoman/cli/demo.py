@@ -40,10 +40,12 @@ def run(args: argparse.Namespace) -> int:
     """Show the conversation; 0 if it came to its end, 1 if it did not."""
     import asyncio
 
+    from dragoman.cli.signals import raise_on_interrupt
     from dragoman.demo.ink import choose_ink, fit_encoding
     from dragoman.demo.narrate import narrate
     from dragoman.demo.stage import perform, try_directly
 
+    raise_on_interrupt()
     try:
         directly = "" if args.client == args.server else try_directly(args.client, args.server)
         record = asyncio.run(perform(args.client, args.server))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.scope import make_pool
+from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from dragoman.transports.base import Transport
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
-    from dragoman.transports.http.serve import Address, HttpServer
+    from dragoman.transports.http.serve import Address
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
 EXIT_USAGE: Final = 2
-EXIT_SIGNAL: Final = 128
 _UNITS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
@@ -121,12 +120,12 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
             server = HttpServer(front, listener, address)
         except OSError as error:
             return _fail(f"cannot use the certificate: {error}", EXIT_CANNOT_LISTEN)
-        caught = _watch_signals(server)
+        watch_signals(caught, server.stop)
         await server.run(lambda: _announce(describe(listener, address, args.mcp_path), front, address))
         await pool.close()
         return EXIT_SIGNAL + caught[0] if caught else 0
 
-    with asyncio.Runner(loop_factory=choose_loop()) as runner:
+    with held_signals() as caught, asyncio.Runner(loop_factory=choose_loop()) as runner:
         return runner.run(serve())
 
 
@@ -175,22 +174,6 @@ def _read_admission(args: argparse.Namespace) -> Admission:
     own = args.listen[0]
     hosts = () if own in ("0.0.0.0", "::") else (f"[{own}]" if ":" in own else own,)
     return Admission(hosts=(*hosts, *args.allow_host), origins=tuple(args.allow_origin), tokens=tokens)
-
-
-def _watch_signals(server: HttpServer) -> list[int]:
-    """End in order on the signals that ask for it; the list says which came first."""
-    import asyncio
-
-    caught: list[int] = []
-
-    def stop(number: signal.Signals) -> None:
-        caught.append(number)
-        server.stop(f"the proxy was stopped by {number.name}")
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, stop, number)
-    return caught
 
 
 def _fail(reason: str, code: int) -> int:

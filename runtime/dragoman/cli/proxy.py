@@ -18,12 +18,13 @@ import dragoman_spec
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
 from dragoman.cli.scope import add_scope_arguments, check_scope
+from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
 
 if TYPE_CHECKING:
-    from dragoman.proxy import Proxy, ProxyConfig
+    from dragoman.proxy import ProxyConfig
     from dragoman.transports.base import Transport
 
 EXIT_CODES: Final = {
@@ -41,7 +42,6 @@ COLLECT_AFTER: Final = (10_000, 3, 3)
 10) collections run in the midst of each. All objects are looked at once in 90 000 new ones, as often as by default."""
 
 EXIT_NOT_EXECUTABLE: Final = 126
-EXIT_SIGNAL: Final = 128
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,18 +109,17 @@ def run(args: argparse.Namespace) -> int:
     gc.set_threshold(*COLLECT_AFTER)
     if args.listen is not None:
         return _listen(args)
-    process: subprocess.Popen[bytes] | None = None
-    problem: TransportClosed | None = None
-    try:
-        process = spawn(args.command) if args.command else None
-    except TransportClosed as error:
-        problem = error
-    try:
-        return _serve(args, process, problem)
-    except KeyboardInterrupt:  # before our own handler was there
-        return EXIT_SIGNAL + signal.SIGINT
-    finally:
-        _put_away(process)
+    with held_signals() as caught:
+        process: subprocess.Popen[bytes] | None = None
+        problem: TransportClosed | None = None
+        try:
+            process = spawn(args.command) if args.command else None
+        except TransportClosed as error:
+            problem = error
+        try:
+            return _serve(args, process, problem, caught)
+        finally:
+            _put_away(process)
 
 
 def _listen(args: argparse.Namespace) -> int:
@@ -131,7 +130,12 @@ def _listen(args: argparse.Namespace) -> int:
     return listen(args, _configure(args), lambda: _connect(args, []))
 
 
-def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, problem: TransportClosed | None) -> int:
+def _serve(
+    args: argparse.Namespace,
+    process: subprocess.Popen[bytes] | None,
+    problem: TransportClosed | None,
+    caught: list[int],
+) -> int:
     import asyncio
 
     from dragoman.cli.logs import set_up_logging
@@ -148,7 +152,7 @@ def _serve(args: argparse.Namespace, process: subprocess.Popen[bytes] | None, pr
 
     async def serve() -> int:
         proxy = Proxy(_configure(args), take_standard_streams(), connect)
-        caught = _watch_signals(proxy)
+        watch_signals(caught, proxy.stop)
         finish = await proxy.run()
         if caught:
             return EXIT_SIGNAL + caught[0]
@@ -185,22 +189,6 @@ def _configure(args: argparse.Namespace) -> ProxyConfig:
         init_timeout_s=args.init_timeout,
         drain_timeout_s=args.drain_timeout,
     )
-
-
-def _watch_signals(proxy: Proxy) -> list[int]:
-    """End in order on the signals that ask for it; the list says which came first."""
-    import asyncio
-
-    caught: list[int] = []
-
-    def stop(number: signal.Signals) -> None:
-        caught.append(number)
-        proxy.stop(f"the proxy was stopped by {number.name}")
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, stop, number)
-    return caught
 
 
 def _fill_standard_descriptors() -> None:

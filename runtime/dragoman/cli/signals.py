@@ -1,0 +1,82 @@
+"""The signals that ask us to end, from our first line to our last.
+
+Lives here: who hears of them when. Must not: end anything itself, but for a process that has nothing to put in order
+yet. Called by `dragoman.cli` and by the commands that run for long.
+
+Theory of operation. Python's own way, a `KeyboardInterrupt` between any two instructions, is not for us: in the midst
+of an import it is lost in some callback, or crashes an extension module that is half set up. So SIGINT ends the process
+at once while there is nothing but imports; is kept while a server is being started; and goes to the event loop then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Final
+
+EXIT_SIGNAL: Final = 128
+"""What a shell adds to the number of the signal that ended a program."""
+
+_ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def leave_on_interrupt() -> None:
+    """Let SIGINT end this process at once; unless it is ignored, as in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def raise_on_interrupt() -> None:
+    """Let SIGINT raise KeyboardInterrupt, for a command that then has something to put in order."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def held_signals() -> Iterator[list[int]]:
+    """Keep the signals that ask for an end, in a list, for `watch_signals`. Children do not inherit this."""
+    caught: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in _wanted()}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def watch_signals(caught: list[int], stop: Callable[[str], None]) -> None:
+    """Pass the signals that ask for an end to the event loop that runs.
+
+    Args:
+        caught: Those that were held; the first one there decides the exit code.
+        stop: Told the reason, once the loop goes on.
+    """
+    import asyncio
+
+    def take(number: int) -> None:
+        caught.append(number)
+        stop(_describe(number))
+
+    loop = asyncio.get_running_loop()
+    for number in _wanted():
+        loop.add_signal_handler(number, take, number)
+    if caught:
+        loop.call_soon(stop, _describe(caught[0]))
+
+
+def _describe(number: int) -> str:
+    """Say what ended us, for a person."""
+    return f"the proxy was stopped by {signal.Signals(number).name}"
+
+
+def _wanted() -> list[signal.Signals]:
+    """Give the signals that ask for an end; under nohup SIGHUP asks for none."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in _ENDING if not (number is signal.SIGHUP and ignored)]
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    os._exit(EXIT_SIGNAL + number)
