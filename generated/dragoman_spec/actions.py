@@ -235,12 +235,14 @@ def hide_when(value: dict[str, Any], at: At, out: Losses, *, path: Sequence[str]
 def copy_into(value: dict[str, Any], at: At, out: Losses, *, field: str, into: Sequence[str]) -> dict[str, Any]:
     """Keep a string that will be dropped by copying it to `into = [object, field]`, where nothing stands there yet."""
     parent, name = into
-    inner = value.get(parent, _ABSENT)
-    if not isinstance(value.get(field), str) or not isinstance(inner, dict) or name in inner:
+    text, inner = value.get(field), value.get(parent, _ABSENT)
+    if not isinstance(text, str) or not isinstance(inner, dict) or name in inner:
         return value
-    added = {name: value[field]}
-    out.add((at, parent) if inner is _ABSENT else ((at, parent), name), "added", added)
-    return {**value, parent: {**inner, **added}}
+    added = {name: text}
+    out.notes.append(((at, parent) if inner is _ABSENT else ((at, parent), name), "added", added))
+    new = value.copy()
+    new[parent] = {**inner, **added}
+    return new
 
 
 def json_as_text(value: dict[str, Any], at: At, out: Losses, *, field: str, into: str) -> dict[str, Any]:

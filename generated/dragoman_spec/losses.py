@@ -159,8 +159,7 @@ def settle(steps: list[Losses]) -> list[Note]:
     What one step added and a later one dropped again is no loss, and neither is noted.
     """
     notes = [note for losses in steps for note in losses.notes]
-    kinds = {kind for _, kind, _ in notes}
-    if "added" not in kinds and REORDERED not in kinds:
+    if REORDERED not in _kinds(steps) and "added" not in _kinds(steps[:-1]):
         return notes
     found: list[Note] = []
     added: dict[At, int] = {}
@@ -188,6 +187,10 @@ def settle(steps: list[Losses]) -> list[Note]:
     if not moves and not gone:
         return found
     return [(ends.get(index, at), kind, value) for index, (at, kind, value) in enumerate(found) if index not in gone]
+
+
+def _kinds(steps: list[Losses]) -> set[str]:
+    return {kind for losses in steps for _, kind, _ in losses.notes}
 
 
 _NOWHERE: Final[At] = (None, -1)

@@ -78,6 +78,8 @@ class Overlong(NamedTuple):
 class LineSplitter:
     """Cuts a byte stream into lines, each with its line feed; remembers a line that has not ended."""
 
+    __slots__ = ("_overlong_head", "_parts", "_size", "limit_bytes")
+
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.limit_bytes = limit_bytes
         self._parts: list[bytes] = []
@@ -329,8 +331,12 @@ def encode(value: Any) -> bytes:
     """
     try:
         return orjson.dumps(value)
-    except TypeError:  # integers beyond 64 bits, lone surrogates, more than 254 levels
-        pass
+    except TypeError:
+        return _encode_what_orjson_cannot(value)
+
+
+def _encode_what_orjson_cannot(value: Any) -> bytes:
+    """Encode integers beyond 64 bits, lone surrogates and more than 254 levels too."""
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
     except RecursionError:
@@ -339,7 +345,10 @@ def encode(value: Any) -> bytes:
 
 def encode_line(value: Any) -> bytes:
     """Encode one frame as the line that goes on the wire."""
-    return encode(value) + b"\n"
+    try:
+        return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        return _encode_what_orjson_cannot(value) + b"\n"
 
 
 def encode_error(key: bytes | None, code: int, message: str, data: Any = None) -> bytes:
