@@ -1,20 +1,17 @@
 """A client that takes everything over one connection: the transport that HTTP+SSE and WebSocket share.
 
-Lives here: what is written, waiting for the one reader there is, and how much may wait. Must not: know how it is sent
-(`legacy`, `websocket`). What runs it sees the protocol of `transports.base`.
+Lives here: what is written, waiting for the one reader there is. Must not: know how it is sent (`legacy`, `websocket`).
+What runs it sees the protocol of `transports.base`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 
 from dragoman.transports.base import Receiver
 from dragoman.transports.http.config import Limits
-
-_LAST_WORDS_S = 2.0
-"""How long the reader gets at the end to take what it is owed."""
+from dragoman.transports.http.flow import Flow
 
 
 class LineTransport:
@@ -26,26 +23,18 @@ class LineTransport:
 
     def __init__(self, limits: Limits) -> None:
         self.over = False
-        self.readable = asyncio.Event()
-        self.readable.set()
         self.changed = asyncio.Event()  # set when there is something to take, and at the end
         self.closed = False
-        self._limits = limits
-        self._receiver: Receiver | None = None
-        self._early: list[bytes] = []
+        self._flow = Flow(limits.high_water_bytes)
+        self.readable = self._flow.readable
         self._lines: deque[bytes] = deque()
         self._waiting = 0  # bytes not taken, and bytes taken that have not gone out
-        self._full = False
-        self._drained = asyncio.Event()
 
     # What the proxy calls.
 
     def start(self, receiver: Receiver) -> None:
         """Begin to deliver what comes, and what has come already."""
-        self._receiver = receiver
-        early, self._early = self._early, []
-        for line in early:
-            receiver.data_received(line)
+        self._flow.start(receiver)
         if self.over:
             receiver.ended("the client has left already")
 
@@ -74,11 +63,7 @@ class LineTransport:
         self.closed = True
         self.readable.set()
         self.changed.set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS_S):
-                while self._waiting > 0 and not self.over:
-                    self._drained.clear()
-                    await self._drained.wait()
+        await self._flow.drain()
         self.over = True
         self._lines.clear()
         self.changed.set()
@@ -87,10 +72,7 @@ class LineTransport:
 
     def deliver(self, line: bytes) -> None:
         """Hand on what the client sent: one frame, as a line."""
-        if self._receiver is None:
-            self._early.append(line)
-        else:
-            self._receiver.data_received(line)
+        self._flow.deliver(line)
 
     def end(self, reason: str) -> None:
         """Tell the proxy that the client says no more, and reads no more."""
@@ -98,8 +80,7 @@ class LineTransport:
             self.over = True
             self._lines.clear()
             self._weigh(-self._waiting)
-            if self._receiver is not None:
-                self._receiver.ended(reason)
+            self._flow.end(reason)
         self.changed.set()
 
     def sweep(self, now: float) -> None:
@@ -116,13 +97,4 @@ class LineTransport:
 
     def _weigh(self, size: int) -> None:
         self._waiting += size
-        if self._waiting <= 0:
-            self._drained.set()
-        high = self._limits.high_water_bytes
-        if self._receiver is None or self._full == (self._waiting > (high // 4 if self._full else high)):
-            return
-        self._full = not self._full
-        if self._full:
-            self._receiver.pause_writing()
-        else:
-            self._receiver.resume_writing()
+        self._flow.weigh(self._waiting)

@@ -7,7 +7,6 @@ Lives here: bytes in from any POST, lines out to the right POST or stream, and w
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 from collections import deque
@@ -16,6 +15,7 @@ from dragoman.core.envelope import Frame, decode
 from dragoman.transports.base import Receiver
 from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.flow import Flow
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.routing import Routing, read_written
 from dragoman.transports.http.streams import Connection, Ledger, Stream
@@ -24,9 +24,6 @@ logger = logging.getLogger("dragoman.http")
 
 _FINISHED_KEPT = 16
 """How many finished streams of one session can be resumed."""
-
-_LAST_WORDS_S = 2.0
-"""How long readers get at the end to take what they are owed."""
 
 
 class StreamableSession:
@@ -40,29 +37,22 @@ class StreamableSession:
         self.loop = asyncio.get_running_loop()  # kept: asking for it is a system call each time
         self.revision: str | None = None
         self.over = False
-        self.readable = asyncio.Event()
-        self.readable.set()
         self._config = config
-        self._receiver: Receiver | None = None
-        self._early: list[bytes] = []
+        self._flow = Flow(config.limits.high_water_bytes)
+        self.readable = self._flow.readable
         self._routing = Routing()
         self._ledger = Ledger(self._weigh, config.limits.replay_bytes, config.limits.replay_events)
         self._streams: dict[str, Stream] = {}
         self._standing: list[Stream] = []  # GET streams, the newest last
         self._backlog: deque[bytes] = deque()
         self._names = itertools.count(1)
-        self._full = False
-        self._drained = asyncio.Event()
         self._initialize: Call | None = None
 
     # What the proxy calls.
 
     def start(self, receiver: Receiver) -> None:
         """Begin to deliver what was posted, and what has been already."""
-        self._receiver = receiver
-        early, self._early = self._early, []
-        for line in early:
-            receiver.data_received(line)
+        self._flow.start(receiver)
         if self.over:
             receiver.ended("the client has left already")
 
@@ -94,11 +84,7 @@ class StreamableSession:
             call.give_up()
         for stream in self._streams.values():
             stream.finish()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS_S):
-                while self._ledger.waiting > 0:
-                    self._drained.clear()
-                    await self._drained.wait()
+        await self._flow.drain()
         for stream in self._streams.values():
             stream.clear()
         self._streams.clear()
@@ -131,10 +117,7 @@ class StreamableSession:
                 self._initialize = call
         for key in posted.answered:
             self._routing.forget_asked(key)
-        if self._receiver is None:
-            self._early.append(posted.line)
-        else:
-            self._receiver.data_received(posted.line)
+        self._flow.deliver(posted.line)
         for key in posted.cancelled:
             self._routing.forgo(key)
         return call
@@ -150,8 +133,8 @@ class StreamableSession:
 
     def end(self, reason: str) -> None:
         """Tell the proxy that the client says no more."""
-        if self._receiver is not None and not self.over:
-            self._receiver.ended(reason)
+        if not self.over:
+            self._flow.end(reason)
         self.over = True
 
     def begin_stream(self, call: Call) -> None:
@@ -240,13 +223,4 @@ class StreamableSession:
         return stream
 
     def _weigh(self) -> None:
-        waiting, high = self._ledger.waiting, self._config.limits.high_water_bytes
-        if waiting <= 0:
-            self._drained.set()
-        if self._receiver is None or self._full == (waiting > (high // 4 if self._full else high)):
-            return
-        self._full = not self._full
-        if self._full:
-            self._receiver.pause_writing()
-        else:
-            self._receiver.resume_writing()
+        self._flow.weigh(self._ledger.waiting)
