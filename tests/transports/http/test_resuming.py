@@ -93,6 +93,20 @@ async def test_what_a_lost_get_stream_did_not_take_goes_to_the_next() -> None:
 
 
 @on_loop
+async def test_what_was_said_while_a_get_stream_was_away_comes_when_it_is_resumed() -> None:
+    async with serving(QUICK) as stage:
+        await stage.open()
+        async with await stage.get() as standing:
+            stage.server.say(log_message("one"))
+            event = await expect_event(standing)
+        await until(lambda: all(not session.visits for session in stage.front.sessions.all()))
+        stage.server.say(log_message("meanwhile"))
+        assert event.id is not None
+        async with await stage.get(last_event_id=event.id) as resumed:
+            assert (await expect_event(resumed)).frame["params"]["data"] == "meanwhile"
+
+
+@on_loop
 async def test_event_ids_are_unique_within_the_session() -> None:
     async with serving(QUICK) as stage:
         await stage.open("2025-11-25")

@@ -151,8 +151,7 @@ class StreamableSession:
                 old.finish()
         self._standing = [old for old in self._standing if old.attached]
         self._standing.append(stream)
-        while self._backlog:
-            stream.append(self._backlog.popleft())
+        self._give_backlog(stream)
         stream.attach(connection)
         return stream
 
@@ -163,6 +162,8 @@ class StreamableSession:
         if stream is None or not (number.isascii() and number.isdigit()):
             return None
         stream.attach(connection, int(number[:18]))
+        if stream in self._standing:
+            self._give_backlog(stream)
         return stream
 
     def sweep(self, now: float) -> None:
@@ -200,6 +201,10 @@ class StreamableSession:
         else:
             self._backlog.append(frame.raw)
             self._trim_backlog()
+
+    def _give_backlog(self, stream: Stream) -> None:
+        while self._backlog:
+            stream.append(self._backlog.popleft())
 
     def _trim_backlog(self) -> None:
         limits = self._config.limits
