@@ -15,9 +15,11 @@ Middleware, when it comes, goes between `receive` and the commands: `_Edge.data_
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import dragoman_spec
 from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
@@ -79,6 +81,8 @@ class ProxyConfig:
 class _Edge:
     """What happens at one side's transport, told to the proxy; dead once the proxy has another transport there."""
 
+    __slots__ = ("alive", "proxy", "side", "transport")
+
     def __init__(self, proxy: Proxy, side: Side, transport: Transport) -> None:
         self.proxy = proxy
         self.side = side
@@ -107,6 +111,9 @@ class _Edge:
             self.proxy.let_go(self.side)
 
 
+_NEITHER: Final[frozenset[Side]] = frozenset()
+"""One for all: even an empty set takes 0.2 KB, and there is one a session."""
+
 _HELD_BACK = {Side.CLIENT: (Side.CLIENT, Side.SERVER), Side.SERVER: (Side.CLIENT,)}
 """Whose reading pauses when this peer does not take what we write. What a client does not take may be our own answers
 to it, so it is held back itself; a server is not: it may be unable to read until we have read."""
@@ -125,6 +132,8 @@ class Proxy:
         translate: Gives the composed steps from one revision to another; for tests.
     """
 
+    __slots__ = ("_connect", "_edges", "_ending", "_full", "_old_servers", "_timer", "session")
+
     def __init__(
         self,
         config: ProxyConfig,
@@ -132,10 +141,10 @@ class Proxy:
         connect: Callable[[], Transport],
         translate: Callable[[str, str], Translator] | None = None,
     ) -> None:
-        self.session = Session(config.to_settings(), translate or _translate_with(config), _methods_of)
+        self.session = Session(_settings_of(config), translate or _translate_with(config), _methods_of)
         self._connect = connect
         self._edges = {Side.CLIENT: _Edge(self, Side.CLIENT, front)}
-        self._full: set[Side] = set()
+        self._full = _NEITHER
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Future[Finish] | None = None
         self._old_servers: list[asyncio.Task[None]] = []
@@ -191,14 +200,14 @@ class Proxy:
 
     def hold_back(self, full: Side) -> None:
         """Stop reading what would only pile up for a peer that does not take it."""
-        self._full.add(full)
+        self._full |= {full}
         for side in _HELD_BACK[full]:
             if side in self._edges:
                 self._edges[side].transport.pause_reading()
 
     def let_go(self, full: Side) -> None:
         """Read again, where nobody else is in the way."""
-        self._full.discard(full)
+        self._full -= {full}
         for side in _HELD_BACK[full]:
             if side in self._edges and not any(side in _HELD_BACK[other] for other in self._full):
                 self._edges[side].transport.resume_reading()
@@ -249,6 +258,15 @@ class Proxy:
             self._timer = None
 
 
+# A front makes a proxy for each of its sessions, all with the same config: what follows from it is made once.
+
+
+@functools.lru_cache(maxsize=8)
+def _settings_of(config: ProxyConfig) -> Settings:
+    return config.to_settings()
+
+
+@functools.lru_cache(maxsize=8)
 def _translate_with(config: ProxyConfig) -> Callable[[str, str], Translator]:
     def translate(source: str, target: str) -> Translator:
         return dragoman_spec.translator(source, target, profile=config.profile, rules=config.rules)

@@ -79,6 +79,8 @@ Command = Send | SetTimer | StopTimer | RestartServer | Finish
 class Outbox:
     """Collects what a step of the session leads to: lines to one peer between two other commands become one `Send`."""
 
+    __slots__ = ("_commands", "_lines")
+
     def __init__(self) -> None:
         self._commands: list[Command] = []
         self._lines: dict[Side, list[bytes]] = {side: [] for side in Side}

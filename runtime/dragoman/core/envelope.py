@@ -234,7 +234,12 @@ def key_of(request_id: Any) -> bytes | None:
         request_id = int(request_id)  # a JavaScript peer answers 1.0 as 1
     if isinstance(request_id, int):
         return b"%d" % request_id
-    return bytes(memoryview(encode(request_id)))  # keys are kept, and what orjson returns holds on to 4 KB
+    return to_keep(encode(request_id))
+
+
+def to_keep(line: bytes) -> bytes:
+    """Give bytes that may be kept for long: however short, what orjson returns holds on to 4 KB."""
+    return line if len(line) > 4096 else bytes(memoryview(line))
 
 
 _DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else 0 for code in range(256))

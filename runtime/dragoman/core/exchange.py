@@ -57,6 +57,19 @@ class Exchange:
         restore_ids: Whether rule `restore-id-type` is on.
     """
 
+    __slots__ = (
+        "_adaptors",
+        "_capabilities",
+        "_client_methods",
+        "_on_loss",
+        "_post",
+        "_restore_ids",
+        "_revisions",
+        "counters",
+        "identity",
+        "in_flight",
+    )
+
     def __init__(
         self, post: Callable[[Side, bytes], None], on_loss: OnLoss = OnLoss.WARN, *, restore_ids: bool = True
     ) -> None:
@@ -80,15 +93,16 @@ class Exchange:
         """
         self._revisions = {Side.CLIENT: upward.source, Side.SERVER: upward.target}
         self._adaptors = {
-            Side.CLIENT: Adaptor(upward, self._on_loss, self.counters),
-            Side.SERVER: Adaptor(downward, self._on_loss, self.counters),
+            side: Adaptor(None if way.identity else way, self._on_loss, self.counters)
+            for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
         self.identity = upward.identity and downward.identity
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
-        """Set what the client declared, and the methods that its revision has."""
-        self._capabilities = capabilities
-        self._client_methods = methods
+        """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
+        if not self.identity:
+            self._capabilities = capabilities
+            self._client_methods = methods
 
     def relay(self, side: Side, frame: Frame) -> None:
         """Carry one frame from this peer to the other."""

@@ -71,6 +71,20 @@ class Handshake:
         counters: Where losses are counted.
     """
 
+    __slots__ = (
+        "_counters",
+        "_frame",
+        "_retries_left",
+        "_settings",
+        "_translate",
+        "_tried",
+        "capabilities",
+        "client_revision",
+        "key",
+        "offered",
+        "requested",
+    )
+
     def __init__(
         self, settings: Settings, translate: Callable[[str, str], Translator], frame: Frame, counters: Counters
     ) -> None:

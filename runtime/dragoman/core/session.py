@@ -68,6 +68,28 @@ class Session:
         methods_of: Gives the methods of a revision.
     """
 
+    __slots__ = (
+        "_client_ended",
+        "_client_owed",
+        "_early",
+        "_failure",
+        "_finished",
+        "_handshake",
+        "_initialized",
+        "_line",
+        "_methods_of",
+        "_outbox",
+        "_outcome",
+        "_post",
+        "_replaying",
+        "_restarts",
+        "_settings",
+        "_splitters",
+        "_translate",
+        "exchange",
+        "state",
+    )
+
     def __init__(
         self,
         settings: Settings,
@@ -93,22 +115,6 @@ class Session:
         self._failure = connection_closed("the session is over")
         self._outcome = Outcome.CLIENT_CLOSED
         self._finished = False
-        self._actions: Mapping[Action, Callable[[], None]] = {
-            Action.START_TIMER: self._start_timer,
-            Action.STOP_TIMER: lambda: self._outbox.add(StopTimer()),
-            Action.OFFER: lambda: self._post(Side.SERVER, self._line),
-            Action.OFFER_ANOTHER: lambda: self._post(Side.SERVER, self._line),
-            Action.RESTART_SERVER: self._restart_server,
-            Action.ANSWER_INITIALIZE: self._answer_initialize,
-            Action.PASS_REFUSAL: self._answer_initialize,
-            Action.FAIL_INITIALIZE: self._fail_initialize,
-            Action.SEND_INITIALIZED: self._send_initialized,
-            Action.REPLAY_QUEUE: self._replay_queue,
-            Action.FAIL_QUEUE: self._fail_queue,
-            Action.FAIL_CLIENT_REQUESTS: lambda: self._fail_requests(Side.CLIENT),
-            Action.FAIL_SERVER_REQUESTS: lambda: self._fail_requests(Side.SERVER),
-            Action.FINISH: self._finish,
-        }
 
     def receive(self, side: Side, data: bytes) -> list[Command]:
         """Take bytes that a peer sent, in pieces of any size."""
@@ -337,12 +343,18 @@ class Session:
             return
         self.state = transition.state
         for action in transition.actions:
-            self._actions[action]()
+            _ACTIONS[action](self)
 
     def _start_timer(self) -> None:
         settings = self._settings
         durations = {State.CLOSING: settings.drain_timeout_s, State.FAILED: settings.linger_s}
         self._outbox.add(SetTimer(durations.get(self.state, settings.init_timeout_s)))
+
+    def _stop_timer(self) -> None:
+        self._outbox.add(StopTimer())
+
+    def _send_offer(self) -> None:
+        self._post(Side.SERVER, self._line)
 
     def _restart_server(self) -> None:
         self._splitters[Side.SERVER] = LineSplitter(self._settings.limit_bytes)
@@ -363,6 +375,9 @@ class Session:
     def _send_initialized(self) -> None:
         assert self._initialized is not None
         self.exchange.relay(Side.CLIENT, self._initialized)
+        # Nobody asks for these again, and of 500 open sessions they would hold a megabyte.
+        self._handshake = self._initialized = None
+        self._line = b""
 
     def _replay_queue(self) -> None:
         outermost, self._replaying = not self._replaying, True
@@ -396,3 +411,21 @@ class Session:
 
     def _write_failure(self, key: bytes | None) -> bytes:
         return encode_error(key, self._failure.code, self._failure.message, self._failure.data or None)
+
+
+_ACTIONS: Final[Mapping[Action, Callable[[Session], None]]] = {
+    Action.START_TIMER: Session._start_timer,
+    Action.STOP_TIMER: Session._stop_timer,
+    Action.OFFER: Session._send_offer,
+    Action.OFFER_ANOTHER: Session._send_offer,
+    Action.RESTART_SERVER: Session._restart_server,
+    Action.ANSWER_INITIALIZE: Session._answer_initialize,
+    Action.PASS_REFUSAL: Session._answer_initialize,
+    Action.FAIL_INITIALIZE: Session._fail_initialize,
+    Action.SEND_INITIALIZED: Session._send_initialized,
+    Action.REPLAY_QUEUE: Session._replay_queue,
+    Action.FAIL_QUEUE: Session._fail_queue,
+    Action.FAIL_CLIENT_REQUESTS: lambda session: session._fail_requests(Side.CLIENT),
+    Action.FAIL_SERVER_REQUESTS: lambda session: session._fail_requests(Side.SERVER),
+    Action.FINISH: Session._finish,
+}

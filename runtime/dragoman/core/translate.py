@@ -92,7 +92,7 @@ class Adaptor:
     """Carries the frames of one direction across.
 
     Attributes:
-        translator: The composed steps; None while the revisions are not known: everything passes.
+        translator: The composed steps; None where there are none, or are not known yet: everything passes.
         on_loss: What to do about losses.
         counters: Shared by both directions of a session.
     """

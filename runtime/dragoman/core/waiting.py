@@ -17,6 +17,8 @@ class WaitingRoom:
         limit_bytes: How many bytes they may have together.
     """
 
+    __slots__ = ("_bytes", "_frames", "_limit_bytes", "_limit_frames")
+
     def __init__(self, limit_frames: int, limit_bytes: int) -> None:
         self._limit_frames = limit_frames
         self._limit_bytes = limit_bytes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
+from dragoman.core.envelope import to_keep
 from dragoman.transports.base import Receiver
 
 
@@ -107,7 +108,7 @@ class VirtualTransport:
     def add(self, line: bytes) -> None:
         """Let a line wait for the session; follow up with `flush` or `schedule`."""
         if not self.closed and self._end is None:
-            self._inbox.append(line)
+            self._inbox.append(to_keep(line) if self._paused else line)
             self.waiting_bytes += len(line)
             if self._paused and self.stalled_at is None:
                 self.stalled_at = asyncio.get_running_loop().time()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.sharing.attribution import REMEMBERED
-from dragoman.core.sharing.questions import find_missing
+from dragoman.core.sharing.declared import find_missing, read_declared
 from tests.core.sharing.talk import Talk
 from tests.core.sharing.test_hub import call
 from tests.proxy.conversation import an_error, error, notification, request, result
@@ -195,7 +195,7 @@ def test_a_session_without_roots_has_none() -> None:
 def test_nobody_is_asked_what_it_did_not_declare(
     method: str, params: dict[str, Any], capabilities: dict[str, Any], missing: str | None
 ) -> None:
-    assert find_missing(method, params, capabilities) == missing
+    assert find_missing(method, params, read_declared(capabilities)) == missing
 
 
 def test_what_was_not_declared_is_refused_here() -> None:

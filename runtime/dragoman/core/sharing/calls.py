@@ -16,12 +16,16 @@ CALLS: Final = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/
 """Requests during which servers ask back; any other one is only held responsible when none of these is under way."""
 
 
+_NOTHING: Final[frozenset[str]] = frozenset()
+"""One for all: even an empty set takes 0.2 KB."""
+
+
 class Member:
     """One client session at a shared server.
 
     Attributes:
         number: In the order of joining.
-        capabilities: What its client declared, in the server's revision.
+        declared: What its client can be asked; see the module of that name.
         initialize: The id of its `initialize` while that is not answered.
         offered: The revision that it named there.
         ready: Whether it has sent `notifications/initialized`.
@@ -34,7 +38,7 @@ class Member:
 
     __slots__ = (
         "calls",
-        "capabilities",
+        "declared",
         "initialize",
         "level",
         "number",
@@ -47,13 +51,13 @@ class Member:
 
     def __init__(self, number: int, limit_bytes: int) -> None:
         self.number = number
-        self.capabilities: dict[str, Any] = {}
+        self.declared = _NOTHING
         self.initialize: bytes | None = None
         self.offered: Any = None
         self.ready = False
         self.present = True
         self.level: int | None = None
-        self.uris: set[str] = set()
+        self.uris = _NOTHING
         self.calls: dict[bytes, Call] = {}
         self.splitter = LineSplitter(limit_bytes)
 

@@ -31,7 +31,7 @@ class Subscriptions:
         holders = self._holders.setdefault(uri, {})
         confirmed = any(holders.values())
         holders[member] = confirmed
-        member.uris.add(uri)
+        member.uris |= {uri}
         return confirmed
 
     def confirm(self, uri: str, member: Member) -> None:
@@ -47,7 +47,7 @@ class Subscriptions:
 
     def remove(self, uri: str, member: Member) -> bool:
         """Note that a member does not want a resource any more; whether others still do."""
-        member.uris.discard(uri)
+        member.uris -= {uri}
         holders = self._holders.get(uri, {})
         holders.pop(member, None)
         if not holders:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from dragoman.core.envelope import to_keep
 from dragoman.core.sharing.calls import CALLS, Call, Calls
 
 
@@ -42,7 +43,7 @@ class Lane:
         if self._bytes + len(line) > self._limit_bytes:
             return False
         call.started = False
-        self._queue.append((call, line, now))
+        self._queue.append((call, to_keep(line), now))
         self._bytes += len(line)
         return True
 

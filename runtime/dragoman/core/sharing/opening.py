@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from dragoman.core.envelope import Frame, decode, encode_error, encode_line, encode_result
 from dragoman.core.sharing.calls import Call, Calls, Member
+from dragoman.core.sharing.declared import read_declared
 
 IDENTITY: Final = {"name": "dragoman", "version": "0"}
 """Who a shared server is told that its client is, unless the caller knows better: no member stands for the others."""
@@ -56,6 +57,7 @@ class Opening:
         self._call: Call | None = None
         self._offered: Any = None
         self._result: Any = None
+        self._declared: dict[frozenset[str], frozenset[str]] = {}  # most clients declare what others have declared
 
     @property
     def is_open(self) -> bool:
@@ -71,8 +73,8 @@ class Opening:
         """Take a member's `initialize`; give the line for the server, if it is to be asked."""
         params = frame.body.get("params")
         params = params if isinstance(params, dict) else {}
-        capabilities = params.get("capabilities")
-        member.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        declared = read_declared(params.get("capabilities"))
+        member.declared = self._declared.setdefault(declared, declared)
         member.initialize, member.offered = frame.key, params.get("protocolVersion")
         self._waiting[member] = None
         return None if self.is_open or self.is_under_way else self.offer(member)

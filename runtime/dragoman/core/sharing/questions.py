@@ -11,14 +11,12 @@ from dragoman.core.envelope import Frame, encode_error, encode_result
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.sharing.attribution import Attribution, related_task
 from dragoman.core.sharing.calls import Member
+from dragoman.core.sharing.declared import find_missing
 
 METHOD_NOT_FOUND: Final = -32601
 INTERNAL_ERROR: Final = -32603
 
 ROOTS: Final = "roots/list"
-CAPABILITIES: Final = {ROOTS: "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
-"""What a client has to have declared to be asked this. A shared server was told that all of it is there, so it is
-checked here: "Both parties MUST only use capabilities that were successfully negotiated" (lifecycle, Operation)."""
 
 
 class Questions:
@@ -55,7 +53,7 @@ class Questions:
             code, reason = INTERNAL_ERROR, _explain_ambiguity(len(suspects))
         elif not member.present:
             code, reason = CONNECTION_CLOSED, "the client has closed"
-        elif (missing := find_missing(method, params, member.capabilities)) is not None:
+        elif (missing := find_missing(method, params, member.declared)) is not None:
             reason = f"the client did not declare the capability {missing}"
         elif len(self._asked) >= self._limit:
             code, reason = CONNECTION_CLOSED, f"more than {self._limit} requests of the server are unanswered"
@@ -95,22 +93,6 @@ class Questions:
         for key in keys:
             del self._asked[key]
         return keys
-
-
-def find_missing(method: str, params: dict[str, Any], capabilities: dict[str, Any]) -> str | None:
-    """Give the capability that a client lacks to be asked this; None when it can be asked."""
-    name = CAPABILITIES.get(method)
-    if name is None:
-        return None
-    declared = capabilities.get(name)
-    if not isinstance(declared, dict):
-        return name
-    if name == "sampling" and "tools" in params and "tools" not in declared:
-        return "sampling.tools"
-    if name == "elicitation" and declared:  # an empty one means forms (2025-11-25/client/elicitation, Capabilities)
-        mode = params.get("mode", "form")
-        return None if mode in declared or mode not in ("form", "url") else f"elicitation.{mode}"
-    return "elicitation.url" if name == "elicitation" and params.get("mode") == "url" else None
 
 
 def _explain_ambiguity(suspects: int) -> str:
