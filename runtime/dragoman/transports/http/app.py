@@ -12,7 +12,7 @@ runs it as its main application does so by the lifespan protocol.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
@@ -41,6 +41,7 @@ class HttpFront:
         self._streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
         self._websocket = WebSocketFront(self.config, self.sessions)
+        self._services = self._list_services()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve, as ASGI 3 has it."""
@@ -63,27 +64,29 @@ class HttpFront:
             exchange.headers = read_headers(scope, self.config.limits)
             host = self._gate.check_host(exchange.headers)
             exchange.extra = self._gate.check_origin(exchange.headers, scope["scheme"], host)
-            await self._serve_admitted(exchange)
+            if exchange.method == "OPTIONS" and b"access-control-request-method" in exchange.headers:
+                await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
+                return
+            exchange.principal = self._gate.authenticate(exchange.headers)
+            service = self._services.get(find_path(scope))
+            if service is None:
+                raise Refused(404, "there is nothing at this path")
+            await service(exchange)
         except Refused as refused:
             logger.info("%s %s is refused with %d: %s", scope["method"], scope["path"], refused.status, refused.reason)
             await exchange.refuse(refused)
         except Disconnected:
             logger.debug("a client left before it was answered")
 
-    async def _serve_admitted(self, exchange: HttpExchange) -> None:
-        if exchange.method == "OPTIONS" and b"access-control-request-method" in exchange.headers:
-            await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
-            return
-        exchange.principal = self._gate.authenticate(exchange.headers)
-        path, paths = find_path(exchange.scope), self.config.paths
-        if path == paths.mcp:
-            await self._streamable.serve(exchange)
-        elif path == paths.sse:
-            await self._legacy.serve_stream(exchange)
-        elif path == paths.messages and paths.sse is not None:
-            await self._legacy.serve_post(exchange)
-        else:
-            raise Refused(404, "there is nothing at this path")
+    def _list_services(self) -> dict[str, Callable[[HttpExchange], Awaitable[None]]]:
+        """Say what serves which path; where two are the same, the one listed last."""
+        paths = self.config.paths
+        services: dict[str, Callable[[HttpExchange], Awaitable[None]]] = {}
+        if paths.sse is not None:
+            services[paths.messages] = self._legacy.serve_post
+            services[paths.sse] = self._legacy.serve_stream
+        services[paths.mcp] = self._streamable.serve
+        return services
 
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -135,7 +135,8 @@ class HttpExchange:
             Refused: 413, 408 or 415.
             Disconnected: The client went away half-way.
         """
-        if self.headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        encoding = self.headers.get(b"content-encoding")
+        if encoding is not None and encoding.lower() != b"identity":
             raise Refused(415, "expected a body without content encoding")
         length = self.headers.get(b"content-length")
         if length is not None and (not length.isdigit() or int(length) > limit_bytes):
@@ -235,12 +236,12 @@ def _too_large(limit_bytes: int) -> Refused:
 
 
 @lru_cache(maxsize=64)
-def accepts(header: str | None, wanted: str) -> bool:
+def accepts(header: bytes | None, wanted: str) -> bool:
     """Whether an `Accept` header takes this media type; one that is missing takes all."""
     if header is None:
         return True
     group = wanted.partition("/")[0] + "/*"
-    for part in header.lower().split(","):
+    for part in header.decode("latin-1").lower().split(","):
         media, *parameters = (piece.strip() for piece in part.split(";"))
         if media in (wanted, group, "*/*") and not any(p.replace(" ", "") in _REFUSED_WEIGHTS for p in parameters):
             return True

@@ -29,23 +29,27 @@ class Corked:
         transport: Of asyncio; whatever is not here is its.
     """
 
-    __slots__ = ("_held", "_transport")
+    __slots__ = ("_held", "_transport", "_write", "abort", "is_closing")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
+        self._write = transport.write
         self._held = b""
+        # What every request asks for; the rest goes through `__getattr__`.
+        self.abort = transport.abort
+        self.is_closing = transport.is_closing
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
         """Write, or hold a head that a body is certain to follow."""
-        if not self._held and data.startswith(b"HTTP/1.1 200") and b"\r\ncontent-length: " in data:
-            self._held = data
-            return
         if self._held:
             data, self._held = self._held + data, b""
-        self._transport.write(data)
+        elif data.startswith(b"HTTP/1.1 200") and b"\r\ncontent-length: " in data:
+            self._held = data
+            return
+        self._write(data)
 
     def flush(self) -> None:
         """Write what is held."""
@@ -99,8 +103,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Its headers are here: from now on the application watches."""
         self._in_headers, self._in_body = False, True
         self._stop_clock()
-        extensions: dict[str, Any] = {ABORT: self.transport.abort}
-        self.scope["extensions"] = extensions
+        self.scope["extensions"] = {ABORT: self._corked.abort}  # type: ignore[dict-item]
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

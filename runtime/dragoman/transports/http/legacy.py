@@ -48,10 +48,10 @@ class LegacyFront:
             Disconnected: The client went away at once.
         """
         posted = await self._read_opening(exchange)
-        if not accepts(exchange.header(b"accept"), "text/event-stream"):
+        if not accepts(exchange.headers.get(b"accept"), "text/event-stream"):
             raise Refused(406, "expected to Accept text/event-stream")
         transport = LegacyTransport(self._config.limits)
-        session = self._sessions.open(transport, _caller(exchange))
+        session = self._sessions.open(transport, Caller(exchange.principal, "sse"))
         if posted is not None:
             transport.deliver(posted.line)
         with session:
@@ -73,12 +73,12 @@ class LegacyFront:
         """
         if exchange.method != "POST":
             raise Refused(405, "expected POST", _ALLOW_POST)
-        check_content_type(exchange.header(b"content-type"))
+        check_content_type(exchange.headers.get(b"content-type"))
         query = parse_qs(exchange.scope["query_string"].decode("latin-1"))
         session_id = query.get(_PARAMETER, [""])[0]
         if not session_id:
             raise Refused(400, f"expected the {_PARAMETER} that the endpoint event names")
-        session = self._sessions.find(session_id, _caller(exchange), LegacyTransport)
+        session = self._sessions.find(session_id, exchange.principal, LegacyTransport)
         with session:
             limits, patience = self._config.limits, self._config.patience
             posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
@@ -130,7 +130,3 @@ async def _wait_for_change(
     timer.cancel()
     if asyncio.get_running_loop().time() >= timer.when():
         await exchange.send_within(COMMENT, stall_s)
-
-
-def _caller(exchange: HttpExchange) -> Caller:
-    return Caller(exchange.principal, "sse")

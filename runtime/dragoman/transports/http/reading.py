@@ -8,6 +8,7 @@ it is checked whole: what comes over a network and is no JSON should get no furt
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -98,13 +99,14 @@ def check_batch(posted: Posted, revision: str | None) -> None:
         raise Refused(400, f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches")
 
 
-def check_content_type(content_type: str | None) -> None:
+@lru_cache(maxsize=16)
+def check_content_type(content_type: bytes | None) -> None:
     """Check that a body is said to be JSON.
 
     Raises:
         Refused: 415.
     """
-    media, _, parameters = (content_type or "").lower().partition(";")
+    media, _, parameters = (content_type or b"").decode("latin-1").lower().partition(";")
     charset = parameters.partition("charset=")[2].strip(' "')
     if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
         raise Refused(415, "expected Content-Type application/json, in UTF-8")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, decode, encode_line, key_of, read_line
+from dragoman.core.envelope import Frame, decode, encode_line, key_of
 from dragoman.transports.http.calls import Call
 
 UNRELATED: Final = frozenset(
@@ -47,13 +47,24 @@ class Routing:
         """Give how many requests wait for their answers."""
         return len(self._calls)
 
-    def is_waiting(self, key: bytes) -> bool:
-        """Whether a request with this id waits for its answer."""
-        return key in self._calls
+    def is_waiting(self, keys: frozenset[bytes]) -> bool:
+        """Whether a request with one of these ids waits for its answer."""
+        return not self._calls.keys().isdisjoint(keys)
 
     def answer(self, frame: Frame) -> bool:
         """Give an answer to the call that waits for it; False when none does."""
-        keys = _answered_keys(frame)
+        if frame.kind == "batch":
+            return self._answer_batch(frame)
+        call = None if frame.key is None else self._calls.pop(frame.key, None)
+        if call is None or frame.key is None:
+            return False
+        call.answer(frozenset((frame.key,)), frame.raw)
+        self._forget_tokens(call)
+        return True
+
+    def _answer_batch(self, frame: Frame) -> bool:
+        ids = (key_of(member.get("id")) for member in frame.body if _is_response(member))
+        keys = frozenset(key for key in ids if key is not None)
         calls = {id(call): call for key in keys if (call := self._calls.pop(key, None)) is not None}
         for call in calls.values():
             call.answer(keys, _for_call(frame, call, len(calls)))
@@ -112,22 +123,13 @@ class Routing:
                 self._tokens.pop(token, None)
 
 
-def read_written(line: bytes) -> Frame | None:
-    """Tell what a line to the client is; None for what is no frame."""
-    frame = read_line(line)
-    return frame if isinstance(frame, Frame) else None
-
-
-def _answered_keys(frame: Frame) -> frozenset[bytes]:
-    if frame.kind != "batch":
-        return frozenset() if frame.key is None else frozenset((frame.key,))
-    keys = (key_of(member.get("id")) for member in frame.body if isinstance(member, dict) and "method" not in member)
-    return frozenset(key for key in keys if key is not None)
+def _is_response(member: Any) -> bool:
+    return isinstance(member, dict) and "method" not in member
 
 
 def _for_call(frame: Frame, call: Call, calls: int) -> bytes:
-    """Give what of an answer is for this call: a server may join answers to several arrays."""
-    if frame.kind != "batch" or (calls == 1 and call.is_batch):
+    """Give what of an array is for this call: a server may join answers to several arrays."""
+    if calls == 1 and call.is_batch:
         return frame.raw
     members = [member for member in frame.body if isinstance(member, dict) and key_of(member.get("id")) in call.keys]
     return encode_line(members if call.is_batch else members[0])

@@ -11,13 +11,13 @@ import itertools
 import logging
 from collections import deque
 
-from dragoman.core.envelope import Frame, decode
+from dragoman.core.envelope import Frame, decode, read_line
 from dragoman.transports.base import Receiver
 from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.flow import Flow
 from dragoman.transports.http.reading import Posted
-from dragoman.transports.http.routing import Routing, read_written
+from dragoman.transports.http.routing import Routing
 from dragoman.transports.http.streams import Connection, Ledger, Stream
 
 logger = logging.getLogger("dragoman.http")
@@ -129,7 +129,7 @@ class StreamableSession:
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether one of these ids belongs to a request that waits for its answer."""
-        return any(self._routing.is_waiting(key) for key in keys)
+        return self._routing.is_waiting(keys)
 
     def end(self, reason: str) -> None:
         """Tell the proxy that the client says no more."""
@@ -178,8 +178,8 @@ class StreamableSession:
     # Lines to the client.
 
     def _write_line(self, line: bytes) -> None:
-        frame = read_written(line)
-        if frame is None:
+        frame = read_line(line)
+        if not isinstance(frame, Frame):
             logger.warning("a line to a client that is no frame is dropped")
         elif frame.method is None:
             if self._initialize is not None:

@@ -136,16 +136,20 @@ class Sessions:
         logger.info("a session opens over %s; %d are open", caller.transport, len(self._sessions))
         return session
 
-    def find(self, session_id: str, caller: Caller, kind: type[TransportT]) -> Session[TransportT]:
-        """Give a session to whoever opened it.
+    def find(self, session_id: str, principal: str, kind: type[TransportT]) -> Session[TransportT]:
+        """Give a session to whoever opened it, over the kind of transport that they opened it with.
 
         Raises:
             Refused: 404 for an id that was never given out, belongs to somebody else, or whose session is over.
         """
         session = self._sessions.get(session_id)
-        if session is None or session.caller != caller or session.transport.over:
+        if (
+            session is None
+            or session.caller.principal != principal
+            or not isinstance(session.transport, kind)
+            or session.transport.over
+        ):
             raise Refused(404, "there is no such session, or it is over")
-        assert isinstance(session.transport, kind)
         return session  # type: ignore[return-value]
 
     async def close(self, reason: str) -> None:

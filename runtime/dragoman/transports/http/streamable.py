@@ -69,11 +69,11 @@ class StreamableFront:
                 raise Refused(405, "expected GET, POST or DELETE", _ALLOW)
 
     async def _take_post(self, exchange: HttpExchange) -> None:
-        takes = exchange.header(b"accept")
+        takes = exchange.headers.get(b"accept")
         takes_json, takes_stream = accepts(takes, "application/json"), accepts(takes, "text/event-stream")
         if not takes_json and not takes_stream:
             raise Refused(406, "expected to Accept application/json and text/event-stream")
-        check_content_type(exchange.header(b"content-type"))
+        check_content_type(exchange.headers.get(b"content-type"))
         if b"mcp-session-id" not in exchange.headers:
             await self._open(exchange, takes_json)
             return
@@ -96,7 +96,7 @@ class StreamableFront:
         session_id = exchange.header(b"mcp-session-id")
         if session_id is None:
             raise Refused(400, "expected an Mcp-Session-Id header")
-        session = self._sessions.find(session_id, _caller(exchange), StreamableSession)
+        session = self._sessions.find(session_id, exchange.principal, StreamableSession)
         header = exchange.header(b"mcp-protocol-version")
         if (
             header is not None
@@ -114,7 +114,7 @@ class StreamableFront:
         posted = await self._read(exchange, min(_OPENING_BYTES, self._config.limits.body_bytes))
         if not posted.initializes:
             raise Refused(400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted))
-        session = self._sessions.open(StreamableSession(self._config), _caller(exchange))
+        session = self._sessions.open(StreamableSession(self._config), Caller(exchange.principal, "streamable-http"))
         transport = session.transport
         with session:
             call = await self._post(transport, posted, takes_json, takes_stream=False)
@@ -161,7 +161,7 @@ class StreamableFront:
             await self._reply_whole(exchange, transport, call, takes_json)
 
     async def _take_get(self, exchange: HttpExchange) -> None:
-        if not accepts(exchange.header(b"accept"), "text/event-stream"):
+        if not accepts(exchange.headers.get(b"accept"), "text/event-stream"):
             raise Refused(406, "expected to Accept text/event-stream")
         session = self._find(exchange)
         transport = session.transport
@@ -226,10 +226,6 @@ async def _wait(exchange: HttpExchange, call: Call) -> None:
         watch.cancel()
     if not call.decided.done():
         raise Disconnected
-
-
-def _caller(exchange: HttpExchange) -> Caller:
-    return Caller(exchange.principal, "streamable-http")
 
 
 def _only_key(posted: Posted) -> bytes | None:
