@@ -114,6 +114,44 @@ async def test_endless_headers_are_not_kept() -> None:
         assert (await within(reader.readline())).startswith(b"HTTP/1.1 431")
 
 
+CHUNKED = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n"
+
+
+@on_loop
+async def test_trailers_are_no_headers() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        ping = b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}'
+        body = b"%x\r\n%s\r\n0\r\nmcp-session-id: another\r\norigin: http://evil.example\r\n\r\n" % (len(ping), ping)
+        head = CHUNKED + b"mcp-session-id: " + stage.session.encode() + b"\r\n\r\n"
+        assert (await send_raw(stage.port, head + body)).status == 202
+
+
+@pytest.mark.parametrize("said", [b"2\r\n{}\r\n0\r\nx: ", b"2\r\n{}\r\n0\r\nx: y\r\n", b"2;"])
+@on_loop
+async def test_endless_trailers_are_not_kept(said: bytes) -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        writer.write(CHUNKED + b"mcp-session-id: " + stage.session.encode() + b"\r\n\r\n" + said)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(b"y" * 50_000)
+        assert (await within(reader.readline())).startswith(b"HTTP/1.1 431")
+
+
+@on_loop
+async def test_a_request_that_never_ends_does_not_get_into_the_answer_to_the_one_before() -> None:
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        head = f"GET /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {stage.session}\r\n\r\n"
+        reader, writer = await connect(stage.port)
+        writer.write(head.encode())
+        assert (await read_reply(reader, writer)).status == 200
+        writer.write(b"POST /mcp HT")
+        assert b"HTTP" not in await within(reader.read())
+
+
 @pytest.mark.parametrize(
     "value", [b"a\r\n b", b"a\0b", b"a\x01b", b"\xff\xfe", b"x" * 3000, b"../../etc/passwd", b"' OR 1=1 --"]
 )

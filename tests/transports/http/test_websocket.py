@@ -99,6 +99,35 @@ async def test_pings_are_answered_and_sent() -> None:
 
 
 @on_loop
+async def test_pongs_do_not_pile_up_before_a_client_that_reads_nothing() -> None:
+    async with serving() as stage, dial(stage, ping_interval=None) as socket:
+        await shake_hands(stage, socket)
+        server = next(iter(stage.connections))
+        socket.transport.pause_reading()  # type: ignore[attr-defined]
+        frame = b"\x89\xfd\0\0\0\0" + b"x" * 125
+        for _ in range(200):
+            socket.transport.write(frame * 1000)  # type: ignore[attr-defined]
+            await asyncio.sleep(0)
+        await until(lambda: not socket.transport.get_write_buffer_size(), 20)  # type: ignore[attr-defined]
+        assert server.transport.get_write_buffer_size() < 2**20
+
+
+@on_loop
+async def test_a_message_of_too_many_fragments_is_refused() -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        socket.transport.write(b"\x01\x81\0\0\0\0[" + b"\x00\x80\0\0\0\0" * 20_000)  # type: ignore[attr-defined]
+        assert await closed_with(socket) == 1009
+
+
+@on_loop
+async def test_a_refused_connection_is_no_defect_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as stage:
+        assert await refused_with(stage, origin="http://evil.example") == 403
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@on_loop
 async def test_what_is_no_message_is_answered_with_an_error() -> None:
     async with serving() as stage, dial(stage) as socket:
         await shake_hands(stage, socket)

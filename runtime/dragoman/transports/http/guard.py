@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 from websockets.http11 import Request
 
 from dragoman.transports.http.config import FrontConfig
@@ -18,6 +19,11 @@ from dragoman.transports.http.exchange import ABORT
 
 _FLUSH_S: Final = 1.0
 """How long a client that has answered no ping gets to take what was written before."""
+
+_FRAGMENTS: Final = 10_000
+"""Of how many frames one WebSocket message may be made: empty ones count towards no other limit."""
+
+_TOO_BIG: Final = 1009
 
 
 class Corked:
@@ -71,7 +77,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Start the clock: a client that connects has something to say."""
         self._corked = Corked(transport)
         super().connection_made(self._corked)  # type: ignore[arg-type]
-        self._header_bytes = 0
+        self._header_bytes = self._barren_bytes = 0
         self._in_headers = self._in_body = False
         self._deadline: asyncio.TimerHandle | None = None
         self._start_clock(self.front_config.patience.headers_s)
@@ -82,16 +88,14 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count what belongs to headers that have not ended, so that endless ones are not kept."""
+        """Count what belongs to headers or trailers that have not ended, so that endless ones are not kept."""
+        self._barren_bytes += len(data)
         super().data_received(data)
         if self._in_headers:
             self._header_bytes += len(data)
-            if self._header_bytes > 2 * self.front_config.limits.header_bytes:
-                self._give_up(b"431 Request Header Fields Too Large")
-            elif self._deadline is None:
-                self._start_clock(self.front_config.patience.headers_s)
-        elif self._in_body and self._deadline is None:
-            self._start_clock(self.front_config.patience.body_s)
+            self._watch(self._header_bytes, self.front_config.patience.headers_s)
+        elif self._in_body:
+            self._watch(self._barren_bytes, self.front_config.patience.body_s)
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -101,10 +105,18 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its headers are here: from now on the application watches."""
+        # A copy, for uvicorn adds trailers to its own. They "MUST NOT" be taken for headers (RFC 9110, 6.5.1).
+        self.scope["headers"] = self.headers.copy()
+        self._barren_bytes = 0
         self._in_headers, self._in_body = False, True
         self._stop_clock()
         self.scope["extensions"] = {ABORT: self._corked.abort}  # type: ignore[dict-item]
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of the body is here."""
+        self._barren_bytes = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The body is here."""
@@ -130,18 +142,30 @@ class GuardedProtocol(HttpToolsProtocol):
             self._deadline.cancel()
             self._deadline = None
 
+    def _watch(self, size: int, patience_s: float) -> None:
+        if size > 2 * self.front_config.limits.header_bytes:
+            self._give_up(b"431 Request Header Fields Too Large")
+        elif self._deadline is None:
+            self._start_clock(patience_s)
+
     def _run_out(self) -> None:
         self._deadline = None
-        if self._in_headers or (self._in_body and not self.cycle.response_started):
-            self._give_up(b"408 Request Timeout")
-        elif not self.transport.is_closing():
-            self.transport.close()
+        self._give_up(b"408 Request Timeout")
 
     def _give_up(self, status: bytes) -> None:
-        if not self.transport.is_closing():
+        """Cut the connection; say why, if that cannot be taken for a part of another answer."""
+        if self.transport.is_closing():
+            return
+        if self._is_unanswered():
             self.logger.warning("a connection is cut: %s", status.decode())
             self.transport.write(b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
-            self.transport.close()
+        self.transport.close()
+
+    def _is_unanswered(self) -> bool:
+        """Whether a request has begun, and what is written next is its answer."""
+        if self._in_headers:
+            return self.cycle is None or self.cycle.response_complete
+        return self._in_body and not self.pipeline and not self.cycle.response_started
 
 
 class GuardedWebSocket(WebSocketsSansIOProtocol):
@@ -153,6 +177,23 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         if not self.close_sent:  # as it is where the request was none
             extensions: dict[str, Any] = {ABORT: self.transport.abort}
             self.scope["extensions"].update(extensions)
+
+    def handle_cont(self, event: Frame) -> None:
+        """Take a part of a message; one of very many parts is refused."""
+        if self.close_sent:
+            return
+        if len(self.frames) < _FRAGMENTS:
+            super().handle_cont(event)
+        else:
+            self.conn.fail(_TOO_BIG, f"a message has more than {_FRAGMENTS} fragments")
+            self.handle_parser_exception()
+
+    def handle_ping(self) -> None:
+        """Answer; not where the client takes nothing, for its pongs would pile up."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()
 
     def keepalive_timeout(self) -> None:
         """Cut off a client that answers no ping."""

@@ -160,11 +160,13 @@ def share_log() -> None:
     theirs.setLevel(logging.WARNING)
     theirs.handlers = logging.getLogger("dragoman").handlers
     theirs.propagate = not theirs.handlers
-    theirs.addFilter(_leave_out_traces)
+    theirs.addFilter(_leave_out)
 
 
-def _leave_out_traces(record: logging.LogRecord) -> bool:
-    """Give what a client sent one line: a trace is for defects of ours."""
+def _leave_out(record: logging.LogRecord) -> bool:
+    """Give what a client sent one line: a trace is for defects of ours, and a refused WebSocket is none."""
+    if record.msg == "ASGI callable returned without completing handshake.":
+        return False
     if record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError):
         record.exc_info = None
     return True
