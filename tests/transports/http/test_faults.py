@@ -195,6 +195,9 @@ async def test_a_length_and_chunks_together_are_refused() -> None:
         (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
         (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
         (b'{"id":1}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"id":2}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"method":"initialize"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"result":{},"method":"ping"}', -32600),
     ],
 )
 @on_loop

@@ -246,6 +246,7 @@ async def test_the_revision_header_is_checked_as_its_revision_has_it(revision: s
         ("POST", {"content-encoding": "gzip"}, call(2), 415),
         ("POST", {}, b"{", 400),
         ("POST", {}, b"[]", 400),
+        ("POST", {}, b"[" + b"17," * 1000 + b"17]", 413),
         ("POST", {}, b"17", 400),
         ("POST", {}, [call(2)], 400),
         ("POST", {}, {"jsonrpc": "2.0", "id": None, "method": "ping"}, 400),

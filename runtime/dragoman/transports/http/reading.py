@@ -14,10 +14,13 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from dragoman.core.batches import REVISION_WITH_BATCHES
-from dragoman.core.envelope import PARSE_ERROR, Frame, classify, decode, key_of
+from dragoman.core.envelope import PARSE_ERROR, Frame, classify, decode, glimpse, key_of
 from dragoman.transports.http.exchange import Refused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
+
+_MEMBERS: Final = 1000
+"""How many frames a batch may hold: each costs far more than its bytes, and everybody waits meanwhile."""
 
 
 class Posted(NamedTuple):
@@ -56,18 +59,24 @@ def read_posted(body: bytes, nesting: int) -> Posted:
     if body.count(b"[") + body.count(b"{") > nesting and _is_deeper(value, nesting):
         raise Refused(400, f"expected no more than {nesting} levels of arrays and objects")
     line = _on_one_line(body)
-    return _read_batch(line, value) if isinstance(value, list) else _read_single(line, value)
-
-
-def _read_single(line: bytes, value: Any) -> Posted:
+    if isinstance(value, list):
+        return _read_batch(line, value)
     frame = _read_frame(value, in_batch=False)
+    seen = glimpse(line)
+    if seen is not None and seen[1:4] != frame[1:4]:
+        # The core would take it for another frame than we do, and what one waits for the other would never see.
+        raise Refused(400, "expected one kind of frame, and id and method no more than once")
+    return _read_single(line, frame)
+
+
+def _read_single(line: bytes, frame: Frame) -> Posted:
     key, method = frame.key, frame.method
     if method is None:
         return Posted(line, answered=() if key is None else (key,))
     if key is None:
         cancelled = _cancelled(frame)
         return Posted(line, cancelled=() if cancelled is None else (cancelled,))
-    token = _progress_token(value)
+    token = _progress_token(frame.body)
     tokens = _NOTHING if token is None else frozenset((token,))
     return Posted(line, frozenset((key,)), tokens, initializes=method == "initialize")
 
@@ -75,7 +84,9 @@ def _read_single(line: bytes, value: Any) -> Posted:
 def _read_batch(line: bytes, members: list[Any]) -> Posted:
     if not members:
         raise Refused(400, "expected a batch to hold at least one frame")
-    parts = [_read_single(line, _read_frame(member, in_batch=True).body) for member in members]
+    if len(members) > _MEMBERS:
+        raise Refused(413, f"expected a batch to hold no more than {_MEMBERS} frames")
+    parts = [_read_single(line, _read_frame(member, in_batch=True)) for member in members]
     keys = frozenset(key for part in parts for key in part.keys)
     if len(keys) != sum(len(part.keys) for part in parts):
         raise Refused(400, "expected every request of a batch to have an id of its own")
