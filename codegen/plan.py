@@ -88,6 +88,15 @@ class ObjectNode:
         yield from (member.work for member in self.members.values())
         yield self.extra
 
+    def touches(self) -> tuple[str, ...] | None:
+        """The keys of which an object must have one to be changed or refused; `None` where others can be too."""
+        always = (self.renames, self.fills, self.computed, self.demands, self.hooks_after, not self.extra.idle)
+        hooks = [action.when for action in self.hooks_before]
+        needed = [member for member in self.members.values() if member.ensure or not member.optional]
+        if any(always) or needed or not all(hooks):
+            return None
+        return tuple(dict.fromkeys((*hooks, *self.drops, *self.guards, *self.members)))
+
     @property
     def own(self) -> bool:
         """Whether the node does something itself, whatever lies below."""

@@ -34,6 +34,9 @@ WHOLE = (
     "_convert.py",
 )
 ACTION_MODULES = {"do": "actions.py.jinja", "frames": "frames.py.jinja", "schemas": "schemas.py.jinja"}
+MOST_KEYS_ASKED = 6
+"""To ask whether an item has none of more keys than this costs as much as the call that it would save."""
+
 GIVES_OWN = frozenset({"copy_into", "hide_when", "json_as_text", "refuse_field", "split_messages"})
 """Hooks that give back what they were given or an object that is nobody else's, so that it may be changed in place."""
 
@@ -144,6 +147,16 @@ class Function:
         parts = [f"{action.when!r} in {v}"] if action.when else []
         parts += [f"out.target not in {action.vain_towards!r}"] if action.vain_towards else []
         return " and ".join(parts)
+
+    def untouched(self, v: str) -> str:
+        """The condition under which an item passes as it came, without a call; empty where no short one tells."""
+        assert isinstance(self.node, ArrayNode)
+        work = self.node.item
+        item = self.way.plans[self.profile].nodes.get(work.node) if work.node is not None else None
+        keys = item.touches() if isinstance(item, ObjectNode) and work.before is None else None
+        if keys is None or len(keys) > MOST_KEYS_ASKED:
+            return ""
+        return " and ".join([f"type({v}) is dict", *(f"{key!r} not in {v}" for key in keys)])
 
     @property
     def owns_hooked(self) -> bool:

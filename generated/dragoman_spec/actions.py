@@ -297,7 +297,11 @@ def each(x: Any, at: At, out: Losses, convert: Callable[[Any, At, Losses], Any])
 
 def each_left(x: Any, at: At, out: Losses, convert: Callable[[Any, At, Losses], Any]) -> Any:
     """As `each`, where items can be gone: those leave the list."""
-    y = each(x, at, out, convert)
+    return without_gone(x, each(x, at, out, convert), at, out)
+
+
+def without_gone(x: list[Any], y: list[Any], at: At, out: Losses) -> list[Any]:
+    """*y*, made of *x*, without the items that are gone."""
     if y is x or all(item is not GONE for item in y):
         return y
     left = [i for i, item in enumerate(y) if item is not GONE]

@@ -80,3 +80,32 @@ def test_an_idle_case_stays_where_a_later_one_would_catch_its_values(first: Case
 def test_an_idle_case_of_another_type_goes_where_nothing_asks_for_a_tag() -> None:
     nodes = {"it": UnionNode("It", None, (Case("list", IDLE), Case("dict", BUSY)))}
     assert prune(nodes) == {"it": UnionNode("It", None, (Case("dict", BUSY),))}
+
+
+def test_an_object_is_touched_where_it_has_a_key_that_is_looked_for() -> None:
+    node = ObjectNode(
+        "It",
+        hooks_before=(Action("peek", when="a"),),
+        drops=("a", "b"),
+        guards={"c": Literal(("x",))},
+        members={"d": Member(Work("it"), optional=True)},
+    )
+    assert node.touches() == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        ObjectNode("It", hooks_before=(Action("peek"),)),
+        ObjectNode("It", renames={"a": "b"}),
+        ObjectNode("It", fills={"a": 1}),
+        ObjectNode("It", computed={"a": Action("digest")}),
+        ObjectNode("It", demands=("a",)),
+        ObjectNode("It", hooks_after=(Action("peek"),)),
+        ObjectNode("It", members={"a": Member(Work("it"))}),
+        ObjectNode("It", members={"a": Member(Work("it"), ensure=True, optional=True)}),
+        ObjectNode("It", extra=Work("it")),
+    ],
+)
+def test_an_object_can_be_touched_whatever_keys_it_has(node: ObjectNode) -> None:
+    assert node.touches() is None

@@ -10,7 +10,7 @@ from codegen.checks import Checks
 from codegen.errors import UnusedDecision
 from codegen.model import Scalar
 from codegen.plan import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
-from codegen.steps import can_be_gone, equal_nodes, negate, render_steps, spell_action
+from codegen.steps import MOST_KEYS_ASKED, can_be_gone, equal_nodes, negate, render_steps, spell_action
 from dragoman_spec.losses import Losses
 from tests.support.small_specs import (
     INTEGER,
@@ -137,3 +137,16 @@ def test_nodes_are_equal_only_if_what_they_refer_to_is() -> None:
     one = {"top": top, "below": ObjectNode("Below", drops=("x",)), "same": ObjectNode("Same")}
     two = {"top": top, "below": ObjectNode("Below", drops=("y",)), "same": ObjectNode("Same"), "more": top}
     assert equal_nodes(one, two) == {"same"}
+
+
+def test_items_without_what_is_looked_for_pass_without_a_call() -> None:
+    step = plan({"It": object_of(a=array_of(object_of(b=STRING)))}, {"It": object_of(a=array_of(object_of()))})
+    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    assert "if type(v) is dict and 'b' not in v:" in text
+
+
+def test_items_are_handed_on_where_many_keys_would_have_to_be_looked_for() -> None:
+    many = {f"b{number}": STRING for number in range(MOST_KEYS_ASKED + 1)}
+    step = plan({"It": object_of(a=array_of(object_of(**many)))}, {"It": object_of(a=array_of(object_of()))})
+    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    assert "do.each(x, at, out, up_" in text

@@ -79,7 +79,17 @@ def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult.tools."""
-    return do.each(x, at, out, up_tool)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "annotations" not in v:
+            continue
+        w = up_tool(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_progress_notification(x: Any, at: At, out: Losses) -> Any:
@@ -393,7 +403,17 @@ def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult.tools."""
-    return do.each(x, at, out, down_tool)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "annotations" not in v:
+            continue
+        w = down_tool(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_progress_notification(x: Any, at: At, out: Losses) -> Any:

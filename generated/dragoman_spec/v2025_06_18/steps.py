@@ -466,7 +466,17 @@ def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_prompts_result_prompts(x: Any, at: At, out: Losses) -> Any:
     """ListPromptsResult.prompts."""
-    return do.each(x, at, out, up_prompt)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v and "title" not in v and "arguments" not in v:
+            continue
+        w = up_prompt(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
@@ -486,7 +496,17 @@ def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_resource_templates_result_resource_templates(x: Any, at: At, out: Losses) -> Any:
     """ListResourceTemplatesResult.resourceTemplates."""
-    return do.each(x, at, out, up_resource_template)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
+            continue
+        w = up_resource_template(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
@@ -506,7 +526,17 @@ def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_resources_result_resources(x: Any, at: At, out: Losses) -> Any:
     """ListResourcesResult.resources."""
-    return do.each(x, at, out, up_resource)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
+            continue
+        w = up_resource(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_list_roots_result(x: Any, at: At, out: Losses) -> Any:
@@ -526,7 +556,17 @@ def up_list_roots_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_roots_result_roots(x: Any, at: At, out: Losses) -> Any:
     """ListRootsResult.roots."""
-    return do.each(x, at, out, up_root)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v:
+            continue
+        w = up_root(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
@@ -546,7 +586,17 @@ def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult.tools."""
-    return do.each(x, at, out, up_tool)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v and "outputSchema" not in v and "title" not in v:
+            continue
+        w = up_tool(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_prompt(x: Any, at: At, out: Losses) -> Any:
@@ -582,7 +632,17 @@ def up_prompt_argument(x: Any, at: At, out: Losses) -> Any:
 
 def up_prompt_arguments(x: Any, at: At, out: Losses) -> Any:
     """Prompt.arguments."""
-    return do.each(x, at, out, up_prompt_argument)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "title" not in v:
+            continue
+        w = up_prompt_argument(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_prompt_message(x: Any, at: At, out: Losses) -> Any:
@@ -1469,7 +1529,17 @@ def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_prompts_result_prompts(x: Any, at: At, out: Losses) -> Any:
     """ListPromptsResult.prompts."""
-    return do.each(x, at, out, down_prompt)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v and "title" not in v and "arguments" not in v:
+            continue
+        w = down_prompt(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
@@ -1489,7 +1559,17 @@ def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_resource_templates_result_resource_templates(x: Any, at: At, out: Losses) -> Any:
     """ListResourceTemplatesResult.resourceTemplates."""
-    return do.each(x, at, out, down_resource_template)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
+            continue
+        w = down_resource_template(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
@@ -1509,7 +1589,17 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_resources_result_resources(x: Any, at: At, out: Losses) -> Any:
     """ListResourcesResult.resources."""
-    return do.each(x, at, out, down_resource)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
+            continue
+        w = down_resource(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_list_roots_result(x: Any, at: At, out: Losses) -> Any:
@@ -1529,7 +1619,17 @@ def down_list_roots_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_roots_result_roots(x: Any, at: At, out: Losses) -> Any:
     """ListRootsResult.roots."""
-    return do.each(x, at, out, down_root)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v:
+            continue
+        w = down_root(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
@@ -1549,7 +1649,17 @@ def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult.tools."""
-    return do.each(x, at, out, down_tool)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "title" not in v and "_meta" not in v and "outputSchema" not in v:
+            continue
+        w = down_tool(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_prompt(x: Any, at: At, out: Losses) -> Any:
@@ -1585,7 +1695,17 @@ def down_prompt_argument(x: Any, at: At, out: Losses) -> Any:
 
 def down_prompt_arguments(x: Any, at: At, out: Losses) -> Any:
     """Prompt.arguments."""
-    return do.each(x, at, out, down_prompt_argument)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "title" not in v:
+            continue
+        w = down_prompt_argument(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_prompt_message(x: Any, at: At, out: Losses) -> Any:

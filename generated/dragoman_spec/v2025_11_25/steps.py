@@ -340,12 +340,32 @@ def up_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
 
 def up_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, up_sampling_message)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v:
+            continue
+        w = up_sampling_message(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, up_sampling_message)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "_meta" not in v:
+            continue
+        w = up_sampling_message(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_elicit_request(x: Any, at: At, out: Losses) -> Any:
@@ -604,7 +624,17 @@ def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_prompts_result_prompts(x: Any, at: At, out: Losses) -> Any:
     """ListPromptsResult.prompts."""
-    return do.each(x, at, out, up_prompt)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "icons" not in v:
+            continue
+        w = up_prompt(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
@@ -624,7 +654,17 @@ def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_resource_templates_result_resource_templates(x: Any, at: At, out: Losses) -> Any:
     """ListResourceTemplatesResult.resourceTemplates."""
-    return do.each(x, at, out, up_resource_template)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "icons" not in v:
+            continue
+        w = up_resource_template(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
@@ -644,7 +684,17 @@ def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_resources_result_resources(x: Any, at: At, out: Losses) -> Any:
     """ListResourcesResult.resources."""
-    return do.each(x, at, out, up_resource)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "icons" not in v:
+            continue
+        w = up_resource(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
@@ -1758,7 +1808,17 @@ def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_prompts_result_prompts(x: Any, at: At, out: Losses) -> Any:
     """ListPromptsResult.prompts."""
-    return do.each(x, at, out, down_prompt)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "icons" not in v:
+            continue
+        w = down_prompt(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
@@ -1778,7 +1838,17 @@ def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_resource_templates_result_resource_templates(x: Any, at: At, out: Losses) -> Any:
     """ListResourceTemplatesResult.resourceTemplates."""
-    return do.each(x, at, out, down_resource_template)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "icons" not in v:
+            continue
+        w = down_resource_template(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
@@ -1798,7 +1868,17 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_resources_result_resources(x: Any, at: At, out: Losses) -> Any:
     """ListResourcesResult.resources."""
-    return do.each(x, at, out, down_resource)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "icons" not in v:
+            continue
+        w = down_resource(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
@@ -1818,7 +1898,17 @@ def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult.tools."""
-    return do.each_left(x, at, out, down_tool)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "execution" not in v and "icons" not in v:
+            continue
+        w = down_tool(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return do.without_gone(x, y, at, out)
 
 
 def down_notification(x: Any, at: At, out: Losses) -> Any:

@@ -760,7 +760,17 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
 
 def up_create_message_request_params_tools(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequestParams.tools."""
-    return do.each(x, at, out, up_tool)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "execution" not in v:
+            continue
+        w = up_tool(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_elicit_request(x: Any, at: At, out: Losses) -> Any:
@@ -1299,7 +1309,17 @@ def up_list_tools_result_meta(x: Any, at: At, out: Losses) -> Any:
 
 def up_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult.tools."""
-    return do.each(x, at, out, up_tool)
+    if type(x) is not list:
+        raise wrong(at, "a list", x)
+    y = x
+    for i, v in enumerate(x):
+        if type(v) is dict and "execution" not in v:
+            continue
+        w = up_tool(v, (at, i), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y[i] = w
+    return y
 
 
 def up_logging_message_notification(x: Any, at: At, out: Losses) -> Any:
