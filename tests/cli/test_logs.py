@@ -31,6 +31,11 @@ def test_a_line_says_level_place_and_text(pipe: tuple[int, int]) -> None:
     assert os.read(pipe[0], 999) == "WARNING dragoman.x: lost: é \\ud800\n".encode()
 
 
+def test_what_peers_say_makes_no_other_line(pipe: tuple[int, int]) -> None:
+    PatientHandler(pipe[1]).emit(a_record("GET /\nERROR dragoman: all is lost \x1b[31m\u2028"))
+    assert os.read(pipe[0], 999) == b"WARNING dragoman.x: GET /\\nERROR dragoman: all is lost \\x1b[31m\\u2028\n"
+
+
 def test_lines_for_which_there_is_no_room_are_counted(pipe: tuple[int, int]) -> None:
     handler = PatientHandler(pipe[1])
     os.set_blocking(pipe[0], False)

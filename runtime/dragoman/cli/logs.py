@@ -17,6 +17,18 @@ LINE_BYTES = 2048
 """The longest line written: a pipe that has room at all has room for this much."""
 
 
+class OneLine(logging.Formatter):
+    """Writes a record on one line, whatever peers put into paths, names and messages: none can forge a line of ours, or
+    steer a terminal. A trace, which has no words of theirs but an error's, keeps its lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- the name is theirs
+        """Write level, place and text."""
+        line = super().formatMessage(record)
+        if line.isprintable():
+            return line
+        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+
+
 class PatientHandler(logging.Handler):
     """Writes to a descriptor, but only what it takes at once.
 
@@ -26,7 +38,7 @@ class PatientHandler(logging.Handler):
 
     def __init__(self, fd: int) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        self.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))
         self._fd = fd
         self._left_out = 0
 
