@@ -26,6 +26,8 @@ SECRETS = FrontConfig(admission=Admission(tokens={"ada": "secret-of-ada", "bob":
         ((), "evil.example:{port}", 421),
         ((), "localhost.evil.example", 421),
         ((), "127.0.0.1.evil.example:{port}", 421),
+        ((), "localhost:evil.example", 421),
+        ((), "localhost:", 400),
         (("mcp.example",), "mcp.example:8443", 400),
         (("mcp.example:8443",), "mcp.example:8443", 400),
         (("mcp.example:8443",), "mcp.example:80", 421),
@@ -71,6 +73,16 @@ async def test_the_origin_must_be_known(origin: str, admitted: bool) -> None:
             reply = await request(stage.port, "POST", path, {"origin": given}, call(1))
             assert (reply.status != 403) == admitted
             assert reply.headers.get("access-control-allow-origin") == (given if admitted else None)
+
+
+@pytest.mark.parametrize(
+    ("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 405), ("none", 405), (None, 405)]
+)
+@on_loop
+async def test_another_site_is_refused_where_its_browser_sends_no_origin(site: str | None, status: int) -> None:
+    async with serving() as stage:
+        headers = {} if site is None else {"sec-fetch-site": site}
+        assert (await request(stage.port, "GET", "/message", headers)).status == status
 
 
 @on_loop
@@ -171,7 +183,7 @@ def test_secrets_are_read_one_a_line() -> None:
     assert read_tokens(text) == {"ada": "first", "line-4": "second"}
 
 
-@pytest.mark.parametrize("text", ["", "# nobody\n", "a b c\n", "ada x\nada y\n", "ada x\nbob x\n"])
+@pytest.mark.parametrize("text", ["", "# nobody\n", "a b c\n", "ada x\nada y\n", "ada x\nbob x\n", "ada s\u00e9same\n"])
 def test_a_file_of_secrets_that_says_two_things_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         read_tokens(text)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from typing import Final
 
 from dragoman.transports.http.config import Admission
@@ -21,6 +22,7 @@ from dragoman.transports.http.exchange import Refused
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
+_SECRET: Final = re.compile(r"[!-~]+")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PREFLIGHT: Final[Headers] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE, OPTIONS"),
@@ -58,7 +60,8 @@ class Gate:
         host = headers.get(b"host", b"").decode("latin-1").strip().lower()
         if not host:
             raise Refused(400, "expected a Host header")
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        name, colon, port = (host, "", "") if host.endswith("]") else host.rpartition(":")
+        name = name if colon and (port.isdecimal() or not port) else host
         if name.rstrip(".") in _LOOPBACK or "*" in self._hosts or host in self._hosts or name in self._hosts:
             return host
         raise Refused(421, "the Host header names another server than this one")
@@ -74,6 +77,8 @@ class Gate:
         """
         value = headers.get(b"origin")
         if value is None:
+            if headers.get(b"sec-fetch-site") in _ELSEWHERE:
+                raise Refused(403, "a page of another site sends this, and not in a way that names its origin")
             return ()
         origin = value.decode("latin-1").strip().lower()
         own = f"{_HTTP_OF.get(scheme, scheme)}://{host}"
@@ -115,6 +120,10 @@ class Gate:
         return not self._origins.isdisjoint(("*", origin, f"{any_port}:*"))
 
 
+_ELSEWHERE: Final = (b"cross-site", b"same-site")
+"""What browsers say in `Sec-Fetch-Site` for another origin. Images and links of a page come without `Origin`, and could
+open streams, with a server each, even though the page cannot read them."""
+
 _HTTP_OF: Final = {"ws": "http", "wss": "https"}
 
 
@@ -143,6 +152,8 @@ def read_tokens(text: str) -> dict[str, str]:
             continue
         if len(words) > 2:
             raise ValueError(f"line {number}: expected a secret, or a name and a secret, found {len(words)} words")
+        if not _SECRET.fullmatch(words[-1]):
+            raise ValueError(f"line {number}: expected a secret of visible ASCII characters, as headers can hold them")
         name = words[0] if len(words) == 2 else f"line-{number}"
         if name in tokens or words[-1] in tokens.values():
             raise ValueError(f"line {number}: expected each name and each secret once")
