@@ -142,6 +142,8 @@ class HttpExchange:
         if length is not None and (not length.isdigit() or int(length) > limit_bytes):
             raise _too_large(limit_bytes)
         message = await self._receive_within(timeout_s)
+        if message["type"] == "http.disconnect":
+            raise Disconnected
         body: bytes = message.get("body", b"")
         if message.get("more_body", False):
             body = await self._read_on(body, limit_bytes, timeout_s)
@@ -149,19 +151,18 @@ class HttpExchange:
             raise _too_large(limit_bytes)
         return body
 
-    async def _receive_within(self, timeout_s: float) -> Message:
+    def _receive_within(self, timeout_s: float) -> Awaitable[Message]:
         if ABORT in self.scope.get("extensions", ()):  # then the server has a deadline of its own, and a cheaper one
-            message = await self._receive()
-        else:
-            try:
-                async with asyncio.timeout(timeout_s):
-                    message = await self._receive()
-            except TimeoutError:
-                reason = f"the body did not come within {timeout_s:g} s"
-                raise Refused(408, reason, (b"connection", b"close")) from None
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        return message
+            return self._receive()
+        return self._receive_or_time_out(timeout_s)
+
+    async def _receive_or_time_out(self, timeout_s: float) -> Message:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._receive()
+        except TimeoutError:
+            reason = f"the body did not come within {timeout_s:g} s"
+            raise Refused(408, reason, (b"connection", b"close")) from None
 
     async def _read_on(self, body: bytes, limit_bytes: int, timeout_s: float) -> bytes:
         deadline = asyncio.get_running_loop().time() + timeout_s
@@ -170,6 +171,8 @@ class HttpExchange:
             if size > limit_bytes:
                 raise _too_large(limit_bytes)
             message = await self._receive_within(max(0.0, deadline - asyncio.get_running_loop().time()))
+            if message["type"] == "http.disconnect":
+                raise Disconnected
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             more = message.get("more_body", False)

@@ -109,7 +109,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self.scope["headers"] = self.headers.copy()
         self._barren_bytes = 0
         self._in_headers, self._in_body = False, True
-        self._stop_clock()
+        if self._deadline is not None:
+            self._stop_clock()
         self.scope["extensions"] = {ABORT: self._corked.abort}  # type: ignore[dict-item]
         super().on_headers_complete()
 
@@ -121,7 +122,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """The body is here."""
         self._in_body = False
-        self._stop_clock()
+        if self._deadline is not None:
+            self._stop_clock()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

@@ -126,7 +126,7 @@ def check_content_type(content_type: bytes | None) -> None:
 def _decode(body: bytes) -> Any:
     try:
         value = orjson.loads(body)
-        if not (isinstance(value, dict) and isinstance(value.get("id"), float)) and not isinstance(value, list):
+        if isinstance(value, dict) and not isinstance(value.get("id"), float):
             return value  # orjson is quick, but not exact about ids beyond 64 bits
     except orjson.JSONDecodeError:
         pass

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from functools import lru_cache
 from typing import Final
 
 from dragoman.transports.http.config import Admission
@@ -57,11 +58,9 @@ class Gate:
         Raises:
             Refused: 400 without `Host`, 421 for another's.
         """
-        host = headers.get(b"host", b"").decode("latin-1").strip().lower()
+        host, name = _read_host(headers.get(b"host", b""))
         if not host:
             raise Refused(400, "expected a Host header")
-        name, colon, port = (host, "", "") if host.endswith("]") else host.rpartition(":")
-        name = name if colon and (port.isdecimal() or not port) else host
         if name.rstrip(".") in _LOOPBACK or "*" in self._hosts or host in self._hosts or name in self._hosts:
             return host
         raise Refused(421, "the Host header names another server than this one")
@@ -123,6 +122,15 @@ class Gate:
 _ELSEWHERE: Final = (b"cross-site", b"same-site")
 """What browsers say in `Sec-Fetch-Site` for another origin. Images and links of a page come without `Origin`, and could
 open streams, with a server each, even though the page cannot read them."""
+
+
+@lru_cache(maxsize=64)
+def _read_host(value: bytes) -> tuple[str, str]:
+    """Give what a `Host` header names, with its port where there is one, and without."""
+    host = value.decode("latin-1").strip().lower()
+    name, colon, port = (host, "", "") if host.endswith("]") else host.rpartition(":")
+    return host, name if colon and (port.isdecimal() or not port) else host
+
 
 _HTTP_OF: Final = {"ws": "http", "wss": "https"}
 

@@ -10,6 +10,7 @@ client cancelling its request": nothing here tells the server of it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Final
 
 from dragoman.transports.http.calls import Call
@@ -50,7 +51,7 @@ class StreamableFront:
         self._config = config
         self._sessions = sessions
 
-    async def serve(self, exchange: HttpExchange) -> None:
+    def serve(self, exchange: HttpExchange) -> Awaitable[None]:
         """Answer one request.
 
         Raises:
@@ -59,12 +60,11 @@ class StreamableFront:
         """
         match exchange.method:
             case "POST":
-                await self._take_post(exchange)
+                return self._take_post(exchange)
             case "GET":
-                await self._take_get(exchange)
+                return self._take_get(exchange)
             case "DELETE":
-                self._find(exchange).transport.end("the client has deleted its session")
-                await exchange.reply(204)
+                return self._take_delete(exchange)
             case _:
                 raise Refused(405, "expected GET, POST or DELETE", _ALLOW)
 
@@ -81,16 +81,13 @@ class StreamableFront:
         if session.visits >= _VISITS_A_STREAM * self._config.limits.streams:
             raise _too_many_streams(None)
         with session:
-            posted = await self._read(exchange, self._config.limits.body_bytes)
+            body = await exchange.read_body(self._config.limits.body_bytes, self._config.patience.body_s)
+            posted = read_posted(body, self._config.limits.nesting)
             call = await self._post(session.transport, posted, takes_json, takes_stream)
             if call is None:
                 await exchange.reply(202)
             else:
                 await self._answer(exchange, session.transport, call, takes_json)
-
-    async def _read(self, exchange: HttpExchange, limit_bytes: int) -> Posted:
-        body = await exchange.read_body(limit_bytes, self._config.patience.body_s)
-        return read_posted(body, self._config.limits.nesting)
 
     def _find(self, exchange: HttpExchange) -> Session[StreamableSession]:
         session_id = exchange.header(b"mcp-session-id")
@@ -111,7 +108,9 @@ class StreamableFront:
 
     async def _open(self, exchange: HttpExchange, takes_json: bool) -> None:
         """Open a session; one whose `initialize` is not answered with a result ends."""
-        posted = await self._read(exchange, min(_OPENING_BYTES, self._config.limits.body_bytes))
+        limits = self._config.limits
+        body = await exchange.read_body(min(_OPENING_BYTES, limits.body_bytes), self._config.patience.body_s)
+        posted = read_posted(body, limits.nesting)
         if not posted.initializes:
             raise Refused(400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted))
         session = self._sessions.open(StreamableSession(self._config), Caller(exchange.principal, "streamable-http"))
@@ -177,6 +176,10 @@ class StreamableFront:
                     raise _too_many_streams(None)
                 stream = transport.stand(connection)
             await self._send_stream(exchange, transport, stream, connection, is_new)
+
+    async def _take_delete(self, exchange: HttpExchange) -> None:
+        self._find(exchange).transport.end("the client has deleted its session")
+        await exchange.reply(204)
 
     async def _send_stream(
         self, exchange: HttpExchange, transport: StreamableSession, stream: Stream, connection: Connection, is_new: bool
