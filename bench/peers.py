@@ -34,13 +34,13 @@ class Peer:
         """Open the session."""
         info = {"name": "bench", "version": "1"}
         params = {"protocolVersion": self._revision, "capabilities": {}, "clientInfo": info}
-        answer = json.loads(self.exchange(self._request("initialize", params)))
+        answer = json.loads(self.exchange(self.request("initialize", params)))
         assert answer["result"]["protocolVersion"] == self._revision, answer
         self.notify(_encode({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 
     def p50_us(self, method: str, params: dict[str, Any], calls: int) -> float:
         """Give the median time of one request, in microseconds."""
-        frames = [self._request(method, params) for _ in range(calls)]
+        frames = [self.request(method, params) for _ in range(calls)]
         times = []
         for frame in frames:
             started = perf_counter_ns()
@@ -59,7 +59,8 @@ class Peer:
         """Send a notification."""
         raise NotImplementedError
 
-    def _request(self, method: str, params: dict[str, Any]) -> bytes:
+    def request(self, method: str, params: dict[str, Any]) -> bytes:
+        """Give the frame of the next request."""
         self._number += 1
         return _encode({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
 
@@ -106,7 +107,15 @@ class HttpPeer(Peer):
 
     def exchange(self, frame: bytes) -> bytes:
         """POST a frame and read the answer, whether it comes as JSON or as an event."""
+        self.send(frame)
+        return self.receive()
+
+    def send(self, frame: bytes) -> None:
+        """POST a frame."""
         self._socket.sendall(b"%sContent-Length: %d\r\n\r\n%s" % (self._head, len(frame), frame))
+
+    def receive(self) -> bytes:
+        """Wait for the answer to what was sent."""
         head, body = self._receive()
         if not self._is_open:
             self._is_open = True
@@ -141,6 +150,10 @@ class HttpPeer(Peer):
         assert data, "the server closed the connection"
         return data
 
+    def fileno(self) -> int:
+        """Give what can be waited for."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
@@ -169,12 +182,19 @@ def over_http(port: int, revision: str) -> Iterator[Peer]:
 @contextmanager
 def listening(command: tuple[str, ...]) -> Iterator[int]:
     """Start a process that says on stderr where it listens; give the port."""
+    with started(command) as (_, port):
+        yield port
+
+
+@contextmanager
+def started(command: tuple[str, ...]) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start a process that says on stderr where it listens; give it with the port."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr
         line = process.stderr.readline().decode()
         found = ADDRESS.search(line)
         assert found, line
-        yield int(found[1])
+        yield process, int(found[1])
         process.terminate()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+from bench.crowd import measure_crowd
 from dragoman.core.envelope import encode_line
 from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.hub import Hub
@@ -36,6 +37,7 @@ def measure_sharing(rounds: int) -> None:
     print(
         f"  a call of 200 bytes and its answer through core.sharing: {median(call_us() for _ in range(rounds)):.1f} µs"
     )
+    measure_crowd(rounds)
 
 
 def held(prepare: Callable[[], object]) -> float:

@@ -271,3 +271,33 @@ def test_news_and_questions_cross_to_the_right_session() -> None:
         assert one.lines.empty()
 
     run(main)
+
+
+def test_what_sessions_say_at_once_is_written_to_their_server_at_once() -> None:
+    async def main(house: House) -> None:
+        guests = [await house.open() for _ in range(3)]
+        upstream = house.servers[0].transport._peer
+        assert upstream is not None
+        written: list[bytes] = []
+        upstream.write = written.append  # type: ignore[method-assign]
+        for guest in guests:
+            guest.say(request(1, "tools/list"))
+        await settle()
+        assert [data.count(b"tools/list") for data in written] == [3]
+
+    run(main)
+
+
+def test_what_was_said_just_before_a_server_is_closed_reaches_it() -> None:
+    async def main(house: House) -> None:
+        guest = await house.open()
+        [server] = house.servers
+        assert await hear(server) == READY
+        guest.say(notification("notifications/vendor"))
+        async with asyncio.timeout(2):
+            while not house.pool.upstreams[0]._written:
+                await asyncio.sleep(0)
+        await house.pool.close()
+        assert (await hear(server))["method"] == "notifications/vendor"
+
+    run(main)

@@ -74,7 +74,7 @@ class SharedUpstream:
         self._tasks = tasks
         self._virtuals: dict[Member, VirtualTransport] = {}
         self._members: dict[VirtualTransport, Member] = {}
-        self._waiting_bytes = 0
+        self._written: list[bytes] = []
         self._held_back = False
         self._full = False
         self._timer: asyncio.TimerHandle | None = None
@@ -98,6 +98,7 @@ class SharedUpstream:
         """Close the server."""
         if self.closing is None:
             self._forget(self)
+            self._write()
             for handle in (self._timer, self._idle):
                 if handle is not None:
                     handle.cancel()
@@ -192,25 +193,33 @@ class SharedUpstream:
             self._idle = asyncio.get_running_loop().call_later(self._config.idle_s, self.close)
 
     def _dispatch(self, deliveries: Deliveries, at_once: bool = False) -> None:
-        lines: list[bytes] = []
         touched: dict[VirtualTransport, None] = {}
         for member, line in deliveries:
             virtual = None if member is None else self._virtuals.get(member)
             if member is None:
-                lines.append(line)
+                self._write_soon(line)
             elif virtual is not None:
                 virtual.add(line)
                 touched[virtual] = None
-        if lines and self.closing is None:
-            self._transport.write(lines[0] if len(lines) == 1 else b"".join(lines))
         for virtual in touched:
             if at_once:
                 virtual.flush()
             else:
                 virtual.schedule()
-            if virtual.waiting_bytes:
+            if virtual.waiting_bytes and virtual.is_paused:  # others take it in this turn of the loop
                 self._balance()
         self._wind_clock()
+
+    def _write_soon(self, line: bytes) -> None:
+        """Write what all sessions say in one turn of the loop at once: each write would wake the server."""
+        if not self._written:
+            asyncio.get_running_loop().call_soon(self._write)
+        self._written.append(line)
+
+    def _write(self) -> None:
+        lines, self._written = self._written, []
+        if lines and self.closing is None:
+            self._transport.write(lines[0] if len(lines) == 1 else b"".join(lines))
 
     def _balance(self) -> None:
         """Read from the server only while its sessions take what comes."""
