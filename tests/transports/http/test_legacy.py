@@ -112,6 +112,21 @@ async def test_a_server_that_exits_ends_the_stream() -> None:
 
 
 @on_loop
+async def test_only_so_many_posts_wait_for_a_server_that_does_not_read() -> None:
+    async with serving(FrontConfig(limits=Limits(streams=2))) as stage:
+        stream, endpoint = await open_stream(stage)
+        await shake_hands(stage, stream, endpoint)
+        session = next(iter(stage.front.sessions.all()))
+        session.transport.pause_reading()
+        posts = [asyncio.create_task(stage.post(call(key), endpoint)) for key in range(5)]
+        await until(lambda: any(post.done() for post in posts))
+        await asyncio.sleep(0.05)
+        assert [post.result().status for post in posts if post.done()] == [429]
+        session.transport.resume_reading()
+        assert sorted((await post).status for post in posts) == [202] * 4 + [429]
+
+
+@on_loop
 async def test_a_slow_reader_holds_the_server_back() -> None:
     async with serving(FrontConfig(limits=Limits(high_water_bytes=100_000))) as stage:
         stream, endpoint = await open_stream(stage)

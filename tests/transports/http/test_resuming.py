@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from tests.transports.http.stage import content, log_message, on_loop, serving, text_of, until, within
 from tests.transports.http.wire import Event, Reply
@@ -177,7 +179,7 @@ async def test_a_quiet_stream_carries_comments_that_are_no_events() -> None:
 
 
 @on_loop
-async def test_what_nobody_reads_is_kept_within_bounds() -> None:
+async def test_what_nobody_reads_is_kept_within_bounds(caplog: pytest.LogCaptureFixture) -> None:
     config = FrontConfig(limits=Limits(replay_events=10, replay_bytes=4000))
     async with serving(config) as stage:
         await stage.open()
@@ -187,6 +189,7 @@ async def test_what_nobody_reads_is_kept_within_bounds() -> None:
         async with await stage.get() as standing:
             seen = [int((await expect_event(standing)).frame["params"]["data"]) for _ in range(10)]
         assert seen == list(range(90, 100))
+    assert caplog.text.count("dropped") == 1
 
 
 @on_loop

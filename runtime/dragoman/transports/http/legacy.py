@@ -16,7 +16,7 @@ from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import HttpExchange, Refused, accepts
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import Posted, check_content_type, read_posted
-from dragoman.transports.http.sessions import Caller, Session, Sessions
+from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, Session, Sessions
 from dragoman.transports.http.sse import COMMENT, encode_event, encode_message
 
 _PARAMETER: Final = "sessionId"
@@ -79,6 +79,9 @@ class LegacyFront:
         if not session_id:
             raise Refused(400, f"expected the {_PARAMETER} that the endpoint event names")
         session = self._sessions.find(session_id, exchange.principal, LegacyTransport)
+        # All of them wait while the server does not read, with what they have said.
+        if session.visits > VISITS_A_STREAM * self._config.limits.streams:  # its stream is one
+            raise Refused(429, "too many messages of this session are under way", (b"retry-after", b"1"))
         with session:
             limits, patience = self._config.limits, self._config.patience
             posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)

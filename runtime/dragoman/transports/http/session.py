@@ -45,6 +45,7 @@ class StreamableSession:
         self._streams: dict[str, Stream] = {}
         self._standing: list[Stream] = []  # GET streams, the newest last
         self._backlog: deque[bytes] = deque()
+        self._lossy = False  # whether one was dropped since a stream came last
         self._names = itertools.count(1)
         self._initialize: Call | None = None
 
@@ -203,6 +204,7 @@ class StreamableSession:
             self._trim_backlog()
 
     def _give_backlog(self, stream: Stream) -> None:
+        self._lossy = False
         while self._backlog:
             stream.append(self._backlog.popleft())
 
@@ -211,7 +213,9 @@ class StreamableSession:
         size = sum(map(len, self._backlog))
         while len(self._backlog) > limits.replay_events or (size > limits.replay_bytes and len(self._backlog) > 1):
             size -= len(self._backlog.popleft())
-            logger.warning("a frame to a client is dropped: no stream came to take it")
+            if not self._lossy:
+                self._lossy = True
+                logger.warning("frames to a client are dropped: no stream comes to take them")
 
     def _note_revision(self, frame: Frame) -> None:
         if frame.kind != "result" or self._initialize is None or frame.key not in self._initialize.keys:

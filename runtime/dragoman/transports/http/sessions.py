@@ -20,6 +20,9 @@ from dragoman.transports.http.exchange import Refused
 
 logger = logging.getLogger("dragoman.http")
 
+VISITS_A_STREAM = 2
+"""So many requests of a session are served at once for each stream that it may have: answers have to get through."""
+
 _SWEEPS_PER_IDLE = 8
 _RETRY_AFTER = (b"retry-after", b"5")
 

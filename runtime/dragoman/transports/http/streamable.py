@@ -19,7 +19,7 @@ from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, H
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
 from dragoman.transports.http.session import StreamableSession
-from dragoman.transports.http.sessions import Caller, Session, Sessions
+from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, Session, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streams import Connection, Stream
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -32,9 +32,6 @@ _WITH_POLLING: Final = "2025-11-25"
 
 _OPENING_BYTES: Final = 1024 * 1024
 """The longest `initialize`: nobody is known yet who would be held to the limits of a session."""
-
-_VISITS_A_STREAM: Final = 2
-"""So many requests of a session are served at once for each stream that it may have: answers have to get through."""
 
 _ALLOW: Final = (b"allow", b"GET, POST, DELETE, OPTIONS")
 
@@ -78,7 +75,7 @@ class StreamableFront:
             await self._open(exchange, takes_json)
             return
         session = self._find(exchange)
-        if session.visits >= _VISITS_A_STREAM * self._config.limits.streams:
+        if session.visits >= VISITS_A_STREAM * self._config.limits.streams:
             raise _too_many_streams(None)
         with session:
             body = await exchange.read_body(self._config.limits.body_bytes, self._config.patience.body_s)

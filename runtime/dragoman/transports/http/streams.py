@@ -68,7 +68,18 @@ class Stream:
         ledger: What the streams of the session hold together.
     """
 
-    __slots__ = ("_connection", "_cursor", "_events", "_first", "_ledger", "finished", "finished_at", "name", "unread")
+    __slots__ = (
+        "_connection",
+        "_cursor",
+        "_events",
+        "_first",
+        "_ledger",
+        "_lossy",
+        "finished",
+        "finished_at",
+        "name",
+        "unread",
+    )
 
     def __init__(self, name: str, ledger: Ledger) -> None:
         self.name = name
@@ -80,6 +91,7 @@ class Stream:
         self._first = 1  # the number of the first event kept
         self._cursor = 0  # the number of the last event that a connection has taken
         self._connection: Connection | None = None
+        self._lossy = False  # whether an event was dropped that nobody had read
 
     @property
     def attached(self) -> bool:
@@ -191,7 +203,9 @@ class Stream:
         event = self._events.popleft()
         self._ledger.kept -= len(event)
         if unread:
-            logger.warning("an event of stream %s is dropped: nobody came to read it", self.name)
+            if not self._lossy:
+                self._lossy = True
+                logger.warning("events of stream %s are dropped: nobody comes to read them", self.name)
             self.unread -= len(event)
             self._cursor += 1
         self._first += 1
