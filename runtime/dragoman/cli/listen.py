@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
 from dragoman.cli.options import seconds
 from dragoman.cli.scope import make_pool
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -26,38 +27,44 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
-EXIT_USAGE: Final = 2
 _UNITS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
-def add_listen_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the flags of the HTTP side."""
+def add_listen_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Describe the flags of the HTTP side; give those that mean nothing without `--listen`."""
     group = parser.add_argument_group("clients over HTTP")
     group.add_argument(
         "--listen",
-        type=_address,
+        type=address,
         metavar="URL",
-        help="serve clients at http://HOST:PORT (default: one client, on stdin and stdout); port 0 picks a free one",
+        help="serve clients at http(s)://HOST:PORT, rather than one on stdin and stdout; port 0 picks a free one",
     )
-    for option, default, what in (
-        ("--mcp-path", "/mcp", "Streamable HTTP"),
-        ("--sse-path", "/sse", "HTTP+SSE, empty for none"),
-        ("--ws-path", "/ws", "WebSocket, empty for none"),
+    for option, default, kind, what in (
+        ("--mcp-path", "/mcp", path, "Streamable HTTP"),
+        ("--sse-path", "/sse", path_or_none, "HTTP+SSE, empty for none"),
+        ("--ws-path", "/ws", path_or_none, "WebSocket, empty for none"),
     ):
-        group.add_argument(option, default=default, metavar="PATH", type=_path, help=f"{what} (default: {default})")
-    for option, metavar, what in (
-        ("--allow-host", "HOST", "a name that clients may know us by, beside loopback names"),
-        ("--allow-origin", "ORIGIN", "a page that may call us, as scheme://host[:port]; port * for any"),
+        group.add_argument(option, default=default, metavar="PATH", type=kind, help=f"{what} (default: {default})")
+    for option, metavar, kind, what in (
+        ("--allow-host", "HOST", host, "a name that clients may know us by, beside loopback names; * for any"),
+        ("--allow-origin", "ORIGIN", origin, "a page that may call us, as scheme://host[:port]; port * for any"),
     ):
-        group.add_argument(option, action="append", default=[], metavar=metavar, help=f"{what}; may be repeated")
+        group.add_argument(
+            option, action="append", default=[], metavar=metavar, type=kind, help=f"{what}; may be repeated"
+        )
     group.add_argument(
         "--auth-token-file",
+        type=readable_file,
         metavar="FILE",
         help=f"secrets of which clients must show one: one a line, or NAME SECRET (or one in ${TOKEN_VARIABLE})",
     )
-    group.add_argument("--tls-cert", metavar="FILE", help="certificate chain in PEM; needs https:// in --listen")
-    group.add_argument("--tls-key", metavar="FILE", help="its key, if not in the same file")
+    for option, what in (
+        ("--tls-cert", "certificate chain in PEM; needs https:// in --listen"),
+        ("--tls-key", "its key, if not in the same file"),
+    ):
+        group.add_argument(option, type=readable_file, metavar="FILE", help=what)
     _add_limits(group)
+    return [action for action in group._group_actions if action.dest != "listen"]
 
 
 def _add_limits(group: argparse._ArgumentGroup) -> None:
@@ -83,7 +90,8 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "--answers",
         choices=("auto", "json", "sse"),
         default="auto",
-        help="how requests are answered where the client takes both (default: JSON if quick and nothing else to say)",
+        help="how requests are answered where the client takes both (default: auto, which is JSON if quick and nothing "
+        "else to say)",
     )
     group.add_argument("--post-sse", action="store_true", help="let a POST open the stream of HTTP+SSE too")
 
@@ -103,26 +111,25 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
     from dragoman.transports.http.serve import Address, HttpServer, bind, choose_loop, describe
 
     try:
-        host, port, scheme = args.listen
-        if (scheme == "https") != (args.tls_cert is not None):
-            return _fail("expected --tls-cert with https:// in --listen, and only then", EXIT_USAGE)
-        address = Address(host, port, args.tls_cert, args.tls_key)
+        name, port, _ = args.listen
+        where = Address(name, port, args.tls_cert, args.tls_key)
         pool = make_pool(args, connect)
         front = HttpFront(
             lambda transport, caller: Proxy(config, transport, lambda: pool.connect(caller.principal or None)),
             _configure(args),
         )
-        listener = bind(address)
+        listener = bind(where)
     except (TransportClosed, ValueError, OSError) as error:
         return _fail(str(error), EXIT_CANNOT_LISTEN)
 
     async def serve() -> int:
         try:
-            server = HttpServer(front, listener, address)
+            server = HttpServer(front, listener, where)
         except OSError as error:
-            return _fail(f"cannot use the certificate: {error}", EXIT_CANNOT_LISTEN)
+            wanted = "expected a chain and its key, in PEM; OpenSSL says "
+            return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
-        await server.run(lambda: _announce(describe(listener, address, args.mcp_path), front, address))
+        await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where))
         await pool.close()
         return EXIT_SIGNAL + caught[0] if caught else 0
 
@@ -130,12 +137,12 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
         return runner.run(serve())
 
 
-def _announce(url: str, front: HttpFront, address: Address) -> None:
+def _announce(url: str, front: HttpFront, where: Address) -> None:
     import logging
 
     print(f"listening on {url}", file=sys.stderr, flush=True)
     admission = front.config.admission
-    if address.host not in ("127.0.0.1", "localhost", "::1") and not admission.tokens:
+    if where.host not in ("127.0.0.1", "localhost", "::1") and not admission.tokens:
         logging.getLogger("dragoman.http").warning("anybody who reaches this address is let in: no --auth-token-file")
 
 
@@ -143,7 +150,7 @@ def _configure(args: argparse.Namespace) -> FrontConfig:
     from dragoman.transports.http.config import FrontConfig, Limits, Paths, Patience
 
     return FrontConfig(
-        paths=Paths(mcp=args.mcp_path or "/mcp", sse=args.sse_path or None, websocket=args.ws_path or None),
+        paths=Paths(mcp=args.mcp_path, sse=args.sse_path or None, websocket=args.ws_path or None),
         limits=Limits(body_bytes=args.max_body, sessions=args.max_sessions, streams=args.max_streams),
         patience=Patience(
             headers_s=args.header_timeout,
@@ -180,25 +187,6 @@ def _read_admission(args: argparse.Namespace) -> Admission:
 def _fail(reason: str, code: int) -> int:
     print(f"dragoman proxy: {reason}", file=sys.stderr)
     return code
-
-
-def _address(text: str) -> tuple[str, int, str]:
-    from urllib.parse import urlsplit
-
-    url = urlsplit(text)
-    try:
-        port = url.port
-    except ValueError:
-        port = None
-    if url.scheme not in ("http", "https") or not url.hostname or port is None or url.path not in ("", "/"):
-        raise argparse.ArgumentTypeError(f"expected http://HOST:PORT or https://HOST:PORT, found {text!r}")
-    return url.hostname, port, url.scheme
-
-
-def _path(text: str) -> str:
-    if text and (not text.startswith("/") or any(character in text for character in "?#%")):
-        raise argparse.ArgumentTypeError(f"expected a path that begins with /, found {text!r}")
-    return text
 
 
 def _size(text: str) -> int:

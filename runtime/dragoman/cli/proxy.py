@@ -15,6 +15,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
+from dragoman.cli.checks import check_company, check_listen
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
 from dragoman.cli.scope import add_scope_arguments, check_scope
@@ -92,19 +93,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="warning",
         help="what goes to stderr (default: %(default)s)",
     )
-    add_listen_arguments(parser)
-    add_scope_arguments(parser)
-    add_upstream_arguments(parser)
+    company = {
+        "--listen": [*add_listen_arguments(parser), *add_scope_arguments(parser)],
+        "--url": add_upstream_arguments(parser),
+    }
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
-    parser.set_defaults(usage_error=parser.error)
+    parser.set_defaults(usage_error=parser.error, company=company)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
     if bool(args.command) == (args.url is not None):
-        args.usage_error("expected a server: either `-- COMMAND` or `--url URL`")
-    if (problem_with_scope := check_scope(args)) is not None:
-        args.usage_error(problem_with_scope)
+        found = "; found both" if args.command else ""
+        args.usage_error(f"expected a server: either `-- COMMAND` or `--url URL`{found}")
+    if (nonsense := check_scope(args) or _check_company(args) or check_listen(args)) is not None:
+        args.usage_error(nonsense)
     _fill_standard_descriptors()
     gc.set_threshold(*COLLECT_AFTER)
     if args.listen is not None:
@@ -120,6 +123,11 @@ def run(args: argparse.Namespace) -> int:
             return _serve(args, process, problem, caught)
         finally:
             _put_away(process)
+
+
+def _check_company(args: argparse.Namespace) -> str | None:
+    said = (check_company(args, needed, options) for needed, options in args.company.items())
+    return next(filter(None, said), None)
 
 
 def _listen(args: argparse.Namespace) -> int:

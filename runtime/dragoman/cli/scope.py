@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SCOPES: Final = ("client", "shared", "principal", "request")
 
 
-def add_scope_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the flags."""
+def add_scope_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Describe the flags, and give them."""
     group = parser.add_argument_group("servers behind --listen")
     group.add_argument(
         "--scope",
@@ -36,6 +36,7 @@ def add_scope_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds after which a shared server that nobody uses is closed (default: 60)",
     )
+    return group._group_actions
 
 
 def check_scope(args: argparse.Namespace) -> str | None:

@@ -10,6 +10,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.checks import certificates
 from dragoman.cli.options import seconds
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _KINDS: Final = ("auto", "streamable-http", "sse")
 
 
-def add_upstream_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add `--url` and what goes with it."""
+def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Add `--url` and what goes with it; give what means nothing without it."""
     group = parser.add_argument_group("a server on the network, in place of COMMAND")
     group.add_argument(
         "--url",
@@ -46,7 +47,9 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> None:
         default=_KINDS[0],
         help="what an http URL is spoken to over (default: auto, which tries Streamable HTTP first)",
     )
-    group.add_argument("--ca-file", type=_file, metavar="FILE", help="who signs the server's certificate, as PEM")
+    group.add_argument(
+        "--ca-file", type=certificates, metavar="FILE", help="who signs the server's certificate, as PEM"
+    )
     group.add_argument("--insecure", action="store_true", help="do not check the server's certificate at all")
     group.add_argument(
         "--connect-timeout",
@@ -63,6 +66,7 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long a server that owes an answer may send nothing at all (default: 300)",
     )
     group.add_argument("--no-delete", action="store_true", help="do not tell the server when a session is over")
+    return [action for action in group._group_actions if action.dest != "url"]
 
 
 def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
@@ -106,9 +110,3 @@ def _header(text: str) -> tuple[str, str]:
         return parse_header(text, os.environ)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _file(text: str) -> str:
-    if not os.path.isfile(text):
-        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
-    return text
