@@ -41,7 +41,7 @@ class ProxyConfig:
 
     Attributes:
         client_revision: `auto` (what the client asks for), or a handshake revision to speak with it.
-        server_revision: `auto` (what the client asks for), or a handshake revision to offer the server.
+        server_revision: `auto` (the newest, then what the client asks for), or a handshake revision to offer first.
         profile: `strict` drops every field the target revision does not name; `minimal` what validity needs.
         rules: Names of the repair rules that are on; None for the default ones.
         on_loss: What to do about a frame that cannot be carried whole.
