@@ -1,0 +1,138 @@
+"""Options: the pages name every one of them, with the default that it has, and use none that there is not."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from dragoman.cli import COMMANDS
+from dragoman.cli.listen import _size
+from tests.docs.test_docs import PAGES, ROOT, name
+
+DOCS = sorted(ROOT.glob("docs/*.md"))
+FENCED = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CELLS = re.compile(r"(?<!\\)\|")
+OPTION = re.compile(r"--[a-z][a-z-]+")
+README_COLUMNS = 120
+
+
+class Row(NamedTuple):
+    """An option in a table, with what its cell for the default says, and where."""
+
+    option: str
+    default: str
+    page: str
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"dragoman {command}")
+    importlib.import_module(f"dragoman.cli.{command}").add_arguments(parser)
+    return parser
+
+
+def options_of(command: str) -> dict[str, argparse.Action]:
+    """Give the options of a command by their names, without `--help`."""
+    actions = [action for action in parser_of(command)._actions if action.dest != "help"]
+    return {action.option_strings[-1]: action for action in actions if action.option_strings}
+
+
+def rows_of(page: Path) -> list[Row]:
+    """Give the options in tables that have a column for options and one for defaults."""
+    found: list[Row] = []
+    titles: list[str] = []
+    for line in page.read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in CELLS.split(line)[1:-1]]
+        if not cells:
+            titles = []
+        elif not titles:
+            titles = cells
+        elif titles[0] == "option" and "default" in titles:
+            found += [Row(option, cells[titles.index("default")], name(page)) for option in OPTION.findall(cells[0])]
+    return found
+
+
+ROWS = [row for page in DOCS for row in rows_of(page)]
+PROXY = options_of("proxy")
+
+
+def read_default(cell: str, action: argparse.Action) -> object:
+    """Read a default as a table has it: nothing, a word, a number of seconds, a size."""
+    text = cell.strip("`").removesuffix(" s")
+    if not text:
+        return [] if isinstance(action.default, list) else False if action.const is True else None
+    if isinstance(action.default, str):
+        return text
+    return _size(text) if text[-1] in "kmg" else float(text)
+
+
+@pytest.mark.parametrize("option", PROXY)
+def test_every_option_of_the_proxy_is_in_one_table(option: str) -> None:
+    assert len([row for row in ROWS if row.option == option]) == 1
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.option)
+def test_a_table_has_the_default_of_an_option(row: Row) -> None:
+    assert row.option in PROXY, f"{row.page} has an option that the proxy does not have"
+    assert read_default(row.default, PROXY[row.option]) == PROXY[row.option].default
+
+
+@pytest.mark.parametrize("option", [option for option, action in PROXY.items() if action.default])
+def test_help_has_the_default_of_an_option(option: str) -> None:
+    action = PROXY[option]
+    said = re.search(r"\(default: ([^,)]+)", (action.help or "").replace("%(default)s", str(action.default)))
+    assert said is not None
+    assert read_default(said[1], action) == action.default
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "proxy"])
+def test_every_option_of_the_other_commands_is_on_their_page(command: str) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    section = page.split(f"\n## dragoman {command}\n")[1].split("\n## ")[0]
+    assert set(options_of(command)) - set(OPTION.findall(section)) == set()
+
+
+def proxy_commands() -> list[tuple[str, str]]:
+    """Give every `dragoman proxy` that some page shows in a block, with the page."""
+    return [
+        (name(page), line.removeprefix("$ ").removesuffix(" &"))
+        for page in PAGES
+        for block in FENCED.findall(page.read_text("utf-8"))
+        for line in block.splitlines()
+        if line.removeprefix("$ ").startswith("dragoman proxy ") and "[OPTION" not in line
+    ]
+
+
+@pytest.mark.parametrize(("page", "command"), proxy_commands())
+def test_a_command_that_a_page_shows_is_understood(
+    page: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOKEN", "secret")
+    for file in ("tokens.txt", "chain.pem", "key.pem"):
+        (tmp_path / file).touch()
+    args = parser_of("proxy").parse_args(shlex.split(command, comments=True)[2:])
+    assert bool(args.command) != bool(args.url)
+
+
+def test_contributing_says_what_every_nox_session_is_for() -> None:
+    tree = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    sessions = {
+        node.name.replace("_", "-")
+        for node in functions
+        if any("session" in ast.unparse(d) for d in node.decorator_list)
+    }
+    section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("\n## Sessions of nox\n")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `([a-z-]+)`", section, re.MULTILINE)) == sessions
+
+
+def test_lines_of_the_readme_fit_a_screen() -> None:
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert [line for line in lines if len(line) > README_COLUMNS] == []
