@@ -123,7 +123,7 @@ async def test_only_so_many_posts_wait_for_a_server_that_does_not_read() -> None
         await asyncio.sleep(0.05)
         assert [post.result().status for post in posts if post.done()] == [429]
         session.transport.resume_reading()
-        assert sorted((await post).status for post in posts) == [202] * 4 + [429]
+        assert sorted([(await post).status for post in posts]) == [202] * 4 + [429]
 
 
 @on_loop
