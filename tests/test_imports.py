@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pydantic", "orjson", "asyncio", "dragoman")
+HEAVY = ("pydantic", "orjson", "asyncio", "websockets", "dragoman")
 REPORT = "import sys; print(*[name for name in {heavy!r} if name in sys.modules])"
 FRAME = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}'
 
@@ -24,6 +24,8 @@ def heavy_modules_after(code: str) -> list[str]:
         (f"import dragoman_spec; dragoman_spec.validate({FRAME}, '2025-11-25')", ["pydantic"]),
         ("from dragoman_spec.v2025_06_18 import TextContent; TextContent(text='a')", ["pydantic"]),
         ("import dragoman.proxy", ["orjson", "asyncio", "dragoman"]),
+        ("import dragoman.transports.http.serve", ["orjson", "asyncio", "dragoman"]),
+        ("import dragoman.transports.http.guard_websocket", ["orjson", "asyncio", "websockets", "dragoman"]),
         ("import dragoman.cli.proxy", ["dragoman"]),
         ("import dragoman.cli.convert", ["orjson", "dragoman"]),
         ("import dragoman.cli.revisions", ["dragoman"]),

@@ -53,11 +53,13 @@ def make_pool(args: argparse.Namespace, connect: Callable[[], Transport]) -> Ups
         args: With the flags above.
         connect: Opens a transport to the server.
     """
-    from importlib.metadata import version
-
     from dragoman.core.sharing.desk import SharingSettings
     from dragoman.transports.pool import Scope, UpstreamPool
     from dragoman.transports.shared import PoolConfig
 
-    sharing = SharingSettings(identity={"name": "dragoman", "version": version("dragoman")})
+    sharing = SharingSettings()
+    if args.scope in ("shared", "principal"):  # only then is the server told who we are
+        from importlib.metadata import version
+
+        sharing = SharingSettings(identity={"name": "dragoman", "version": version("dragoman")})
     return UpstreamPool(Scope(args.scope), connect, PoolConfig(sharing=sharing, idle_s=args.server_idle))

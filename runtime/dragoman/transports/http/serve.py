@@ -19,7 +19,7 @@ import uvicorn
 
 from dragoman.errors import TransportClosed
 from dragoman.transports.http.app import HttpFront
-from dragoman.transports.http.guard import GuardedWebSocket, guard
+from dragoman.transports.http.guard import guard
 from dragoman.transports.keepalive import keep_alive
 
 
@@ -114,7 +114,7 @@ class HttpServer:
         config = uvicorn.Config(
             front,
             http=guard(front.config),
-            ws=GuardedWebSocket,
+            ws=_open_websocket,  # type: ignore[arg-type]  # whatever makes a protocol will do
             ws_max_size=limits.body_bytes,
             ws_ping_interval=patience.keepalive_s,
             ws_ping_timeout=patience.stall_s,
@@ -152,6 +152,13 @@ class HttpServer:
         await self._front.close(self._reason)
         self._server.stopping.set()
         await serving
+
+
+def _open_websocket(**about: Any) -> asyncio.Protocol:
+    """Give the protocol of a WebSocket connection; imported at the first one, for most servers never see any."""
+    from dragoman.transports.http.guard_websocket import GuardedWebSocket
+
+    return GuardedWebSocket(**about)
 
 
 def share_log() -> None:
