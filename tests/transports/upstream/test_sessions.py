@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.transports.upstream.stage import Reply, Request, call, client, hello, on_loop, server, shake_hands
+from tests.transports.upstream.stage import (
+    PATIENCE_S,
+    Reply,
+    Request,
+    answer_to,
+    call,
+    client,
+    hello,
+    on_loop,
+    server,
+    shake_hands,
+)
 
 
 @on_loop
@@ -136,3 +147,70 @@ async def test_a_new_session_is_asked_again_for_what_the_old_one_remembered() ->
         assert "result" in await peer.ask("tools/list")
         assert not peer.others
     assert heard["s2"] == [("logging/setLevel", "error"), ("resources/subscribe", "a:2"), ("tools/list", None)]
+
+
+@on_loop
+async def test_a_stream_of_a_dropped_session_is_not_resumed_in_the_new_one() -> None:
+    sessions = 0
+    resumed: list[str] = []
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        if request.method == "GET" and "last-event-id" in request.headers:
+            resumed.append(request.headers["mcp-session-id"])
+            await reply.status("404 Not Found")
+        elif request.rpc == "initialize":
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/call":
+            await reply.stream()
+            await reply.event(event_id="e1", retry="10")
+            await asyncio.sleep(0.3)
+            reply.cut()
+        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
+            await reply.status("404 Not Found")
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {})
+
+    async with server(serve) as url, client(url) as peer:
+        called = peer.start("tools/call", name="x")
+        await asyncio.sleep(0.1)
+        assert "result" in await peer.ask("tools/list")
+        assert "its session is gone" in (await peer.answer(called))["error"]["message"]
+    assert sessions == 2
+    assert not resumed
+
+
+@on_loop
+async def test_a_response_to_a_dropped_session_is_not_told_to_the_new_one() -> None:
+    sessions = 0
+    responses: list[str] = []
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        if request.rpc == "initialize":
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/call" and request.headers["mcp-session-id"] == "s1":
+            await reply.stream()
+            await reply.event({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+            await reply.event({"jsonrpc": "2.0", "id": 2, "method": "roots/list"})
+            await reply.event(answer_to(request))
+            reply.cut()
+        elif request.method == "POST" and request.rpc is None:
+            responses.append(request.headers["mcp-session-id"])
+            await reply.status("404 Not Found")
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {})
+
+    async with server(serve) as url, client(url) as peer:
+        await peer.ask("tools/call", name="x")
+        await peer.until(lambda: len(peer.others) == 2)
+        for question in peer.others:
+            peer.send({"jsonrpc": "2.0", "id": question["id"], "result": {}})
+        async with asyncio.timeout(PATIENCE_S):
+            while sessions < 2:
+                await asyncio.sleep(0.01)
+        assert "result" in await peer.ask("tools/list")
+    assert responses
+    assert set(responses) == {"s1"}

@@ -67,8 +67,15 @@ class Follower:
         self._config = config
         self._get = get
 
-    async def follow(self, answer: Answer, job: Job, watch: Watch | None) -> None:
+    async def follow(self, answer: Answer, job: Job, is_current: Callable[[], bool], watch: Watch | None) -> None:
         """Read the stream that answers a request, over as many connections as it takes, until the answer came.
+
+        Args:
+            answer: The first connection's.
+            job: The request.
+            is_current: Whether the session of that stream is the one that would be asked for the rest: event ids are
+                unique "within that session" only, so in another one they may name somebody else's stream.
+            watch: Sees the answer first.
 
         Raises:
             TransportError: The answer will not come.
@@ -92,7 +99,7 @@ class Follower:
             if loop.time() - progress_at > self._config.idle_timeout_s:
                 raise TransportError(self._link.peer, "nothing came from it for too long")
             logger.debug("resuming a stream: %s", reading.reason)
-            answer = await self._resume(parser)
+            answer = await self._resume(parser, is_current)
 
     async def listen(self, opened: Callable[[], None]) -> bool:
         """Read the stream on which the server speaks unasked, for as long as the session lasts.
@@ -156,12 +163,15 @@ class Follower:
         reading.events += parser.last_id != before
         return reading
 
-    async def _resume(self, parser: EventParser) -> Answer:
+    async def _resume(self, parser: EventParser, is_current: Callable[[], bool]) -> Answer:
         """Come back for the rest of a stream."""
         if (parser.retry_s or 0) > self._config.idle_timeout_s:
             raise TransportError(self._link.peer, f"it asks to come back after {parser.retry_s:g} s only")
         for failures in range(_ATTEMPTS):
             await asyncio.sleep(_wait_s(parser, failures))
+            if not is_current():
+                reason = "its session is gone"
+                break
             try:
                 answer = await self._get(parser.last_id, self._config.idle_timeout_s)
             except TransportError as error:

@@ -82,7 +82,7 @@ class Streamable:
         answer = await self._post(job.frame, job.sent, {})
         session_id = self._read_session_id(answer)
         self._session_id = session_id
-        await self._take_answer(answer, job, watch)
+        await self._take_answer(answer, job, self._epoch, watch)
 
     async def carry(self, job: Job) -> None:
         """Send one frame that is not `initialize`, and hand on what is answered.
@@ -92,9 +92,9 @@ class Streamable:
         """
         if job.frame.method == "notifications/initialized":
             self._initialized = job.frame
-        answer = await self._post_in_session(job)
+        answer, epoch = await self._post_in_session(job)
         if job.frame.kind == "request":
-            await self._take_answer(answer, job)
+            await self._take_answer(answer, job, epoch)
             self._standing.note(job.frame)
         elif HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
             await _discard(answer)
@@ -137,20 +137,27 @@ class Streamable:
         idle_s = self._config.idle_timeout_s
         return await self._wire.send("POST", self._config.url, {**_ACCEPT_BOTH, **headers}, frame.raw, sent, idle_s)
 
-    async def _post_in_session(self, job: Job) -> Answer:
+    async def _post_in_session(self, job: Job) -> tuple[Answer, int]:
         """Send a frame; in a new session if the server says that the old one is gone, once.
 
-        A 404 to a session means that the frame was not looked at, so sending it again repeats nothing.
+        A 404 to a session means that the frame was not looked at, so sending it again repeats nothing. A response is
+        not sent again: the new session has not asked, or something else under the same id.
+
+        Returns:
+            What was answered, and the number of the session in which.
         """
         epoch, in_session = self._epoch, self._session_id is not None
         answer = await self._post(job.frame, job.sent, self._headers())
         if answer.status != HTTPStatus.NOT_FOUND or not in_session:
-            return answer
+            return answer, epoch
         answer.close()
         await self._renew(epoch)
-        return await self._post(job.frame, job.sent, self._headers())
+        if job.frame.kind in ("result", "error"):
+            raise TransportError(self._link.peer, "the session in which it asked is gone")
+        epoch = self._epoch
+        return await self._post(job.frame, job.sent, self._headers()), epoch
 
-    async def _take_answer(self, answer: Answer, job: Job, watch: Watch | None = None) -> None:
+    async def _take_answer(self, answer: Answer, job: Job, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""
         key = job.frame.key
         assert key is not None
@@ -158,7 +165,7 @@ class Streamable:
             if answer.status != HTTPStatus.OK:
                 raise await self._explain_status(answer)
             if answer.media_type == EVENT_STREAM:
-                await self._follower.follow(answer, job, watch)
+                await self._follower.follow(answer, job, lambda: self._epoch == epoch, watch)
             elif answer.media_type == _JSON:
                 body = await read_body(answer, self._config.limit_bytes)
                 await self._link.until_reading()
@@ -233,7 +240,7 @@ class Streamable:
         for frame in self._standing.replay():
             try:
                 answer = await self._post(frame, _nothing, self._headers())
-                await self._take_answer(answer, Job(frame, lambda _: None), lambda _: False)
+                await self._take_answer(answer, Job(frame, lambda _: None), self._epoch, lambda _: False)
             except TransportError as error:
                 logger.warning("%s not repeated in the new session: %s", frame.method, error)
 
@@ -248,7 +255,7 @@ class Streamable:
         job = Job(self._initialize, lambda _: None)
         answer = await self._post(self._initialize, _nothing, {})
         session_id = self._read_session_id(answer)
-        await self._take_answer(answer, job, watch)
+        await self._take_answer(answer, job, self._epoch, watch)
         if not found or found[0].kind != "result":
             raise TransportError(self._link.peer, "it dropped the session and refuses a new one")
         return session_id, _read_revision(found[0])
