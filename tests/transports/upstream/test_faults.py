@@ -59,6 +59,13 @@ async def test_a_status_that_is_evidence_of_nothing_ends_the_handshake(status: s
 
 
 @on_loop
+async def test_a_401_says_which_credentials_are_wanted() -> None:
+    challenge = 'Bearer resource_metadata="https://auth.example/meta"'
+    error = await call(lambda request, reply: reply.status("401 No", f"WWW-Authenticate: {challenge}"))
+    assert challenge in error["message"]
+
+
+@on_loop
 async def test_an_error_of_the_server_keeps_its_code_and_words_and_gets_the_id() -> None:
     async def misbehave(request: Request, reply: Reply) -> None:
         error = {"code": -32001, "message": "who are you", "data": {"a": 1}}

@@ -8,6 +8,7 @@ import tracemalloc
 
 import pytest
 
+from dragoman.transports.upstream.following import choose_wait
 from tests.transports.upstream.stage import (
     BLOCK,
     Reply,
@@ -203,3 +204,22 @@ async def test_a_notification_that_is_refused_hurts_nobody(caplog: pytest.LogCap
             while "not delivered" not in caplog.text:
                 await asyncio.sleep(0.01)
     assert "notifications/roots/list_changed of the client not delivered" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("retry_s", "failures", "idle", "waits"),
+    [
+        (None, 0, 0, 1.0),
+        (None, 1, 1, 2.0),
+        (None, 5000, 5000, 30.0),
+        (0.0, 0, 0, 0.05),
+        (0.0, 0, 1, 0.1),
+        (0.0, 0, 5000, 1.0),
+        (0.5, 0, 2, 0.5),
+        (60.0, 3, 3, 60.0),
+    ],
+)
+def test_a_server_that_fails_or_has_nothing_to_say_is_asked_less_often(
+    retry_s: float | None, failures: int, idle: int, waits: float
+) -> None:
+    assert choose_wait(retry_s, failures, idle) == waits

@@ -70,6 +70,8 @@ async def read_refusal(answer: Answer) -> Refused:
     hint = _HINTS.get(HTTPStatus(answer.status)) if answer.status in set(HTTPStatus) else None
     said = error["message"] if error else hint or _shorten(body)
     reason = f"it answered {answer.named_status}" + (f": {said}" if said else "")
+    if answer.status == HTTPStatus.UNAUTHORIZED and (challenge := answer.header("WWW-Authenticate")):
+        reason += f" ({_shorten(challenge.encode())})"  # which credentials, and who gives them
     return Refused(answer.peer, reason, answer.status, error)
 
 

@@ -31,6 +31,9 @@ _RETRY_S: Final = 1.0
 
 _LEAST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 30.0
+_DOUBLINGS: Final = 10
+"""How often a wait is doubled at most: long before, it is the longest; after 1023 times it would be no number."""
+
 _ATTEMPTS: Final = 5
 """How often in a row coming back may fail before a request is given up."""
 
@@ -44,12 +47,13 @@ Get = Callable[[str | None, float | None], Awaitable[Answer]]
 class _Reading:
     """What one connection of a stream brought."""
 
-    __slots__ = ("answered", "events", "overlong", "reason")
+    __slots__ = ("answered", "events", "messages", "overlong", "reason")
 
     def __init__(self) -> None:
         self.answered = False
         self.overlong = False
         self.events = 0
+        self.messages = 0  # of the events, those that are not only there to be resumed from
         self.reason = "it closed the stream before the answer"
 
 
@@ -83,8 +87,10 @@ class Follower:
         loop = asyncio.get_running_loop()
         parser = EventParser(self._config.limit_bytes)
         progress_at = loop.time()
+        idle = 0
         while True:
             reading = await self._read(answer, parser, job.frame.key, watch)
+            idle = 0 if reading.messages else idle + 1
             if reading.answered or job.cancelled:
                 return
             if reading.overlong:
@@ -99,7 +105,7 @@ class Follower:
             if loop.time() - progress_at > self._config.idle_timeout_s:
                 raise TransportError(self._link.peer, "nothing came from it for too long")
             logger.debug("resuming a stream: %s", reading.reason)
-            answer = await self._resume(parser, is_current)
+            answer = await self._resume(parser, idle, is_current)
 
     async def listen(self, opened: Callable[[], None]) -> bool:
         """Read the stream on which the server speaks unasked, for as long as the session lasts.
@@ -111,7 +117,7 @@ class Follower:
             Whether the session is gone. False: the server offers no such stream.
         """
         parser = EventParser(self._config.limit_bytes)
-        failures, worked = 0, False
+        failures, idle, worked = 0, 0, False
         while True:
             try:
                 answer = await self._get(parser.last_id, None)
@@ -125,6 +131,7 @@ class Follower:
                     worked = True
                     reading = await self._read(answer, parser, None, None)
                     failures = 0 if reading.events else failures + 1
+                    idle = 0 if reading.messages else idle + 1
                 elif answer.status == HTTPStatus.NOT_FOUND and worked:
                     answer.close()
                     return True
@@ -136,7 +143,7 @@ class Follower:
                     answer.close()
                     failures += 1
                     _report(failures, f"{self._link.peer}: it answered {answer.named_status}")
-            await asyncio.sleep(_wait_s(parser, failures))
+            await asyncio.sleep(choose_wait(parser.retry_s, failures, idle))
 
     async def _read(self, answer: Answer, parser: EventParser, key: bytes | None, watch: Watch | None) -> _Reading:
         reading = _Reading()
@@ -147,6 +154,7 @@ class Follower:
             async with asyncio.timeout(None) as patience:
                 async for event in events_of(answer, parser, self._link):
                     reading.events += 1
+                    reading.messages += isinstance(event, Overlong) or bool(event.data)
                     if isinstance(event, Overlong):
                         reading.overlong = True
                         reading.answered |= self._link.take_overlong(event, key)
@@ -163,12 +171,12 @@ class Follower:
         reading.events += parser.last_id != before
         return reading
 
-    async def _resume(self, parser: EventParser, is_current: Callable[[], bool]) -> Answer:
+    async def _resume(self, parser: EventParser, idle: int, is_current: Callable[[], bool]) -> Answer:
         """Come back for the rest of a stream."""
         if (parser.retry_s or 0) > self._config.idle_timeout_s:
             raise TransportError(self._link.peer, f"it asks to come back after {parser.retry_s:g} s only")
         for failures in range(_ATTEMPTS):
-            await asyncio.sleep(_wait_s(parser, failures))
+            await asyncio.sleep(choose_wait(parser.retry_s, failures, idle))
             if not is_current():
                 reason = "its session is gone"
                 break
@@ -198,10 +206,18 @@ def _is_stream(answer: Answer) -> bool:
     return answer.status == HTTPStatus.OK and answer.media_type == EVENT_STREAM
 
 
-def _wait_s(parser: EventParser, failures: int) -> float:
-    """Give how long to wait: what the server asks for, and more each time it fails."""
-    wait_s = _RETRY_S if parser.retry_s is None else max(parser.retry_s, _LEAST_WAIT_S)
-    return max(wait_s, min(wait_s * 2**failures, _LONGEST_WAIT_S)) if failures else wait_s
+def choose_wait(retry_s: float | None, failures: int, idle: int) -> float:
+    """Give how long to wait before coming back, in seconds.
+
+    Args:
+        retry_s: What the server asks for, if it does. What is less than we would wait by ourselves it gets as long as
+            it has something to say.
+        failures: How often in a row coming back has failed.
+        idle: How many connections in a row have brought no message.
+    """
+    least_s = min(_LEAST_WAIT_S * 2.0 ** min(idle, _DOUBLINGS), _RETRY_S)
+    wait_s = _RETRY_S if retry_s is None else max(retry_s, least_s)
+    return max(wait_s, min(wait_s * 2.0 ** min(failures, _DOUBLINGS), _LONGEST_WAIT_S)) if failures else wait_s
 
 
 def _report(failures: int, reason: str) -> None:
