@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from dragoman.errors import FrameTooLarge, TransportError
 
 if TYPE_CHECKING:
-    from dragoman.transports.upstream.wire import Answer
+    from dragoman.transports.upstream.answers import Answer
 
 _PIECE_BYTES: Final = 256 * 1024
 _WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
@@ -56,7 +56,7 @@ async def pieces_of(answer: Answer) -> AsyncIterator[bytes]:
     """Give the bytes of a body as they come."""
     coding = answer.header("Content-Encoding").strip().lower()
     inflater = None if coding in ("", "identity") else Inflater(answer.peer, coding)
-    async for chunk in answer.chunks():
+    while chunk := await answer.some():
         if inflater is None:
             yield chunk
         else:

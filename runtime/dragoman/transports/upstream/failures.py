@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from dragoman.core.envelope import decode
 from dragoman.errors import TransportError
+from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.link import UNREACHED
-from dragoman.transports.upstream.wire import Answer
 
 _BODY_BYTES: Final = 64 * 1024
 

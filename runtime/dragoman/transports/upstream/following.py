@@ -16,13 +16,13 @@ from typing import Final
 
 from dragoman.core.envelope import Frame, Overlong
 from dragoman.errors import FrameTooLarge, TransportError
+from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.events import EventParser
 from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.streams import EVENT_STREAM, events_of
-from dragoman.transports.upstream.wire import Answer
 
 logger = logging.getLogger("dragoman.upstream")
 

@@ -18,6 +18,7 @@ from urllib.parse import urljoin
 from dragoman.core.envelope import Frame, Overlong, read_line
 from dragoman.core.exchange import cancelled_key
 from dragoman.errors import TransportError
+from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.events import Event, EventParser
@@ -26,7 +27,7 @@ from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.streams import EVENT_STREAM, events_of
 from dragoman.transports.upstream.waiting import Waiting
-from dragoman.transports.upstream.wire import Answer, Wire
+from dragoman.transports.upstream.wire import Wire
 
 logger = logging.getLogger("dragoman.upstream")
 

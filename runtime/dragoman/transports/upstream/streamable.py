@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decode
 from dragoman.errors import TransportError
+from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.failures import read_refusal
@@ -29,7 +30,7 @@ from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.standing import Standing
 from dragoman.transports.upstream.streams import EVENT_STREAM
-from dragoman.transports.upstream.wire import Answer, Wire
+from dragoman.transports.upstream.wire import Wire
 
 logger = logging.getLogger("dragoman.upstream")
 

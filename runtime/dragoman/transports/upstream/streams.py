@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from dragoman.core.envelope import Overlong
+from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import pieces_of
 from dragoman.transports.upstream.events import Event, EventParser
 from dragoman.transports.upstream.link import Link
-from dragoman.transports.upstream.wire import Answer
 
 EVENT_STREAM = "text/event-stream"
 

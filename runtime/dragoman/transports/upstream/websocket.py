@@ -1,7 +1,7 @@
 """A client of MCP over WebSocket: one text message a frame, subprotocol `mcp`. Not in the specification; SDKs have it.
 
-Lives here: the connection, its one writer and its one reader, pings. Must not: look into frames beyond their ids.
-Called by `connect`.
+Lives here: everything that touches aiohttp (docs/decisions/0008): the connection, its one writer and its one reader,
+pings. Must not: look into frames beyond their ids. Imported by `connect` when a URL asks for it, and not before.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.keepalive import keep_alive
 from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.dialling import explain as explain_dialling
+from dragoman.transports.upstream.dialling import last_line, trust
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES, LOW_WATER_BYTES
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.waiting import Waiting
-from dragoman.transports.upstream.wire import explain, open_session
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -32,6 +33,7 @@ _PING_S: Final = 30.0
 _HURRIED_S: Final = 0.5
 _ENDING = frozenset({aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED})
 _TOO_BIG: Final = 1009
+_READ_BYTES: Final = 256 * 1024
 
 
 class WebSocketTransport:
@@ -113,12 +115,12 @@ class WebSocketTransport:
         """Connect, then read and write until one of the two ends."""
         reason = "it closed the connection"
         try:
-            async with open_session(self._config) as session:
+            async with _open_session(self._config) as session:
                 socket = await self._connect(session)
                 async with socket:
                     reason = await self._talk(socket, link, waiting)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            reason = explain(error)
+            reason = _explain(error)
         except TransportError as error:
             reason = error.reason
         finally:
@@ -180,7 +182,7 @@ class WebSocketTransport:
     def _explain_error(self, error: Exception) -> TransportError:
         if isinstance(error, aiohttp.WebSocketError) and error.code == _TOO_BIG:
             return FrameTooLarge(self._config.peer, self._config.limit_bytes)
-        return TransportError(self._config.peer, f"what it sent is no WebSocket: {explain(error)}")
+        return TransportError(self._config.peer, f"what it sent is no WebSocket: {_explain(error)}")
 
     def _take(self, message: bytes, link: Link, waiting: Waiting) -> None:
         frame = read_line(message)
@@ -220,3 +222,47 @@ class WebSocketTransport:
 def _describe_close(code: int | None, words: object) -> str:
     said = f": {words[:200]}" if isinstance(words, str) and words.isprintable() and words else ""
     return f" with {code}{said}" if code is not None else ""
+
+
+def _open_session(config: UpstreamConfig) -> aiohttp.ClientSession:
+    """Open what makes connections to one server, and follows no redirect: a handshake would be, headers and all."""
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_refuse_redirect)
+    tls = trust(config)
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=True if tls is None else tls, limit=0),
+        headers=[*config.headers, ("Accept-Encoding", "identity")],
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=config.connect_timeout_s),
+        skip_auto_headers=("User-Agent",),
+        read_bufsize=_READ_BYTES,
+        trace_configs=[trace],
+    )
+
+
+async def _refuse_redirect(_session: object, _context: object, _params: object) -> None:
+    raise aiohttp.ClientConnectionError("it redirects, which is not followed: give the URL where it leads")
+
+
+def _explain(error: BaseException) -> str:
+    """Say what went wrong on the network, for a person."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return explain_dialling(error.certificate_error, error.host)
+        case aiohttp.ClientConnectorDNSError():
+            return f"the name {error.host} is not known"
+        case aiohttp.ClientConnectorError():
+            return explain_dialling(error.os_error, error.host)
+        case TimeoutError():
+            return "no connection in time"
+        case aiohttp.ServerDisconnectedError():
+            return "it closed the connection without an answer"
+        case aiohttp.ClientResponseError():
+            return f"its answer is no HTTP: {last_line(error.message)}"
+        case aiohttp.ClientConnectionError() if str(error).startswith("it redirects"):
+            return str(error)
+        case aiohttp.InvalidURL():
+            return "its URL cannot be used"
+        case ConnectionResetError():
+            return "it reset the connection"
+        case _:
+            return f"{type(error).__name__}: {last_line(error)}"

@@ -1,130 +1,60 @@
-"""HTTP requests to one server, and what can go wrong with them, in words.
+"""HTTP requests to one server, over as few connections as it takes.
 
-Lives here: everything that touches the HTTP library (aiohttp: docs/decisions): connections, TLS, redirects, timeouts.
-Must not: know MCP. Called by `streamable`, `legacy` and `websocket`.
+Lives here: idle connections, redirects, and what may be sent a second time. Must not: know MCP. Called by `streamable`
+and `legacy`.
 
 Headers go to the configured origin and nowhere else: a redirect is followed only where method and origin stay the same.
+Why this is no library: docs/decisions/0008.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
-import os
-import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
-import aiohttp
-from aiohttp.abc import AbstractStreamWriter
-
 from dragoman.errors import TransportError
+from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
+from dragoman.transports.upstream.connection import Connection
+from dragoman.transports.upstream.dialling import Dialler
+from dragoman.transports.upstream.heads import Heads
 
-logger = logging.getLogger("dragoman.upstream")
+if TYPE_CHECKING:
+    from dragoman.transports.upstream.cookies import Cookies
 
 _REDIRECTS: Final = 3
 _KEEP_ALIVE_S: Final = 4.0
 """Idle connections are dropped before the server does (uvicorn: after 5 s): a POST that meets a closing connection
 cannot be repeated, because nobody knows whether it was carried out."""
 
-_READ_BYTES: Final = 256 * 1024
-_LARGE_BYTES: Final = 256 * 1024
+_REPEATABLE: Final = frozenset({"GET", "DELETE"})
 
 
-class _Body(aiohttp.Payload):
-    """A body that says when it has been written."""
-
-    _value: bytes
-
-    def __init__(self, value: bytes, on_sent: Callable[[], None]) -> None:
-        super().__init__(value, content_type="application/json")
-        self._size = len(value)
-        self._on_sent = on_sent
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return self._value.decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        await self.write_with_length(writer, None)
-
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        if self._size is not None and self._size <= _LARGE_BYTES:
-            await writer.write(self._value)
-        else:
-            view = memoryview(self._value)
-            for start in range(0, len(view), _LARGE_BYTES):
-                await writer.write(view[start : start + _LARGE_BYTES])
-                await writer.drain()
-        self._on_sent()
-
-
-class Answer:
-    """The answer to one request: its head, and its body still to be read. Close it when done."""
-
-    def __init__(self, peer: str, response: aiohttp.ClientResponse) -> None:
-        self.peer = peer
-        self.status = response.status
-        self.length = response.content_length
-        self._response = response
-
-    @property
-    def named_status(self) -> str:
-        """The status for a person."""
-        try:
-            return f"{self.status} {HTTPStatus(self.status).phrase}"
-        except ValueError:
-            return str(self.status)
-
-    @property
-    def media_type(self) -> str:
-        """What the body claims to be, without parameters; empty if it does not."""
-        return self.header("Content-Type").partition(";")[0].strip().lower()
-
-    def header(self, name: str) -> str:
-        """Give a header, or nothing."""
-        return self._response.headers.get(name, "")
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """Give the body as it comes, undecoded.
-
-        Raises:
-            TransportError: It did not come whole.
-        """
-        try:
-            async for chunk in self._response.content.iter_any():
-                yield chunk
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise TransportError(self.peer, explain(error)) from error
-
-    async def whole(self) -> bytes:
-        """Give the body at once: for one whose length is known.
-
-        Raises:
-            TransportError: It did not come whole.
-        """
-        try:
-            return await self._response.read()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise TransportError(self.peer, explain(error)) from error
-
-    def close(self) -> None:
-        """Give the connection back if the body was read to its end, drop it if not."""
-        self._response.release() if self._response.content.at_eof() else self._response.close()
+def _nothing() -> None:
+    """What follows from having written a request that nobody counts."""
 
 
 class Wire:
-    """The way to one server. Make it within an event loop; close it at the end."""
+    """The way to one server. Make it within an event loop; close it at the end.
+
+    Raises:
+        OSError: TLS cannot be set up.
+    """
 
     def __init__(self, config: UpstreamConfig) -> None:
         self.config = config
         self.peer = config.peer
+        self._dialler = Dialler(config)
+        self._heads: Heads | None = None
+        self._cookies: Cookies | None = None
         self._moved: dict[str, str] = {}
-        self._timeouts: dict[float | None, aiohttp.ClientTimeout] = {}
-        self.session = open_session(config)
+        self._connections: set[Connection] = set()
+        self._idle: list[Connection] = []
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._closed = False
 
     async def send(
         self,
@@ -132,7 +62,7 @@ class Wire:
         url: str,
         headers: Mapping[str, str],
         body: bytes | None = None,
-        on_sent: Callable[[], None] = lambda: None,
+        on_sent: Callable[[], None] = _nothing,
         idle_s: float | None = None,
     ) -> Answer:
         """Send a request and wait for the head of its answer.
@@ -159,7 +89,13 @@ class Wire:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self.session.close()
+        self._closed = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._idle.clear()
+        for connection in list(self._connections):
+            connection.drop()
+        await asyncio.sleep(0)  # they say so in the next round of the loop
 
     async def _send_once(
         self,
@@ -170,19 +106,84 @@ class Wire:
         on_sent: Callable[[], None],
         idle_s: float | None,
     ) -> Answer:
-        timeout = self._timeouts.get(idle_s)
-        if timeout is None:
-            connect_s = self.config.connect_timeout_s
-            timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_s, sock_read=idle_s)
-            self._timeouts[idle_s] = timeout
-        data = None if body is None else _Body(body, on_sent)
+        head = self._write_head(method, url, headers, body)
+        connection = self._take_idle() or await self._connect()
+        while True:
+            answer = connection.begin(head, body, on_sent, idle_s)
+            try:
+                if not answer.status:
+                    await answer.until_head()
+            except BaseException as error:
+                answer.close()
+                if not isinstance(error, TransportError) or not self._may_repeat(method, connection, answer):
+                    raise
+            else:
+                break
+            connection = await self._connect()
+        if cookies := answer.header("Set-Cookie"):
+            self._take_cookies(cookies, url)
+        return answer
+
+    def _may_repeat(self, method: str, connection: Connection, answer: Answer) -> bool:
+        """Whether a request may be sent again: what the server closed was an idle connection, and no harm can be done.
+
+        RFC 9110, 9.2.2: a client "SHOULD NOT automatically retry a request with a non-idempotent method".
+        """
+        return method in _REPEATABLE and connection.requests > 1 and answer.lost and not answer.begun
+
+    def _write_head(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
         try:
-            response = await self.session.request(
-                method, url, data=data, headers=headers, allow_redirects=False, timeout=timeout
-            )
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise TransportError(self.peer, explain(error)) from error
-        return Answer(self.peer, response)
+            if self._heads is None:
+                self._heads = Heads(self.config)
+            cookies = self._cookies.give(url) if self._cookies else ""
+            return self._heads.write(method, url, headers, None if body is None else len(body), cookies)
+        except ValueError as error:
+            raise TransportError(self.peer, f"nothing can be sent to it: {error}") from error
+
+    def _take_cookies(self, lines: str, url: str) -> None:
+        if self._cookies is None:
+            from dragoman.transports.upstream.cookies import Cookies
+
+            self._cookies = Cookies(self.config)
+        self._cookies.take(lines, url)
+
+    async def _connect(self) -> Connection:
+        connection = await self._dialler.connect(lambda: Connection(self.peer, self._free, self._lose))
+        if not connection.open:
+            raise TransportError(self.peer, "it closed the connection as soon as it was open")
+        self._connections.add(connection)
+        return connection
+
+    def _take_idle(self) -> Connection | None:
+        """Give the connection that was used last; one that is closing is of no use."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.open and asyncio.get_running_loop().time() - connection.idle_since < _KEEP_ALIVE_S:
+                return connection
+            connection.drop()
+        return None
+
+    def _free(self, connection: Connection, reusable: bool) -> None:
+        if not reusable or self._closed:
+            connection.drop()
+            return
+        self._idle.append(connection)
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(_KEEP_ALIVE_S, self._sweep)
+
+    def _lose(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def _sweep(self) -> None:
+        """Drop what has been idle for too long. The list is in the order of use, the longest idle first."""
+        self._sweeper = None
+        loop = asyncio.get_running_loop()
+        while self._idle and loop.time() - self._idle[0].idle_since >= _KEEP_ALIVE_S:
+            self._idle.pop(0).drop()
+        if self._idle:
+            self._sweeper = loop.call_at(self._idle[0].idle_since + _KEEP_ALIVE_S, self._sweep)
 
     def _follow(self, answer: Answer, url: str) -> str:
         """Give where a redirect leads, if we may go there.
@@ -190,8 +191,8 @@ class Wire:
         307 and 308 keep the method. Where they lead is kept for the session: servers that redirect `/mcp` to `/mcp/`
         would cost every message a round trip.
         """
-        location = urljoin(url, answer.header("Location"))
         try:
+            location = urljoin(url, answer.header("Location"))
             same, where = origin_of(location) == origin_of(url), describe_url(location)
         except ValueError:
             same, where = False, "nowhere"
@@ -200,78 +201,3 @@ class Wire:
         reason = f"it answered {answer.named_status}, to {where}"
         rule = "to another method" if same else "to another origin, which must not get our headers: give that URL"
         raise TransportError(self.peer, f"{reason}; a redirect {rule} is not followed")
-
-
-def open_session(config: UpstreamConfig) -> aiohttp.ClientSession:
-    """Open what makes connections to one server, and follows none of its redirects by itself."""
-    traces = []
-    if origin_of(config.url)[0] in ("ws", "wss"):
-        traces.append(aiohttp.TraceConfig())
-        traces[0].on_request_redirect.append(_refuse_redirect)
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=_trust(config), limit=0, keepalive_timeout=_KEEP_ALIVE_S),
-        headers=[*config.headers, ("Accept-Encoding", "identity")],
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=config.connect_timeout_s),
-        skip_auto_headers=("User-Agent",),
-        auto_decompress=False,
-        read_bufsize=_READ_BYTES,
-        trace_configs=traces,
-    )
-
-
-async def _refuse_redirect(_session: object, _context: object, _params: object) -> None:
-    """Stop a redirect that the library would follow: a WebSocket handshake does, headers and all."""
-    raise aiohttp.ClientConnectionError("it redirects, which is not followed: give the URL where it leads")
-
-
-def explain(error: BaseException) -> str:
-    """Say what went wrong on the network, for a person."""
-    match error:
-        case aiohttp.ClientConnectorCertificateError():
-            why = _last_line(error.certificate_error)
-            return f"its TLS certificate is not trusted (--ca-file names who signs it): {why}"
-        case aiohttp.ClientConnectorDNSError():
-            return f"the name {error.host} is not known"
-        case aiohttp.ClientConnectorError():
-            return f"no connection: {_name_os_error(error.os_error)}"
-        case aiohttp.ConnectionTimeoutError():
-            return "no connection in time"
-        case aiohttp.SocketTimeoutError() | asyncio.TimeoutError():
-            return "nothing came from it for too long"
-        case aiohttp.ServerDisconnectedError():
-            return "it closed the connection without an answer"
-        case aiohttp.ClientPayloadError():
-            return "it closed the connection in the middle of its answer"
-        case aiohttp.ClientResponseError():
-            return f"its answer is no HTTP: {_last_line(error.message)}"
-        case aiohttp.ClientConnectionError() if str(error).startswith("it redirects"):
-            return str(error)
-        case aiohttp.InvalidURL():
-            return "its URL cannot be used"
-        case ConnectionResetError():
-            return "it reset the connection"
-        case _:
-            return f"{type(error).__name__}: {_last_line(error)}"
-
-
-def _name_os_error(error: OSError) -> str:
-    """Say what the system said; several addresses that all failed come as one error without number."""
-    return os.strerror(error.errno).lower() if error.errno else _last_line(error)
-
-
-def _last_line(error: Any) -> str:
-    text = str(error).strip()
-    return text.splitlines()[-1][:200] if text else type(error).__name__
-
-
-def _trust(config: UpstreamConfig) -> ssl.SSLContext | bool:
-    if origin_of(config.url)[0] not in ("https", "wss"):
-        return True
-    context = ssl.create_default_context(cafile=config.ca_file)
-    if not config.verify:
-        logger.warning("%s: its certificate is not checked; who is in between reads everything", config.peer)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    with contextlib.suppress(NotImplementedError):
-        context.set_alpn_protocols(["http/1.1"])
-    return context

@@ -1,0 +1,208 @@
+"""The answer to one request, while it comes.
+
+Lives here: its head, what of its body has come and has not been read, and who waits for more. Must not: parse, or know
+a socket. Filled by `connection`; read by `streamable`, `legacy`, `bodies` and `streams`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from dragoman.errors import TransportError
+
+_HIGH_WATER_BYTES: Final = 512 * 1024
+"""Of a body that is read in pieces, no more than this, and what one read of the socket brings, waits to be read."""
+
+Headers = dict[bytes, bytes]
+"""Names in lower case. Of a name that came several times the first value, or all, by lines, of `set-cookie`."""
+
+
+class Source(Protocol):
+    """Where an answer comes from."""
+
+    def pause(self) -> None:
+        """Leave what comes in the socket."""
+
+    def resume(self) -> None:
+        """Go on reading."""
+
+    def let_go(self) -> None:
+        """This answer is not read any more."""
+
+
+class Answer:
+    """The answer to one request: its head, and its body still to be read. Close it when done.
+
+    Args:
+        peer: Who gives it.
+        source: Where it comes from.
+
+    Attributes:
+        status: Of HTTP; 0 as long as the head has not come.
+        length: How long the body is going to be, if the head says so.
+        begun: Whether any of it has come.
+        complete: Whether all of it has come, although perhaps not been read.
+        failure: Why no more of it comes; empty if nothing is wrong.
+        lost: Whether that is because the connection ended.
+        held: Whether nothing more is read from the connection, because so much waits here.
+    """
+
+    __slots__ = (
+        "_headers",
+        "_in_one",
+        "_parts",
+        "_size",
+        "_source",
+        "_waiter",
+        "begun",
+        "complete",
+        "failure",
+        "held",
+        "length",
+        "lost",
+        "peer",
+        "status",
+    )
+
+    def __init__(self, peer: str, source: Source) -> None:
+        self.peer = peer
+        self.status = 0
+        self.length: int | None = None
+        self.begun = False
+        self.complete = False
+        self.failure = ""
+        self.lost = False
+        self.held = False
+        self._source: Source | None = source
+        self._headers: Headers = {}
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._in_one = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def named_status(self) -> str:
+        """The status for a person."""
+        try:
+            return f"{self.status} {HTTPStatus(self.status).phrase}"
+        except ValueError:
+            return str(self.status)
+
+    @property
+    def media_type(self) -> str:
+        """What the body claims to be, without parameters; empty if it does not."""
+        return self.header("Content-Type").partition(";")[0].strip().lower()
+
+    def header(self, name: str) -> str:
+        """Give a header, or nothing."""
+        value = self._headers.get(name.lower().encode())
+        return value.decode("latin-1").strip() if value else ""
+
+    async def until_head(self) -> None:
+        """Wait for the head.
+
+        Raises:
+            TransportError: It did not come.
+        """
+        while not self.status:
+            if self.failure:
+                raise TransportError(self.peer, self.failure)
+            await self._wait()
+
+    async def some(self) -> bytes:
+        """Give what has come of the body, undecoded; nothing means that this was all.
+
+        Raises:
+            TransportError: It did not come whole.
+        """
+        while not self._parts:
+            if self.complete:
+                return b""
+            if self.failure:
+                raise TransportError(self.peer, self.failure)
+            await self._wait()
+        return self._take_parts()
+
+    async def whole(self) -> bytes:
+        """Give the body at once: for one whose length is known.
+
+        Raises:
+            TransportError: It did not come whole.
+        """
+        self._in_one = True
+        self._resume()
+        while not self.complete:
+            if self.failure:
+                raise TransportError(self.peer, self.failure)
+            await self._wait()
+        return self._take_parts()
+
+    def close(self) -> None:
+        """Give the connection back if the answer is complete, drop it if not."""
+        source, self._source = self._source, None
+        self._parts.clear()
+        if source is not None:
+            source.let_go()
+
+    def take_head(self, status: int, headers: Headers) -> None:
+        """The head has come."""
+        self.status = status
+        self._headers = headers
+        length = headers.get(b"content-length")
+        if length is not None:
+            self.length = int(length)
+        self._wake()
+
+    def take_body(self, part: bytes) -> None:
+        """A part of the body has come."""
+        self._parts.append(part)
+        self._size += len(part)
+        if self._in_one:
+            return
+        if self._size > _HIGH_WATER_BYTES and not self.held and self._source is not None:
+            self.held = True
+            self._source.pause()
+        self._wake()
+
+    def take_end(self) -> None:
+        """Everything has come."""
+        self.complete = True
+        self._wake()
+
+    def take_close(self) -> bool:
+        """The server sends no more; whether that was the end of the answer.
+
+        RFC 9112, 6.3: a body with neither length nor chunks ends with the connection.
+        """
+        coding = self._headers.get(b"transfer-encoding", b"").lower()
+        if self.status and self.length is None and not coding.rstrip().endswith(b"chunked"):
+            self.take_end()
+        return self.complete
+
+    def fail(self, reason: str) -> None:
+        """No more will come."""
+        self.failure = reason
+        self._wake()
+
+    def _take_parts(self) -> bytes:
+        parts, self._parts, self._size = self._parts, [], 0
+        self._resume()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _resume(self) -> None:
+        if self.held and self._source is not None:
+            self.held = False
+            self._source.resume()
+
+    async def _wait(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

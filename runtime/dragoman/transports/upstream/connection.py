@@ -1,0 +1,291 @@
+"""One HTTP/1.1 connection as a client: a request goes out, its answer comes in, and then perhaps the next.
+
+Lives here: writing requests no faster than they are taken, feeding the parser (httptools), bounds for what it keeps,
+and the patience with a server that says nothing. Must not: know MCP, where to connect, or what a status means. Made by
+`wire`, which keeps those that are idle.
+
+Theory of operation: a connection has at most one answer under way. The parser fills it, in the order message begin,
+header, headers complete, body, message complete; informational answers (1xx) go by the same way and are passed over.
+Whatever comes while no answer is expected makes the connection unusable, so that nothing a server sends too much can
+become the answer to the next request.
+
+Source: RFC 9112.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, cast
+
+import httptools
+
+from dragoman.transports.upstream.answers import Answer, Headers
+
+HEAD_BYTES: Final = 64 * 1024
+HEADERS: Final = 256
+"""The most headers, informational answers and trailers that one answer may have; together they fill `HEAD_BYTES`."""
+
+_AT_ONCE_BYTES: Final = 256 * 1024
+_SWITCHING_PROTOCOLS: Final = 101
+_LATE_S: Final = 0.001
+
+
+class Unexpected(Exception):
+    """What the parser found cannot be an answer, or not ours; raised to make it stop."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection, and what is under way on it.
+
+    Args:
+        peer: The server, as a person would name it.
+        on_free: Called when an answer is not read any more; with whether another request may follow.
+        on_lost: Called when the connection is gone.
+
+    Attributes:
+        requests: How many requests have been sent.
+        idle_since: When the last of them was done, by the clock of the loop.
+    """
+
+    def __init__(
+        self, peer: str, on_free: Callable[[Connection, bool], None], on_lost: Callable[[Connection], None]
+    ) -> None:
+        self._peer = peer
+        self._on_free = on_free
+        self._on_lost = on_lost
+        self.requests = 0
+        self.idle_since = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._parser: httptools.HttpResponseParser | None = None
+        self._answer: Answer | None = None
+        self._reusable = False
+        # Reading.
+        self._headers: Headers = {}
+        self._head_bytes = 0
+        self._head_count = 0
+        self._quiet_bytes = 0
+        # Writing.
+        self._full = False
+        self._rest: memoryview | None = None
+        self._on_sent: Callable[[], None] | None = None
+        # Patience.
+        self._idle_s: float | None = None
+        self._alive_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+
+    @property
+    def open(self) -> bool:
+        """Whether a request can be sent."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def begin(self, head: bytes, body: bytes | None, on_sent: Callable[[], None], idle_s: float | None) -> Answer:
+        """Send a request, as fast as it is taken; its answer fills itself.
+
+        Args:
+            head: Request line and headers.
+            body: What follows.
+            on_sent: Called when everything has been written, perhaps before this returns.
+            idle_s: How long nothing may happen on the connection; None waits for ever.
+        """
+        assert self._transport is not None
+        answer = self._answer = Answer(self._peer, self)
+        self.requests += 1
+        self._reusable = False
+        self._head_bytes = self._head_count = self._quiet_bytes = 0
+        self._idle_s = idle_s
+        self._alive_at = self._loop.time()
+        if idle_s is not None and (self._timer is None or self._timer_at > self._alive_at + idle_s):
+            self._arm(idle_s)
+        if body is None or len(body) <= _AT_ONCE_BYTES:
+            self._transport.write(head + body if body else head)  # one write is one packet, if it is short
+            on_sent()
+        else:
+            self._transport.write(head)
+            self._rest, self._on_sent = memoryview(body), on_sent
+            self._write_more()
+        return answer
+
+    def drop(self) -> None:
+        """Close the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What an answer asks for.
+
+    def pause(self) -> None:
+        """Leave what comes in the socket."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Go on reading; a server that was not listened to has not been silent."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._alive_at = self._loop.time()
+            self._transport.resume_reading()
+
+    def let_go(self) -> None:
+        """The answer is not read any more."""
+        self._answer, self._on_sent, self._rest = None, None, None
+        self.idle_since = self._loop.time()
+        self._on_free(self, self._reusable and self.open)
+
+    # What the event loop says.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is open."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are of no class of asyncio's
+        self._parser = httptools.HttpResponseParser(self)
+        # Servers end lines with LF alone, or put spaces after the size of a chunk; no harm comes of either.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+
+    def data_received(self, data: bytes) -> None:
+        """Something came."""
+        answer, parser = self._answer, self._parser
+        if answer is None or parser is None:
+            self.drop()  # nobody asked
+            return
+        answer.begun = True
+        self._alive_at = self._loop.time()
+        self._quiet_bytes += len(data)
+        try:
+            parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._reusable = False
+        except httptools.HttpParserError as error:
+            self._reusable = False
+            if not answer.complete:
+                self._fail(f"its answer is no HTTP: {error.__context__ or error}"[:200])
+        else:
+            if self._quiet_bytes > HEAD_BYTES and not answer.complete:
+                self._fail("its answer is no HTTP: its headers do not end")
+
+    def eof_received(self) -> None:
+        """The server sends no more. What it has not read of the request it will not answer."""
+        self._end(None)
+        self.drop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self._end(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._transport = self._parser = self._timer = None  # parser and connection hold each other
+        self._on_lost(self)
+
+    def pause_writing(self) -> None:
+        """The server does not take it as fast as we write."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """There is room again."""
+        self._full = False
+        if self._rest is not None:
+            self._write_more()
+
+    # What the parser says.
+
+    def on_message_begin(self) -> None:
+        """An answer begins, or something that follows it."""
+        if self._answer is None or self._answer.complete:
+            raise Unexpected("nothing was asked")
+        self._headers = {}
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer."""
+        self._quiet_bytes = 0
+        self._count(len(name) + len(value))
+        key = name.lower()
+        if key not in self._headers:
+            self._headers[key] = value
+        elif key == b"set-cookie":
+            self._headers[key] += b"\n" + value
+
+    def on_headers_complete(self) -> None:
+        """The head is here; that of an informational answer is passed over."""
+        assert self._parser is not None
+        assert self._answer is not None
+        status = self._parser.get_status_code()
+        if status < 200 and status != _SWITCHING_PROTOCOLS:
+            if status < 100:
+                raise Unexpected("its status is none")
+            self._count(0)
+            return
+        self._answer.take_head(status, self._headers)
+        self._headers = {}  # trailers are nobody's
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        assert self._answer is not None
+        self._quiet_bytes = 0
+        self._answer.take_body(body)
+
+    def on_message_complete(self) -> None:
+        """The answer is complete, if it was one."""
+        assert self._parser is not None
+        assert self._answer is not None
+        if self._answer.status:
+            whole = self._rest is None and not self._full
+            keeps = self._parser.should_keep_alive() and self._answer.status != _SWITCHING_PROTOCOLS
+            self._reusable = whole and keeps
+            self._answer.take_end()
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        self._head_count += 1
+        if self._head_bytes > HEAD_BYTES or self._head_count > HEADERS:
+            raise Unexpected("it has too many headers")
+
+    def _write_more(self) -> None:
+        assert self._transport is not None
+        while self._rest is not None and not self._full:
+            piece, rest = self._rest[:_AT_ONCE_BYTES], self._rest[_AT_ONCE_BYTES:]
+            self._rest = rest if rest else None
+            self._alive_at = self._loop.time()
+            self._transport.write(piece)
+        if self._rest is None and self._on_sent is not None:
+            on_sent, self._on_sent = self._on_sent, None
+            on_sent()
+
+    def _end(self, error: Exception | None) -> None:
+        answer, self._reusable, self._rest = self._answer, False, None
+        if answer is None or answer.complete or answer.failure:
+            return
+        answer.lost = True
+        when = "in the middle of its answer" if answer.begun else "without an answer"
+        if isinstance(error, ConnectionResetError):
+            answer.fail(f"it reset the connection {when}")
+        elif error is not None:
+            answer.fail(f"the connection broke {when}: {str(error) or type(error).__name__}"[:200])
+        elif not answer.take_close():
+            answer.fail(f"it closed the connection {when}")
+
+    def _fail(self, reason: str) -> None:
+        self._reusable = False
+        if self._answer is not None:
+            self._answer.fail(reason)
+        self.drop()
+
+    def _arm(self, after_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = self._loop.time() + after_s
+        self._timer = self._loop.call_at(self._timer_at, self._check)
+
+    def _check(self) -> None:
+        """See whether something has happened lately. One timer serves many requests: it is set again, not for each."""
+        self._timer = None
+        answer = self._answer
+        if answer is None or answer.complete or self._idle_s is None:
+            return
+        left_s = self._alive_at + self._idle_s - self._loop.time()
+        if answer.held:
+            self._arm(self._idle_s)  # it may speak, but nobody listens
+        elif left_s > _LATE_S:
+            self._arm(left_s)
+        else:
+            self._fail("nothing came from it for too long")

@@ -1,0 +1,184 @@
+"""Reaching a host: its addresses, the first that answers, and TLS; what can go wrong with that, in words.
+
+Lives here: everything until bytes can flow. Must not: know HTTP. Called by `wire` and, for trust, by `websocket`.
+
+Source: RFC 8305 for the order in which addresses are tried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from dragoman.errors import TransportError
+from dragoman.transports.keepalive import keep_alive
+from dragoman.transports.upstream.config import UpstreamConfig, origin_of
+from dragoman.transports.upstream.heads import host_of
+
+logger = logging.getLogger("dragoman.upstream")
+
+_HEAD_START_S: Final = 0.25
+"""How long an address is tried alone. RFC 8305, 5: Connection Attempt Delay."""
+
+_Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
+Address = tuple[socket.AddressFamily, tuple[Any, ...]]
+
+
+class Dialler:
+    """Makes connections to one server.
+
+    Args:
+        config: The server.
+
+    Raises:
+        OSError: TLS cannot be set up.
+    """
+
+    def __init__(self, config: UpstreamConfig) -> None:
+        self._config = config
+        self._tls = trust(config)
+
+    async def connect(self, make: Callable[[], _Protocol]) -> _Protocol:
+        """Open a connection.
+
+        Raises:
+            TransportError: There is none, or not in time.
+        """
+        config = self._config
+        try:
+            host, port = host_of(config.url), origin_of(config.url)[2]
+            async with asyncio.timeout(config.connect_timeout_s):
+                found = await dial(await _resolve(host, port or 0))
+                name = host.partition("%")[0].rstrip(".") if self._tls else None
+                try:
+                    loop = asyncio.get_running_loop()
+                    _, protocol = await loop.create_connection(make, sock=found, ssl=self._tls, server_hostname=name)
+                except BaseException:
+                    found.close()
+                    raise
+                return protocol
+        except (OSError, ValueError) as error:  # a TimeoutError is an OSError
+            raise TransportError(config.peer, explain(error, origin_of(config.url)[1])) from error
+
+
+async def dial(addresses: Sequence[Address]) -> socket.socket:
+    """Connect to the first address that answers: one after the other, and side by side where one takes long.
+
+    Raises:
+        OSError: None did.
+    """
+    if len(addresses) == 1:
+        return await _dial_one(addresses[0])
+    loop = asyncio.get_running_loop()
+    left, failures = list(addresses), list[OSError]()
+    running: set[asyncio.Task[socket.socket]] = set()
+    winner: socket.socket | None = None
+    try:
+        while winner is None:
+            if left:
+                running.add(loop.create_task(_dial_one(left.pop(0))))
+            elif not running:
+                raise _sum_up(failures)
+            done, running = await asyncio.wait(
+                running, timeout=_HEAD_START_S if left else None, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                error = task.exception()
+                if isinstance(error, OSError):
+                    failures.append(error)
+                elif winner is None:
+                    winner = task.result()
+                else:
+                    task.result().close()
+        return winner
+    finally:
+        for task in running:
+            task.cancel()
+        for late in await asyncio.gather(*running, return_exceptions=True):
+            if isinstance(late, socket.socket):
+                late.close()
+
+
+async def _dial_one(address: Address) -> socket.socket:
+    family, where = address
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setblocking(False)
+        with contextlib.suppress(OSError):
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        keep_alive(made)  # a stream may be silent for hours
+        await asyncio.get_running_loop().sock_connect(made, where)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+async def _resolve(host: str, port: int) -> list[Address]:
+    """Give the addresses of a host, families in turns."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with contextlib.suppress(OSError):
+            socket.inet_pton(family, host)
+            return [(family, (host, port))]
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    groups: dict[socket.AddressFamily, list[Address]] = {}
+    for family, _, _, _, address in found:
+        groups.setdefault(family, []).append((family, address))
+    turns = itertools.zip_longest(*groups.values())
+    return [address for turn in turns for address in turn if address is not None]
+
+
+def _sum_up(failures: list[OSError]) -> OSError:
+    """Make one error of what several addresses failed with."""
+    if len({failure.errno for failure in failures}) == 1:
+        return failures[0]
+    return OSError("; ".join(dict.fromkeys(_name(failure) for failure in failures)))
+
+
+def trust(config: UpstreamConfig) -> ssl.SSLContext | None:
+    """Say whose certificates are believed; nothing without TLS."""
+    if origin_of(config.url)[0] not in ("https", "wss"):
+        return None
+    context = ssl.create_default_context(cafile=config.ca_file)
+    if not config.verify:
+        logger.warning("%s: its certificate is not checked; who is in between reads everything", config.peer)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    with contextlib.suppress(NotImplementedError):
+        context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def explain(error: BaseException, host: str) -> str:
+    """Say why there is no connection, for a person."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"its TLS certificate is not trusted (--ca-file names who signs it): {last_line(error)}"
+        case ssl.SSLError():
+            return f"no TLS connection: {last_line(error)}"
+        case socket.gaierror():
+            return f"the name {host} is not known"
+        case TimeoutError():
+            return "no connection in time"
+        case OSError():
+            return f"no connection: {_name(error)}"
+        case _:
+            return f"its URL cannot be used: {last_line(error)}"
+
+
+def _name(error: OSError) -> str:
+    """Say what the system said."""
+    return os.strerror(error.errno).lower() if error.errno else last_line(error)
+
+
+def last_line(error: object) -> str:
+    """Give the end of what an error says, which is the point of it."""
+    text = str(error).strip()
+    return text.splitlines()[-1][:200] if text else type(error).__name__

@@ -1,0 +1,135 @@
+"""What goes out before a body: request line and headers.
+
+Lives here: request targets, the headers that every request has, credentials in a URL, and the check that nothing in a
+header can end it. Must not: send. Called by `wire`.
+
+Source: RFC 9112, 3 and 5; RFC 7617 for credentials.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
+from urllib.parse import quote, unquote, urlsplit
+
+from dragoman.transports.upstream.config import OURS, UpstreamConfig, origin_of
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_ENDS_IT = re.compile(r"[\r\n\0]")
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PATH: Final = "/%:@!$&'()*+,;=~"
+_QUERY: Final = _PATH + "?"
+_KEPT: Final = 32
+"""How many encoded URLs and sets of headers are kept; a session needs a handful."""
+
+_Key = TypeVar("_Key")
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Heads:
+    """Writes the heads of requests to one server.
+
+    Args:
+        config: The server, and what to send along.
+
+    Raises:
+        ValueError: The URL names no host that there can be, or a header cannot be sent; the text holds no value.
+    """
+
+    def __init__(self, config: UpstreamConfig) -> None:
+        self._always = _encode_always(config)
+        self._cookie = "; ".join(value for name, value in config.headers if name.lower() == "cookie")
+        self._lines: dict[str, bytes] = {}
+        self._blocks: dict[tuple[tuple[str, str], ...], bytes] = {}
+
+    def write(self, method: str, url: str, headers: Mapping[str, str], length: int | None, cookies: str = "") -> bytes:
+        """Give the head of one request.
+
+        Args:
+            method: Of HTTP.
+            url: Where to; only its path and query are looked at.
+            headers: Beside what is always sent.
+            length: Of the JSON that follows; None if nothing follows.
+            cookies: What the server wants back, and those of the configuration; empty if the server has set none.
+
+        Raises:
+            ValueError: A header cannot be sent.
+        """
+        line = self._lines.get(url) or _keep(self._lines, url, b" %s HTTP/1.1\r\n" % _target_of(url) + self._always)
+        key = tuple(headers.items())
+        block = self._blocks.get(key) or _keep(self._blocks, key, _encode_asked(headers))
+        cookies = cookies or self._cookie
+        cookie = _encode([("Cookie", cookies)]) if cookies else b""
+        if length is not None:
+            ending = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % length
+        else:
+            ending = b"Content-Length: 0\r\n\r\n" if method not in ("GET", "HEAD") else b"\r\n"
+        return b"".join((method.encode(), line, block, cookie, ending))
+
+
+def host_of(url: str) -> str:
+    """Give the host of a URL as the network knows it: international names in ASCII.
+
+    Raises:
+        ValueError: There can be no such host.
+    """
+    host = urlsplit(url).hostname or ""
+    if not host.isascii():
+        encoded = host.encode("idna").decode()  # a UnicodeError is a ValueError
+        if encoded.encode().decode("idna") != host:
+            raise ValueError("its host name means another one to older software")
+        host = encoded
+    if not re.fullmatch(r"[0-9a-z._~-]+|[0-9a-f:.]+(%[0-9a-z._~-]+)?", host, re.IGNORECASE):
+        raise ValueError("its host name cannot be one")
+    return host
+
+
+def _encode_always(config: UpstreamConfig) -> bytes:
+    """Write what every request to this server has."""
+    parts = urlsplit(config.url)
+    given = {name.lower() for name, _ in config.headers}
+    if misplaced := given & OURS:
+        raise ValueError(f"the header {min(misplaced)} is written by the transport itself")
+    scheme, _, port = origin_of(config.url)
+    host = host_of(config.url).partition("%")[0]
+    authority = f"[{host}]" if ":" in host else host
+    authority += "" if port == _DEFAULT_PORTS.get(scheme) else f":{port}"
+    headers = [] if "host" in given else [("Host", authority)]
+    if (parts.username or parts.password) and "authorization" not in given:
+        credentials = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        headers.append(("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}"))
+    rest = [header for header in config.headers if header[0].lower() != "cookie"]
+    return _encode([*headers, *rest, ("Accept-Encoding", "identity")])
+
+
+def _encode_asked(headers: Mapping[str, str]) -> bytes:
+    accepts = any(name.lower() == "accept" for name in headers)
+    return _encode(headers.items() if accepts else [("Accept", "*/*"), *headers.items()])
+
+
+def _encode(headers: Iterable[tuple[str, str]]) -> bytes:
+    """Write headers; a value that could end its line could say anything on the next."""
+    lines = []
+    for name, value in headers:
+        if not _NAME.match(name):
+            raise ValueError("a header has a name that cannot be one")
+        if _ENDS_IT.search(value):
+            raise ValueError(f"the value of the header {name} holds a line end or NUL")
+        lines.append(f"{name}: {value}\r\n")
+    return "".join(lines).encode(errors="surrogateescape")
+
+
+def _target_of(url: str) -> bytes:
+    parts = urlsplit(url)
+    path = quote(_LONE_PERCENT.sub("%25", parts.path) or "/", _PATH)
+    query = quote(_LONE_PERCENT.sub("%25", parts.query), _QUERY)
+    return (f"{path}?{query}" if query else path).encode()
+
+
+def _keep(kept: dict[_Key, bytes], key: _Key, value: bytes) -> bytes:
+    if len(kept) >= _KEPT:
+        kept.clear()
+    kept[key] = value
+    return value

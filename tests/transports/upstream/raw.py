@@ -1,0 +1,125 @@
+"""A server that says exactly the bytes a test gives it, and a way to it; on both event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.wire import Wire
+
+try:
+    import uvloop
+except ImportError:
+    LOOPS: list[Any] = [None]
+else:
+    LOOPS = [None, uvloop.new_event_loop]
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+PATIENCE_S = 5.0
+
+
+def on_both_loops(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test on asyncio's event loop and on uvloop's; nothing may be left over on either."""
+
+    @wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        async def main() -> None:
+            async with asyncio.timeout(4 * PATIENCE_S):
+                await test(*args, **kwargs)
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            assert not left, left
+
+        for factory in LOOPS:
+            with asyncio.Runner(loop_factory=factory) as runner:
+                runner.run(main())
+
+    return run
+
+
+class Line:
+    """One connection, seen from the server."""
+
+    def __init__(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.number = number
+        self.reader = reader
+        self.writer = writer
+
+    async def request(self) -> bytes:
+        """Give the next request, head and body; nothing if there is none."""
+        try:
+            head = await self.reader.readuntil(b"\r\n\r\n")
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return b""
+        _, _, rest = head.lower().partition(b"content-length: ")
+        return head + (await self.reader.readexactly(int(rest.split(b"\r")[0])) if rest else b"")
+
+    async def say(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def ended(self) -> bool:
+        """Wait for the other side to close; whether it said nothing before."""
+        try:
+            return await self.reader.read(1) == b""
+        except ConnectionError:
+            return True
+
+    def reset(self) -> None:
+        self.writer.transport.abort()
+
+
+@contextlib.asynccontextmanager
+async def raw_server(handle: Callable[[Line], Awaitable[None]], **options: Any) -> AsyncIterator[str]:
+    """Give the URL of a server that treats each connection so, and closes it afterwards."""
+    tasks: set[asyncio.Task[Any]] = set()
+    failures: list[BaseException] = []
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await handle(Line(len(tasks), reader, writer))
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            writer.close()
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**24, **options)
+    scheme = "https" if options.get("ssl") else "http"
+    try:
+        yield f"{scheme}://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
+    finally:
+        listener.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    assert not failures, failures
+
+
+@contextlib.asynccontextmanager
+async def wire_to(url: str, **config: Any) -> AsyncIterator[Wire]:
+    wire = Wire(UpstreamConfig(url, **config))
+    try:
+        yield wire
+    finally:
+        await wire.close()
+
+
+async def ask(wire: Wire, method: str = "POST", body: bytes | None = b"{}", **options: Any) -> tuple[int, bytes]:
+    """Send a request; give the status and the whole body of its answer."""
+    answer = await wire.send(method, wire.config.url, {}, body if method == "POST" else None, **options)
+    parts = []
+    try:
+        while part := await answer.some():
+            parts.append(part)
+    finally:
+        answer.close()
+    return answer.status, b"".join(parts)
