@@ -24,16 +24,22 @@ ADDRESS = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
 
 
 class Peer:
-    """A client of one session; a request at a time. What carries frames is a subclass's affair."""
+    """A client of one session; a request at a time. What carries frames is a subclass's affair.
+
+    Attributes:
+        capabilities: What it declares.
+        number: The id of its last request.
+    """
 
     def __init__(self, revision: str) -> None:
+        self.capabilities: dict[str, Any] = {}
         self._revision = revision
-        self._number = 0
+        self.number = 0
 
     def open(self) -> None:
         """Open the session."""
         info = {"name": "bench", "version": "1"}
-        params = {"protocolVersion": self._revision, "capabilities": {}, "clientInfo": info}
+        params = {"protocolVersion": self._revision, "capabilities": self.capabilities, "clientInfo": info}
         answer = json.loads(self.exchange(self.request("initialize", params)))
         assert answer["result"]["protocolVersion"] == self._revision, answer
         self.notify(_encode({"jsonrpc": "2.0", "method": "notifications/initialized"}))
@@ -47,7 +53,7 @@ class Peer:
             answer = self.exchange(frame)
             times.append(perf_counter_ns() - started)
         read = json.loads(answer)
-        assert read["id"] == self._number, read
+        assert read["id"] == self.number, read
         assert "result" in read, read
         return median(times) / 1000
 
@@ -59,10 +65,14 @@ class Peer:
         """Send a notification."""
         raise NotImplementedError
 
+    def next(self) -> bytes:
+        """Wait for the next frame, where more than answers can come."""
+        raise NotImplementedError
+
     def request(self, method: str, params: dict[str, Any]) -> bytes:
         """Give the frame of the next request."""
-        self._number += 1
-        return _encode({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        self.number += 1
+        return _encode({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
 
 
 class StdioPeer(Peer):

@@ -1,9 +1,10 @@
 """Mixed load over every front for many minutes: `python -m tests.soak [MINUTES]`; `nox -s soak` runs it.
 
-Two proxies with a network front, one before stdio servers and one before an HTTP server, and a proxy over stdio that is
-started again and again. Clients ask small and large things, send nonsense, leave without a word. At the end of every
-minute the load rests until the proxies are idle, and a line says what they hold. Exits with 1 if an answer was wrong,
-or if there is more of anything at the end than after the first minute.
+Proxies with a network front, before stdio servers, before an HTTP server, and before stdio servers that clients share,
+all of them or those of a person; and a proxy over stdio that is started again and again. Clients ask small and large
+things, send nonsense, leave without a word. At the end of every minute the load rests until the proxies are idle, and
+a line says what they hold. Exits with 1 if an answer was wrong, or if there is more of anything at the end than after
+the first minute.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, Final
 
 from bench.peers import listening, over_stdio
 from tests.soak.clients import abandon, ask, lines_of, visit
+from tests.soak.sharing import visit_shared
 
 WORKERS: Final = 4
 FRONTS: Final = ("http", "http", "http", "sse", "ws", "ws", "stdio", "abandon")
@@ -38,6 +40,8 @@ MEMORY_SLACK: Final = 1.10
 MEMORY_SLACK_KB: Final = 3_000
 DRAGOMAN: Final = (sys.executable, "-m", "dragoman", "proxy", "--log-level", "error", "--on-loss", "silent")
 STDIO_SERVER: Final = (sys.executable, "-m", "bench.server", SERVER_REVISION)
+SHARED_SERVER: Final = (sys.executable, "-m", "tests.soak.server")
+SECRETS: Final = {"ada": "a" * 32, "bob": "b" * 32}
 HTTP_SERVER: Final = (sys.executable, "-m", "bench.http_server", SERVER_REVISION)
 
 
@@ -49,27 +53,34 @@ class Holding:
     descriptors: int
     children: int
     tasks: int
+    shared: int
 
     def exceeds(self, other: Holding) -> bool:
         """Say whether this is more of anything than before; memory may breathe a little."""
         limit_kb = other.memory_kb * MEMORY_SLACK + MEMORY_SLACK_KB
-        counts = (self.descriptors, self.children, self.tasks)
-        return self.memory_kb > limit_kb or any(
-            now > then for now, then in zip(counts, (other.descriptors, other.children, other.tasks), strict=True)
-        )
+        counts = ("descriptors", "children", "tasks", "shared")
+        return self.memory_kb > limit_kb or any(getattr(self, name) > getattr(other, name) for name in counts)
 
     def __str__(self) -> str:
         return (
-            f"{self.memory_kb / 1000:6.1f} MB {self.descriptors:3} fds {self.children:2} children {self.tasks:2} tasks"
+            f"{self.memory_kb / 1000:6.1f} MB {self.descriptors:3} fds {self.children:2} children {self.tasks:2} tasks "
+            f"{self.shared} under way"
         )
 
 
 class Watched:
-    """A proxy with a network front, and a look at what it holds."""
+    """A proxy with a network front, and a look at what it holds.
 
-    def __init__(self, port: int, notes: Path) -> None:
+    Args:
+        port: Its own.
+        notes: Where it notes what it holds.
+        keeps: How many servers it keeps while nobody uses them.
+    """
+
+    def __init__(self, port: int, notes: Path, keeps: int) -> None:
         self.port = port
         self.notes = notes
+        self.keeps = keeps
         self.pid = _listener_of(port)
 
     def hold(self) -> Holding:
@@ -83,16 +94,19 @@ class Watched:
         memory_kb = int(status.partition("VmRSS:")[2].split()[0])
         threads = Path(f"/proc/{self.pid}/task").glob("*/children")
         children = sum(len(thread.read_text("utf-8").split()) for thread in threads)
-        return Holding(memory_kb, len(os.listdir(f"/proc/{self.pid}/fd")), children, self._lines()[-1]["tasks"])
+        noted = self._lines()[-1]
+        descriptors = len(os.listdir(f"/proc/{self.pid}/fd"))
+        return Holding(memory_kb, descriptors, children, noted["tasks"], noted["held"])
 
     def rest(self) -> Holding:
-        """Wait until two looks, some time apart, find the same, and no child."""
+        """Wait until two looks, some time apart, find the same, and no more children than it keeps."""
         until = time.monotonic() + REST_LIMIT_S
         found = self.hold()
         while time.monotonic() < until:
             time.sleep(IDLE_S)
             last, found = found, self.hold()
-            if (last.descriptors, last.tasks, found.children) == (found.descriptors, found.tasks, 0):
+            is_calm = found.children <= self.keeps and not found.shared
+            if is_calm and (last.descriptors, last.tasks) == (found.descriptors, found.tasks):
                 break
         return found
 
@@ -100,11 +114,26 @@ class Watched:
         return list(lines_of(self.notes.read_text("utf-8"))) if self.notes.exists() else []
 
 
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where clients come in.
+
+    Attributes:
+        name: For the report.
+        port: Of the proxy.
+        secrets: What clients of shared servers show, one of them each; empty where servers are not shared.
+    """
+
+    name: str
+    port: int
+    secrets: tuple[str, ...] = ()
+
+
 class Load:
     """Workers that visit until they are told to stop, and what came of it."""
 
-    def __init__(self, ports: list[int], seed: int) -> None:
-        self.ports = ports
+    def __init__(self, doors: list[Door], seed: int) -> None:
+        self.doors = doors
         self.seed = seed
         self.sessions: Counter[str] = Counter()
         self.requests = 0
@@ -124,37 +153,39 @@ class Load:
     def _work(self, seed: int, until: float) -> None:
         chance = random.Random(seed)
         while time.monotonic() < until:
-            front, port = chance.choice(FRONTS), chance.choice(self.ports)
+            front, door = chance.choice(FRONTS), chance.choice(self.doors)
             try:
-                count = one_visit(front, port, chance)
+                count = one_visit(front, door, chance)
             except Exception as error:  # whatever it is, it is what the soak looks for
                 with self._lock:
-                    self.wrong.append(f"{front}: {type(error).__name__}: {error}"[:300])
+                    self.wrong.append(f"{front} {door.name}: {type(error).__name__}: {error}"[:300])
                 continue
             with self._lock:
                 self.sessions[front] += 1
                 self.requests += count
 
 
-def one_visit(front: str, port: int, chance: random.Random) -> int:
+def one_visit(front: str, door: Door, chance: random.Random) -> int:
     """Visit once over a front; return how many requests were answered."""
     if front == "abandon":
-        abandon(port, chance)
+        abandon(door.port, chance)
         return 0
     if front == "stdio":
         with over_stdio((*DRAGOMAN, "--", *STDIO_SERVER), CLIENT_REVISIONS[front]) as peer:
             return ask(peer, chance)
-    return visit(port, front, CLIENT_REVISIONS[front], chance)
+    if door.secrets:
+        return visit_shared(door.port, front, CLIENT_REVISIONS[front], chance.choice(door.secrets), chance)
+    return visit(door.port, front, CLIENT_REVISIONS[front], chance)
 
 
 @contextlib.contextmanager
-def watched_proxy(folder: Path, name: str, *behind: str) -> Iterator[Watched]:
+def watched_proxy(folder: Path, name: str, *behind: str, keeps: int = 0) -> Iterator[Watched]:
     """Start a proxy with a network front."""
     notes = folder / name
     limits = ("--session-idle", str(IDLE_S), "--body-timeout", str(IDLE_S), "--header-timeout", str(IDLE_S))
     program = (sys.executable, "-m", "tests.soak.watched", str(notes), *DRAGOMAN[3:])
     with listening((*program, "--listen", "http://127.0.0.1:0", *limits, *behind)) as port:
-        yield Watched(port, notes)
+        yield Watched(port, notes, keeps)
 
 
 def soak(minutes: int, seed: int) -> int:
@@ -163,11 +194,20 @@ def soak(minutes: int, seed: int) -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server_port = stack.enter_context(listening(HTTP_SERVER))
         upstream = f"http://127.0.0.1:{server_port}/mcp"
+        secrets = folder / "secrets"
+        secrets.write_text("".join(f"{name} {secret}\n" for name, secret in SECRETS.items()), "ascii")
+        shared = ("--scope", "shared", "--server-idle", "1", "--", *SHARED_SERVER)
+        of_persons = ("--scope", "principal", "--auth-token-file", str(secrets), "--", *SHARED_SERVER)
         proxies = {
             "to stdio": stack.enter_context(watched_proxy(folder, "stdio", "--", *STDIO_SERVER)),
             "to http": stack.enter_context(watched_proxy(folder, "http", "--url", upstream)),
+            "shared": stack.enter_context(watched_proxy(folder, "shared", *shared)),
+            "of persons": stack.enter_context(
+                watched_proxy(folder, "persons", "--server-idle", "3600", *of_persons, keeps=len(SECRETS))
+            ),
         }
-        load = Load([proxy.port for proxy in proxies.values()], seed)
+        shown = {"shared": ("",), "of persons": tuple(SECRETS.values())}
+        load = Load([Door(name, proxy.port, shown.get(name, ())) for name, proxy in proxies.items()], seed)
         print(f"seed {seed}; {WORKERS} clients at once")
         first: dict[str, Holding] = {}
         grown: list[str] = []

@@ -21,9 +21,11 @@ LIMIT_S = 60
 class PoliteHttpPeer(HttpPeer):
     """A client of `/mcp` that can end its session."""
 
-    def __init__(self, port: int, revision: str) -> None:
+    def __init__(self, port: int, revision: str, secret: str = "") -> None:
         super().__init__(port, revision)
         self._socket.settimeout(LIMIT_S)
+        for name, value in shown(secret).items():
+            self._head += f"{name}: {value}\r\n".encode()
 
     def delete(self) -> None:
         """End the session."""
@@ -40,22 +42,23 @@ class PoliteHttpPeer(HttpPeer):
 class SsePeer(Peer):
     """A client of `/sse`."""
 
-    def __init__(self, port: int, revision: str) -> None:
+    def __init__(self, port: int, revision: str, secret: str = "") -> None:
         super().__init__(revision)
+        self._shown = shown(secret)
         self._reading = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
-        self._reading.request("GET", "/sse", headers={"Accept": "text/event-stream"})
+        self._reading.request("GET", "/sse", headers={"Accept": "text/event-stream", **self._shown})
         self._stream = self._reading.getresponse()
         self._writing = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
-        self._endpoint = self._next().decode()
+        self._endpoint = self.next().decode()
 
     def exchange(self, frame: bytes) -> bytes:
         """POST a frame and read the next event."""
         self.notify(frame)
-        return self._next()
+        return self.next()
 
     def notify(self, frame: bytes) -> None:
         """POST a frame."""
-        self._writing.request("POST", self._endpoint, frame, {"Content-Type": "application/json"})
+        self._writing.request("POST", self._endpoint, frame, {"Content-Type": "application/json", **self._shown})
         answer = self._writing.getresponse()
         answer.read()
         assert answer.status == 202, answer.status
@@ -66,7 +69,8 @@ class SsePeer(Peer):
         self._reading.close()
         self._writing.close()
 
-    def _next(self) -> bytes:
+    def next(self) -> bytes:
+        """Wait for the next frame."""
         while line := self._stream.readline():
             if line.startswith(b"data:"):
                 return line[5:].strip()
@@ -76,11 +80,12 @@ class SsePeer(Peer):
 class WebSocketPeer(Peer):
     """A client of `/ws`, for frames below 64 bits of length and without extensions."""
 
-    def __init__(self, port: int, revision: str) -> None:
+    def __init__(self, port: int, revision: str, secret: str = "") -> None:
         super().__init__(revision)
         self._socket = socket.create_connection(("127.0.0.1", port), LIMIT_S)
         key = base64.b64encode(os.urandom(16)).decode()
         head = f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in shown(secret).items())
         head += f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: mcp\r\n\r\n"
         self._socket.sendall(head.encode())
         self._file = self._socket.makefile("rb")
@@ -91,6 +96,10 @@ class WebSocketPeer(Peer):
     def exchange(self, frame: bytes) -> bytes:
         """Send a message and read the next."""
         self.notify(frame)
+        return self.next()
+
+    def next(self) -> bytes:
+        """Wait for the next frame."""
         while True:
             opcode, payload = self._receive()
             if opcode == 1:
@@ -106,7 +115,8 @@ class WebSocketPeer(Peer):
     def goodbye(self) -> None:
         """Close as the protocol has it."""
         self._send(8, struct.pack(">H", 1000))
-        assert self._receive()[0] == 8
+        while self._receive()[0] != 8:
+            pass  # what was on its way
 
     def close(self) -> None:
         """Close the connection."""
@@ -181,6 +191,11 @@ def abandon(port: int, chance: random.Random) -> None:
     if chance.random() < 0.5:
         half.shutdown(socket.SHUT_RDWR)
     half.close()
+
+
+def shown(secret: str) -> dict[str, str]:
+    """Give the headers that show a secret; none for none."""
+    return {"Authorization": f"Bearer {secret}"} if secret else {}
 
 
 def lines_of(text: str) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""`python -m tests.soak.watched FILE dragoman-arguments…`: dragoman, which on SIGUSR1 notes its tasks in a file."""
+"""`python -m tests.soak.watched FILE dragoman-arguments…`: dragoman, which on SIGUSR1 notes in a file what it holds."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.cli import main
+from dragoman.core.sharing.hub import Hub
 
 
 def note(*_: Any) -> None:
-    """Append a line with the number of tasks."""
+    """Append a line with the number of tasks, and of what shared servers have under way."""
     gc.collect()
     tasks = asyncio.all_tasks(asyncio.get_running_loop())
+    held = sum(found.held for found in gc.get_objects() if isinstance(found, Hub))
     names = sorted(getattr(task.get_coro(), "__qualname__", "?") for task in tasks)
     with Path(sys.argv[1]).open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"tasks": len(tasks), "names": names}) + "\n")
+        file.write(json.dumps({"tasks": len(tasks), "held": held, "names": names}) + "\n")
 
 
 if __name__ == "__main__":
