@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.peers.ahead import ahead, visits
 from tests.peers.expectations_back import EXPECTATIONS
 from tests.peers.expectations_links import on_link, until_death
 from tests.peers.matching import ABSENT, REVISIONS, Has, Row, Says
@@ -99,7 +100,7 @@ def typescript_cases() -> list[Any]:
     ]
 
 
-@functools.cache
+@ahead
 def typescript_report(client: str, server: str, link: str) -> dict[str, Any]:
     """Visit once, and keep the report and the frames of both sides."""
     front, upstream = link.split("-")
@@ -121,12 +122,14 @@ def typescript_report(client: str, server: str, link: str) -> dict[str, Any]:
 
 
 @needs_npm
+@visits(typescript_report)
 @pytest.mark.parametrize(("client", "server", "link", "row"), typescript_cases())
 def test_a_typescript_client_agrees_with_the_table(client: str, server: str, link: str, row: Row) -> None:
     check(typescript_report(client, server, link), row)
 
 
 @needs_npm
+@visits(typescript_report)
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("client", "server", "link"), typescript_visits())
 def test_frames_of_typescript_clients_are_valid(client: str, server: str, link: str, side: str) -> None:
@@ -196,7 +199,7 @@ def wait_for(port: int) -> None:
     pytest.fail(f"nobody listens on port {port} after {START_S} s")
 
 
-@functools.cache
+@ahead
 def tour_report(client: str, link: str) -> dict[str, Any]:
     """Let a Python client visit the official server through the proxy."""
     front, upstream = link.split("-")
@@ -217,6 +220,7 @@ def tour_report(client: str, link: str) -> dict[str, Any]:
 
 
 @needs_npm
+@visits(tour_report)
 @pytest.mark.parametrize(
     ("client", "link", "row"),
     [
@@ -231,6 +235,7 @@ def test_the_official_server_serves_clients_of_every_revision(client: str, link:
 
 
 @needs_npm
+@visits(tour_report)
 @pytest.mark.parametrize(("client", "link"), TOURS)
 def test_frames_of_the_official_server_are_valid(client: str, link: str) -> None:
     assert list(complaints(tour_report(client, link)["frames"], REVISIONS[client])) == []

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.peers.ahead import visits
 from tests.peers.expectations_back import EXPECTATIONS
 from tests.peers.matching import PAIRS, REVISIONS, Has, Row, look, matches
 from tests.peers.validity import complaints
@@ -63,18 +64,21 @@ def test_each_topic_speaks_about_each_pair_once(route: str) -> None:
 
 
 @needs_peers
+@visits(report_of, link="direct")
 @pytest.mark.parametrize(("client", "server", "row"), cases("direct"))
 def test_equal_peers_agree_without_a_proxy(client: str, server: str, row: Row) -> None:
     check(report_of(client, server, "direct"), row)
 
 
 @needs_peers
+@visits(report_of, link="proxy")
 @pytest.mark.parametrize(("client", "server", "row"), cases("proxy"))
 def test_peers_agree_through_the_proxy(client: str, server: str, row: Row) -> None:
     check(report_of(client, server, "proxy"), row)
 
 
 @needs_peers
+@visits(report_of, link="direct")
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("client", "server"), pairs_of("direct"))
 def test_frames_are_valid_without_a_proxy(client: str, server: str, side: str) -> None:
@@ -83,6 +87,7 @@ def test_frames_are_valid_without_a_proxy(client: str, server: str, side: str) -
 
 
 @needs_peers
+@visits(report_of, link="proxy")
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("client", "server"), pairs_of("proxy"))
 def test_frames_are_valid_for_their_receiver(client: str, server: str, side: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.peers.ahead import visits
 from tests.peers.expectations_back import EXPECTATIONS
 from tests.peers.expectations_links import on_link, until_death
 from tests.peers.matching import REVISIONS, Row
@@ -16,7 +17,7 @@ from tests.peers.validity import complaints
 from tests.peers.visits import DIRECT_LINKS, LINKS, check, needs_peers, pairs_of, report_of
 
 
-def visits(links: tuple[str, ...]) -> list[Any]:
+def visited(links: tuple[str, ...]) -> list[Any]:
     """Return one parameter set for each selected visit."""
     return [
         pytest.param(client, server, link, id=f"{link}-{client}-{server}")
@@ -36,20 +37,23 @@ def cases(links: tuple[str, ...]) -> list[Any]:
 
 
 @needs_peers
+@visits(report_of)
 @pytest.mark.parametrize(("client", "server", "link", "row"), cases(DIRECT_LINKS))
 def test_equal_peers_agree_without_a_proxy(client: str, server: str, link: str, row: Row) -> None:
     check(report_of(client, server, link), row)
 
 
 @needs_peers
+@visits(report_of)
 @pytest.mark.parametrize(("client", "server", "link", "row"), cases(LINKS))
 def test_peers_agree_through_the_proxy(client: str, server: str, link: str, row: Row) -> None:
     check(report_of(client, server, link), row)
 
 
 @needs_peers
+@visits(report_of)
 @pytest.mark.parametrize("side", ["client", "server"])
-@pytest.mark.parametrize(("client", "server", "link"), visits((*DIRECT_LINKS, *LINKS)))
+@pytest.mark.parametrize(("client", "server", "link"), visited((*DIRECT_LINKS, *LINKS)))
 def test_frames_are_valid_for_their_receiver(client: str, server: str, link: str, side: str) -> None:
     record = until_death(report_of(client, server, link)["frames"][side], link, server)
     assert record, f"the {side} has recorded no frames"

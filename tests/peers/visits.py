@@ -8,7 +8,6 @@ Lives here: which links and pairs there are, starting servers and the proxy, rep
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.peers.ahead import ahead
 from tests.peers.matching import PAIRS, REVISIONS, Row, look, matches
 
 HERE: Final = Path(__file__).parent
@@ -94,7 +94,7 @@ def visit(client: list[str], target: list[str], *options: str) -> dict[str, Any]
     return report
 
 
-@functools.cache
+@ahead
 def report_of(client: str, server: str, link: str) -> dict[str, Any]:
     """Visit a pair once and keep the report, with the frames that each side got and sent, and the log."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:

@@ -1,0 +1,67 @@
+"""Visits beside each other: most of a visit is waiting, and a run knows beforehand which ones its tests ask for.
+
+A visit is a function under `ahead`; a test that asks for it says so with the mark `visits`. Once the tests are
+collected, `conftest.py` begins what they ask for, in their order, as many at once as there are processors.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final
+
+import pytest
+
+_TOGETHER: Final = max(2, os.cpu_count() or 1)
+_POOL: Final = ThreadPoolExecutor(_TOGETHER)
+
+Report = dict[str, Any]
+
+
+class Visit:
+    """Makes each visit once, whether a test waits for it yet or not."""
+
+    def __init__(self, make: Callable[..., Report]) -> None:
+        self._make = make
+        self._names = tuple(inspect.signature(make).parameters)
+        self._begun: dict[tuple[str, ...], Future[Report]] = {}
+
+    def __call__(self, *about: str) -> Report:
+        """Return the report of a visit, waiting for its end."""
+        return self._begin(about).result()
+
+    def begin(self, known: dict[str, Any]) -> None:
+        """Begin a visit, its arguments taken from what is known of a test."""
+        self._begin(tuple(known[name] for name in self._names))
+
+    def _begin(self, about: tuple[str, ...]) -> Future[Report]:
+        if about not in self._begun:
+            self._begun[about] = _POOL.submit(self._make, *about)
+        return self._begun[about]
+
+
+def ahead(make: Callable[..., Report]) -> Visit:
+    """Let a function that makes a visit be begun before its report is wanted."""
+    return Visit(make)
+
+
+def visits(make: Visit, **known: str) -> pytest.MarkDecorator:
+    """Mark a test with the visit that it asks for; what `known` does not tell are the test's own parameters."""
+    return pytest.mark.visits(make, known)
+
+
+def begin_all(items: list[pytest.Item]) -> None:
+    """Begin every visit that one of the tests asks for, but for tests that will be skipped."""
+    for item in items:
+        skipped = any(mark.args[0] for mark in item.iter_markers("skipif"))
+        for mark in () if skipped else item.iter_markers("visits"):
+            assert isinstance(item, pytest.Function)
+            make, known = mark.args
+            make.begin({**item.callspec.params, **known})
+
+
+def forget_rest() -> None:
+    """Begin nothing more: the run is over."""
+    _POOL.shutdown(cancel_futures=True)
