@@ -94,7 +94,8 @@ class LineSplitter:
         lines: list[bytes | Overlong] = []
         start = 0
         while first:
-            lines.append(self._end_line(data[start:first]))
+            is_whole = not self._size and first - start <= self.limit_bytes
+            lines.append(data[start:first] if is_whole else self._end_line(data[start:first]))
             start = first
             first = data.find(b"\n", start) + 1
         if start < len(data):
@@ -257,10 +258,12 @@ def with_id(frame: Frame, key: bytes) -> bytes:
     """
     if frame.body is None:
         line = frame.raw
-        for found in (_HEAD.match(line), _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))):
-            if found is not None and found[2] is not None:
-                start, end = found.span(2)
-                return line[:start] + key + line[end:]
+        found = _HEAD.match(line)
+        if found is None or found[2] is None:
+            found = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
+        if found is not None and found[2] is not None:
+            start, end = found.span(2)
+            return line[:start] + key + line[end:]
     body = decode(frame.raw) if frame.body is None else frame.body
     return encode_line({**body, "id": decode(key)})
 
