@@ -13,7 +13,7 @@ import pytest
 
 from dragoman.transports.http.serve import Address, bind
 from dragoman.transports.keepalive import IDLE_S, INTERVAL_S, PROBES, keep_alive
-from tests.transports.upstream.stage import client, on_loop
+from tests.transports.upstream.stage import Reply, Request, client, hello, on_loop, server
 from tests.transports.upstream.test_websocket import socket_server
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the names and the inheritance are Linux's")
@@ -80,4 +80,17 @@ def options_of_connections_to(url: str) -> list[tuple[int, ...]]:
 @on_loop
 async def test_connections_to_websocket_servers_have_it() -> None:
     async with socket_server() as (url, _), client(url):
-        assert options_of_connections_to(url) == [(True, IDLE_S, INTERVAL_S, PROBES)]
+        assert set(options_of_connections_to(url)) == {(True, IDLE_S, INTERVAL_S, PROBES)}
+
+
+@LINUX
+@on_loop
+async def test_connections_to_http_servers_have_it() -> None:
+    async def serve(request: Request, reply: Reply) -> None:
+        if request.rpc == "initialize":
+            await reply.result(request, hello())
+        else:
+            await reply.status("202 Accepted" if request.body else "405 Method Not Allowed")
+
+    async with server(serve) as url, client(url):
+        assert set(options_of_connections_to(url)) == {(True, IDLE_S, INTERVAL_S, PROBES)}
