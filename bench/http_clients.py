@@ -1,8 +1,8 @@
 """Which HTTP library reaches servers fastest: `python -m bench.http_clients [LIBRARY ...]` prints a table.
 
 Lives here: the measurement behind `docs/decisions/0008`. Each library runs in a process of its own against one raw
-server, which costs as little as Python can: what is seen is the client. `httpx2` is not one of our dependencies;
-install it to measure it. Called by a person.
+server, which costs as little as Python can: what is seen is the client. `ours` is `transports.upstream.wire`. `httpx2`
+is not one of our dependencies; install it to measure it. Called by a person.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ LARGE = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"' 
 EVENTS = 20_000
 STREAMS = 200
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+ACCEPT = {"Accept": HEADERS["Accept"]}
+OURS = "dragoman.transports.upstream.wire"
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+
+NAMES = ("raw", "ours", "ours+uvloop", "aiohttp", "aiohttp+uvloop", "httpx2", "httpx2+uvloop")
 
 Post = Callable[[str, bytes], Awaitable[bytes]]
 Stream = Callable[[str], AsyncIterator[bytes]]
@@ -138,6 +142,33 @@ async def with_aiohttp(base: str) -> dict[str, float]:
         return await measure(base, post, stream)
 
 
+async def with_wire(base: str) -> dict[str, float]:
+    from dragoman.transports.upstream.config import UpstreamConfig
+    from dragoman.transports.upstream.wire import Wire
+
+    wire = Wire(UpstreamConfig(base))
+
+    async def post(url: str, body: bytes) -> bytes:
+        answer = await wire.send("POST", url, ACCEPT, body, idle_s=300.0)
+        try:
+            return await answer.whole()
+        finally:
+            answer.close()
+
+    async def stream(url: str) -> AsyncIterator[bytes]:
+        answer = await wire.send("GET", url, ACCEPT)
+        try:
+            while part := await answer.some():
+                yield part
+        finally:
+            answer.close()
+
+    try:
+        return await measure(base, post, stream)
+    finally:
+        await wire.close()
+
+
 async def with_httpx(base: str, name: str) -> dict[str, float]:
     httpx: Any = __import__(name)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
@@ -195,9 +226,9 @@ def run_one(name: str, base: str) -> None:
         runner = asyncio.run
     began = time.perf_counter()
     if library != "raw":
-        __import__(library)
+        __import__(OURS if library == "ours" else library)
     import_ms = (time.perf_counter() - began) * 1e3
-    work = {"aiohttp": with_aiohttp, "raw": with_raw_streams}.get(library)
+    work = {"aiohttp": with_aiohttp, "ours": with_wire, "raw": with_raw_streams}.get(library)
     found = runner(work(base) if work else with_httpx(base, library))
     print({"import, ms": round(import_ms, 1), **{key: round(value, 1) for key, value in found.items()}})
 
@@ -212,7 +243,7 @@ def main() -> None:
         with subprocess.Popen([*module, "--serve"], stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             base = f"http://127.0.0.1:{server.stdout.readline().strip()}"
-            for name in sys.argv[1:] or ["raw", "aiohttp", "aiohttp+uvloop", "httpx2", "httpx2+uvloop"]:
+            for name in sys.argv[1:] or NAMES:
                 output = subprocess.run([*module, "--one", name, base], check=True, capture_output=True, text=True)
                 print(f"{name:16}", output.stdout.strip())
             server.kill()
