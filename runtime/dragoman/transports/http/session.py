@@ -11,7 +11,7 @@ import itertools
 import logging
 from collections import deque
 
-from dragoman.core.envelope import Frame, decode, read_line
+from dragoman.core.envelope import Frame, decode, read_line, to_keep
 from dragoman.transports.base import Receiver
 from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
@@ -200,7 +200,7 @@ class StreamableSession:
         elif standing is not None:
             standing.append(frame.raw)
         else:
-            self._backlog.append(frame.raw)
+            self._backlog.append(to_keep(frame.raw))
             self._trim_backlog()
 
     def _give_backlog(self, stream: Stream) -> None:
