@@ -141,6 +141,37 @@ async def test_endless_trailers_are_not_kept(said: bytes) -> None:
 
 
 @on_loop
+async def test_blank_lines_do_not_keep_a_connection_open() -> None:
+    async with serving(HURRIED) as stage:
+        reader, writer = await connect(stage.port)
+        writer.write(b"GET /nothing HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        reply = await read_reply(reader, writer)
+        assert [part async for part in reply.parts()]
+        writer.write(b"\r\n")
+        assert await within(reader.read()) == b""
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/message"])
+@on_loop
+async def test_bodies_for_a_server_that_does_not_read_wait_in_their_sockets(path: str) -> None:
+    async with serving(FrontConfig(patience=Patience(body_s=0.2))) as stage:
+        if path == "/mcp":
+            await stage.open()
+        else:
+            stream = await request(stage.port, "GET", "/sse", {"accept": "text/event-stream"})
+            path = str((await within(stream.event())).data)
+        session = next(iter(stage.front.sessions.all()))
+        session.transport.pause_reading()
+        frame = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"x": "y" * 3_000_000}}
+        posts = [asyncio.create_task(stage.post(frame, path)) for _ in range(4)]
+        await asyncio.sleep(0.5)  # longer than a body may take where it is the client that does not send
+        assert not any(post.done() for post in posts)
+        assert sum(len(connection.cycle.body) for connection in stage.connections if connection.cycle) < 2_000_000
+        session.transport.resume_reading()
+        assert [(await within(post)).status for post in posts] == [202] * 4
+
+
+@on_loop
 async def test_a_request_that_never_ends_does_not_get_into_the_answer_to_the_one_before() -> None:
     async with serving(HURRIED) as stage:
         await stage.open()

@@ -398,6 +398,17 @@ async def test_requests_beyond_the_cap_of_a_session_are_refused() -> None:
 
 
 @on_loop
+async def test_get_streams_that_nobody_reads_any_more_count_no_more() -> None:
+    async with serving(replace(QUICK, limits=Limits(streams=2))) as stage:
+        await stage.open()
+        async with await stage.get(), await stage.get():
+            assert (await stage.get()).status == 429
+        await until(lambda: all(not session.visits for session in stage.front.sessions.all()))
+        async with await stage.get() as fresh:
+            assert fresh.status == 200
+
+
+@on_loop
 async def test_an_idle_session_ends_but_not_while_a_stream_is_open() -> None:
     async with serving(FrontConfig(patience=Patience(idle_s=0.2, keepalive_s=0.05))) as stage:
         await stage.open()

@@ -85,6 +85,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self._watch(self._header_bytes, self.front_config.patience.headers_s)
         elif self._in_body:
             self._watch(self._barren_bytes, self.front_config.patience.body_s)
+        elif self._deadline is None and (self.cycle is None or self.cycle.response_complete):
+            self._start_clock(self.front_config.patience.headers_s)  # blank lines: to uvicorn it is not idle any more
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -141,7 +143,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _run_out(self) -> None:
         self._deadline = None
-        self._give_up(b"408 Request Timeout")
+        if self._in_body and self.flow.read_paused:
+            self._start_clock(self.front_config.patience.body_s)  # it is we who do not read
+        else:
+            self._give_up(b"408 Request Timeout")
 
     def _give_up(self, status: bytes) -> None:
         """Cut the connection; say why, if that cannot be taken for a part of another answer."""

@@ -83,12 +83,14 @@ class LegacyFront:
         if session.visits > VISITS_A_STREAM * self._config.limits.streams:  # its stream is one
             raise Refused(429, "too many messages of this session are under way", (b"retry-after", b"1"))
         with session:
-            limits, patience = self._config.limits, self._config.patience
-            posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
-            await session.transport.readable.wait()
-            if session.transport.over:
-                raise Refused(404, "the session is over")
-            session.transport.deliver(posted.line)
+            limits, patience, readable = self._config.limits, self._config.patience, session.transport.readable
+            async with session.turn(readable.is_set()):
+                await readable.wait()
+                posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
+                await readable.wait()
+                if session.transport.over:
+                    raise Refused(404, "the session is over")
+                session.transport.deliver(posted.line)
             await exchange.reply(202)
 
     async def _read_opening(self, exchange: HttpExchange) -> Posted | None:

@@ -171,8 +171,8 @@ def share_log() -> None:
 
 
 def _leave_out(record: logging.LogRecord) -> bool:
-    """Give what a client sent one line: a trace is for defects of ours, and a refused WebSocket is none."""
-    if record.msg == "ASGI callable returned without completing handshake.":
+    """Give what a client sent one line: a trace is for defects of ours, and a refused or cut connection is none."""
+    if str(record.msg).startswith("ASGI callable returned without completing"):
         return False
     if record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError):
         record.exc_info = None

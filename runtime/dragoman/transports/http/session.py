@@ -96,8 +96,8 @@ class StreamableSession:
 
     @property
     def open_streams(self) -> int:
-        """How many POSTs wait for answers and how many GET streams there are."""
-        return self._routing.count() + len(self._standing)
+        """How many POSTs wait for answers and how many GET streams are read."""
+        return self._routing.count() + sum(stream.attached for stream in self._standing)
 
     def post(self, posted: Posted, takes_stream: bool) -> Call | None:
         """Deliver what a client posted.

@@ -10,8 +10,9 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from dragoman.core.commands import Finish, Outcome
 from dragoman.transports.base import Transport
@@ -24,6 +25,7 @@ VISITS_A_STREAM = 2
 """So many requests of a session are served at once for each stream that it may have: answers have to get through."""
 
 _SWEEPS_PER_IDLE = 8
+_AT_ONCE: Final = nullcontext()
 _RETRY_AFTER = (b"retry-after", b"5")
 
 
@@ -77,7 +79,7 @@ class Session(Generic[TransportT]):
         finish: How it ended, once it has and what ran it says so.
     """
 
-    __slots__ = ("_loop", "caller", "finish", "id", "runner", "task", "touched_at", "transport", "visits")
+    __slots__ = ("_loop", "_turn", "caller", "finish", "id", "runner", "task", "touched_at", "transport", "visits")
 
     def __init__(self, caller: Caller, transport: TransportT, runner: Runner) -> None:
         self.id = secrets.token_urlsafe(32)
@@ -89,6 +91,14 @@ class Session(Generic[TransportT]):
         self.touched_at = self._loop.time()
         self.task: asyncio.Task[None] | None = None
         self.finish: Finish | None = None
+        self._turn = asyncio.Lock()
+
+    def turn(self, readable: bool) -> AbstractAsyncContextManager[None]:
+        """Give what to hold while a body is read and delivered.
+
+        While the server does not read, one body at a time is read: the others stay in their sockets, out of our memory.
+        """
+        return _AT_ONCE if readable and not self._turn.locked() else self._turn
 
     def __enter__(self) -> None:
         self.visits += 1

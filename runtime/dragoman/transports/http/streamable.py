@@ -78,9 +78,13 @@ class StreamableFront:
         if session.visits >= VISITS_A_STREAM * self._config.limits.streams:
             raise _too_many_streams(None)
         with session:
-            body = await exchange.read_body(self._config.limits.body_bytes, self._config.patience.body_s)
-            posted = read_posted(body, self._config.limits.nesting)
-            call = await self._post(session.transport, posted, takes_json, takes_stream)
+            readable = session.transport.readable
+            async with session.turn(readable.is_set()):
+                if not readable.is_set():
+                    await readable.wait()
+                body = await exchange.read_body(self._config.limits.body_bytes, self._config.patience.body_s)
+                posted = read_posted(body, self._config.limits.nesting)
+                call = await self._post(session.transport, posted, takes_json, takes_stream)
             if call is None:
                 await exchange.reply(202)
             else:
