@@ -166,7 +166,7 @@ async def test_bodies_for_a_server_that_does_not_read_wait_in_their_sockets(path
         posts = [asyncio.create_task(stage.post(frame, path)) for _ in range(4)]
         await asyncio.sleep(0.5)  # longer than a body may take where it is the client that does not send
         assert not any(post.done() for post in posts)
-        assert sum(connection.flow.read_paused for connection in stage.connections) == 4
+        assert sum(connection._in_body for connection in stage.connections) == 4
         session.transport.resume_reading()
         assert [(await within(post)).status for post in posts] == [202] * 4
 
