@@ -229,6 +229,8 @@ def _find_fault(body: dict[str, Any], key: bytes | None, is_response: bool) -> s
 
 def key_of(request_id: Any) -> bytes | None:
     """Give an id as canonical JSON: type and value both count; None for what cannot be an id."""
+    if type(request_id) is int:  # nearly all are; a bool is an int too, but not by its type
+        return b"%d" % request_id
     if isinstance(request_id, bool) or not isinstance(request_id, str | int | float):
         return None
     if isinstance(request_id, float) and request_id.is_integer():

@@ -157,6 +157,8 @@ class StreamableFront:
             connection = Connection()
             call.stream.attach(connection)
             await self._send_stream(exchange, transport, call.stream, connection, is_new=True)
+        elif takes_json and call.answers and len(body := call.body()) < LARGE_BYTES:
+            await exchange.reply(200, body, JSON)
         else:
             await self._reply_whole(exchange, transport, call, takes_json)
 
