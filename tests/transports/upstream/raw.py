@@ -92,7 +92,7 @@ async def raw_server(handle: Callable[[Line], Awaitable[None]], **options: Any) 
         finally:
             writer.close()
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**24, **options)
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0, **{"limit": 2**24, **options})
     scheme = "https" if options.get("ssl") else "http"
     try:
         yield f"{scheme}://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"

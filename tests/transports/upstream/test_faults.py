@@ -15,6 +15,7 @@ from tests.transports.upstream.stage import (
     BLOCK,
     Reply,
     Request,
+    after_handshake,
     answer_to,
     call,
     client,
@@ -279,3 +280,15 @@ async def test_headers_that_never_end_are_cut() -> None:
             await reply.raw(BLOCK)
 
     assert "its answer is no HTTP" in (await call(misbehave))["message"]
+
+
+@on_loop
+async def test_a_notification_whose_receipt_does_not_end_counts_as_delivered(caplog: pytest.LogCaptureFixture) -> None:
+    async def misbehave(request: Request, reply: Reply) -> None:
+        await reply.head("202 Accepted", "Content-Length: 5")
+
+    async with server(after_handshake(misbehave)) as url, client(url) as peer:
+        peer.notify("notifications/progress", progressToken="t", progress=1)
+        await asyncio.sleep(1.2)  # as long as a receipt is waited for
+        assert "result" in await peer.ask("ping")
+    assert "not delivered" not in caplog.text

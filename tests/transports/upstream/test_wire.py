@@ -87,6 +87,18 @@ async def test_a_connection_that_was_closed_while_idle_is_not_used() -> None:
             await asyncio.sleep(0.05)
 
 
+@on_both_loops
+async def test_a_connection_that_is_being_closed_is_not_used() -> None:
+    async def handle(line: Line) -> None:
+        while await line.request():
+            await line.say(OK)
+
+    async with raw_server(handle) as url, wire_to(url) as wire:
+        assert await ask(wire) == (200, b"ok")
+        wire._idle[0].drop()
+        assert await ask(wire) == (200, b"ok")
+
+
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
 @on_both_loops
 async def test_a_request_on_a_connection_that_dies_is_repeated_only_if_it_changes_nothing(method: str) -> None:
@@ -266,8 +278,25 @@ async def test_a_server_that_never_takes_a_large_body_is_not_waited_for() -> Non
 
 
 @on_both_loops
+async def test_a_server_that_takes_a_large_body_slowly_is_waited_for() -> None:
+    body = b"x" * 16_000_000
+
+    async def handle(line: Line) -> None:
+        await line.reader.readuntil(b"\r\n\r\n")
+        for _ in range(8):
+            await asyncio.sleep(0.1)
+            await line.reader.readexactly(len(body) // 8)
+        await line.say(OK)
+
+    async with raw_server(handle, limit=2**20) as url, wire_to(url) as wire:
+        assert await ask(wire, body=body, idle_s=0.4) == (200, b"ok")
+
+
+@on_both_loops
 async def test_every_byte_is_a_sign_of_life_and_every_request_has_its_own_patience() -> None:
     async def handle(line: Line) -> None:
+        await line.request()
+        await line.say(OK)
         for slow in (True, False):
             await line.request()
             for byte in OK if slow else b"":
@@ -276,6 +305,7 @@ async def test_every_byte_is_a_sign_of_life_and_every_request_has_its_own_patien
         await line.ended()
 
     async with raw_server(handle) as url, wire_to(url) as wire:
+        assert await ask(wire, idle_s=60.0) == (200, b"ok")
         assert await ask(wire, idle_s=0.3) == (200, b"ok")
         with pytest.raises(TransportError, match="nothing came from it for too long"):
             await ask(wire, idle_s=0.1)

@@ -165,15 +165,16 @@ class Streamable:
         try:
             if answer.status != HTTPStatus.OK:
                 raise await self._explain_status(answer)
-            if answer.media_type == EVENT_STREAM:
+            media_type = answer.media_type
+            if media_type == EVENT_STREAM:
                 await self._follower.follow(answer, job, lambda: self._epoch == epoch, watch)
-            elif answer.media_type == _JSON:
+            elif media_type == _JSON:
                 body = await read_body(answer, self._config.limit_bytes)
                 await self._link.until_reading()
                 if not self._link.take(body, key, watch) and not job.cancelled:
                     raise TransportError(self._link.peer, "its answer holds no response to the request")
             else:
-                named = answer.media_type or "nothing"
+                named = media_type or "nothing"
                 raise TransportError(
                     self._link.peer, f"its answer must be {_JSON} or {EVENT_STREAM}, and claims to be {named[:80]}"
                 )
@@ -279,7 +280,10 @@ def _read_revision(frame: Frame) -> str | None:
 
 async def _discard(answer: Answer) -> None:
     """Read what should be empty, so that the connection can be used again."""
-    with contextlib.suppress(TransportError):
+    if answer.complete:
+        answer.close()
+        return
+    with contextlib.suppress(TransportError, TimeoutError):
         async with asyncio.timeout(1.0):
             await read_body(answer, 64 * 1024)
     answer.close()
