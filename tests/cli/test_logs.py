@@ -32,7 +32,7 @@ def test_a_line_says_level_place_and_text(pipe: tuple[int, int]) -> None:
 
 
 def test_what_peers_say_makes_no_other_line(pipe: tuple[int, int]) -> None:
-    PatientHandler(pipe[1]).emit(a_record("GET /\nERROR dragoman: all is lost \x1b[31m\u2028"))
+    PatientHandler(pipe[1]).emit(a_record("GET /\nERROR dragoman: all is lost \x1b[31m\u2028\n"))
     assert os.read(pipe[0], 999) == b"WARNING dragoman.x: GET /\\nERROR dragoman: all is lost \\x1b[31m\\u2028\n"
 
 

@@ -23,7 +23,7 @@ class OneLine(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- the name is theirs
         """Write level, place and text."""
-        line = super().formatMessage(record)
+        line = super().formatMessage(record).rstrip("\n")
         if line.isprintable():
             return line
         return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import tracemalloc
@@ -171,16 +172,46 @@ async def test_bodies_for_a_server_that_does_not_read_wait_in_their_sockets(path
         assert [(await within(post)).status for post in posts] == [202] * 4
 
 
+@pytest.mark.parametrize("said", [b"POST /mcp HT", b"\0\0\r\n\r\n", b"POST /mcp HTTP/9.9\r\n\r\n"])
 @on_loop
-async def test_a_request_that_never_ends_does_not_get_into_the_answer_to_the_one_before() -> None:
+async def test_what_is_no_request_does_not_get_into_the_answer_to_the_one_before(said: bytes) -> None:
     async with serving(HURRIED) as stage:
         await stage.open()
         head = f"GET /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {stage.session}\r\n\r\n"
         reader, writer = await connect(stage.port)
         writer.write(head.encode())
         assert (await read_reply(reader, writer)).status == 200
-        writer.write(b"POST /mcp HT")
+        writer.write(said)
         assert b"HTTP" not in await within(reader.read())
+
+
+@on_loop
+async def test_requests_before_their_turn_are_not_read_without_end() -> None:
+    async with serving() as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        head = f"GET /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {stage.session}\r\n\r\n".encode()
+        writer.write(head)
+        assert (await read_reply(reader, writer)).status == 200
+        connection = next(one for one in stage.connections if not one.cycle.response_complete)
+        for _ in range(10):
+            writer.write(head * 5)
+            await asyncio.sleep(0.01)
+        assert len(connection.pipeline) < 10
+        reader, writer = await connect(stage.port)
+        writer.write(head * 200)
+        with contextlib.suppress(ConnectionError):
+            assert await within(reader.read()) == b""
+
+
+@on_loop
+async def test_requests_in_turn_are_all_answered() -> None:
+    async with serving() as stage:
+        head = b"GET /nothing HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        reader, writer = await connect(stage.port)
+        writer.write(head * 90)
+        writer.write(head.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"))
+        assert (await within(reader.read())).count(b"HTTP/1.1 404") == 91
 
 
 @pytest.mark.parametrize(

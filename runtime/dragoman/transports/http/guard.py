@@ -7,12 +7,17 @@ WebSocket protocol). Imports uvicorn: only `serve` imports this.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections import deque
+from typing import Any, Final
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import ABORT
+
+_PIPELINED: Final = 100
+"""How many requests may wait on one connection for the answer to the one before."""
 
 
 class Corked:
@@ -44,7 +49,8 @@ class Corked:
         elif data.startswith(b"HTTP/1.1 200") and b"\r\ncontent-length: " in data:
             self._held = data
             return
-        self._write(data)
+        if not self.is_closing():  # uvloop minds, and uvicorn tells only the last of several requests of the end
+            self._write(data)
 
     def flush(self) -> None:
         """Write what is held."""
@@ -57,6 +63,24 @@ class Corked:
         self._transport.close()
 
 
+class Flow(FlowControl):
+    """When a connection is read: not while requests of it wait, for uvicorn would take in more with each answer.
+
+    Args:
+        transport: Of asyncio.
+        pipeline: The requests that wait.
+    """
+
+    def __init__(self, transport: asyncio.Transport, pipeline: deque[Any]) -> None:
+        super().__init__(transport)
+        self._pipeline = pipeline
+
+    def resume_reading(self) -> None:
+        """Go on reading, if nothing waits."""
+        if self.read_paused and not self._pipeline:
+            super().resume_reading()
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """One connection. `front_config` is set by the subclass that `guard` makes."""
 
@@ -66,6 +90,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Start the clock: a client that connects has something to say."""
         self._corked = Corked(transport)
         super().connection_made(self._corked)  # type: ignore[arg-type]
+        self.flow = Flow(self._corked, self.pipeline)  # type: ignore[arg-type]
         self._header_bytes = self._barren_bytes = 0
         self._in_headers = self._in_body = False
         self._deadline: asyncio.TimerHandle | None = None
@@ -95,7 +120,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_headers = True
 
     def on_headers_complete(self) -> None:
-        """Its headers are here: from now on the application watches."""
+        """Its headers are here: from now on the application watches.
+
+        Raises:
+            ValueError: Very many requests wait for the answer to the one before; the parser gives up at that.
+        """
+        if len(self.pipeline) >= _PIPELINED:
+            raise ValueError("too many requests wait")
         # A copy, for uvicorn adds trailers to its own. They "MUST NOT" be taken for headers (RFC 9110, 6.5.1).
         self.scope["headers"] = self.headers.copy()
         self._barren_bytes = 0
@@ -152,16 +183,23 @@ class GuardedProtocol(HttpToolsProtocol):
         """Cut the connection; say why, if that cannot be taken for a part of another answer."""
         if self.transport.is_closing():
             return
-        if self._is_unanswered():
+        if (self._in_headers or self._in_body) and self._is_next():
             self.logger.warning("a connection is cut: %s", status.decode())
             self.transport.write(b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
         self.transport.close()
 
-    def _is_unanswered(self) -> bool:
-        """Whether a request has begun, and what is written next is its answer."""
-        if self._in_headers:
-            return self.cycle is None or self.cycle.response_complete
-        return self._in_body and not self.pipeline and not self.cycle.response_started
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; in silence, where that could be taken for a part of another answer."""
+        if self._is_next():
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
+    def _is_next(self) -> bool:
+        """Whether what is written now is the answer to what the client is sending."""
+        if self._in_body:
+            return not self.pipeline and not self.cycle.response_started
+        return self.cycle is None or self.cycle.response_complete
 
 
 def guard(config: FrontConfig) -> type[GuardedProtocol]:
