@@ -71,6 +71,14 @@ def listening(*options: str, url: str = "http://127.0.0.1:0", **environment: str
         proxy.process.communicate()
 
 
+@pytest.mark.parametrize("secret", ["", "  ", "two words", "schlüssel"])
+def test_a_secret_that_no_client_can_show_is_refused(secret: str) -> None:
+    """Above all an empty one: it is a secret that did not arrive, and would let everybody in."""
+    with listening(DRAGOMAN_AUTH_TOKEN=secret) as proxy:
+        assert proxy.first_line.startswith("dragoman proxy: $DRAGOMAN_AUTH_TOKEN: expected a secret of visible ASCII")
+        assert proxy.process.wait(PATIENCE_S) == 1
+
+
 def children_of(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 

@@ -169,7 +169,7 @@ def _read_admission(args: argparse.Namespace) -> Admission:
     from pathlib import Path
 
     from dragoman.transports.http.config import Admission
-    from dragoman.transports.http.security import read_tokens
+    from dragoman.transports.http.security import check_secret, read_tokens
 
     tokens: dict[str, str] = {}
     if args.auth_token_file is not None:
@@ -177,8 +177,9 @@ def _read_admission(args: argparse.Namespace) -> Admission:
             tokens = read_tokens(Path(args.auth_token_file).read_text("utf-8"))
         except ValueError as error:
             raise ValueError(f"{args.auth_token_file}: {error}") from None
-    elif os.environ.get(TOKEN_VARIABLE, "").strip():
-        tokens = {"environment": os.environ[TOKEN_VARIABLE].strip()}
+    elif TOKEN_VARIABLE in os.environ:
+        # One that is set and empty is a secret that did not arrive: better no proxy than one that lets everybody in.
+        tokens = {"environment": check_secret(os.environ[TOKEN_VARIABLE].strip(), f"${TOKEN_VARIABLE}")}
     own = args.listen[0]
     hosts = () if own in ("0.0.0.0", "::") else (f"[{own}]" if ":" in own else own,)
     return Admission(hosts=(*hosts, *args.allow_host), origins=tuple(args.allow_origin), tokens=tokens)

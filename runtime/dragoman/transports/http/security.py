@@ -147,6 +147,17 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
+def check_secret(secret: str, where: str) -> str:
+    """Give a secret back if a header can hold it.
+
+    Raises:
+        ValueError: It is empty, or has other characters than visible ASCII.
+    """
+    if not _SECRET.fullmatch(secret):
+        raise ValueError(f"{where}: expected a secret of visible ASCII characters, as headers can hold them")
+    return secret
+
+
 def read_tokens(text: str) -> dict[str, str]:
     """Read secrets from a file's text: one a line, with the name of who has it before it if there are several.
 
@@ -160,8 +171,7 @@ def read_tokens(text: str) -> dict[str, str]:
             continue
         if len(words) > 2:
             raise ValueError(f"line {number}: expected a secret, or a name and a secret, found {len(words)} words")
-        if not _SECRET.fullmatch(words[-1]):
-            raise ValueError(f"line {number}: expected a secret of visible ASCII characters, as headers can hold them")
+        check_secret(words[-1], f"line {number}")
         name = words[0] if len(words) == 2 else f"line-{number}"
         if name in tokens or words[-1] in tokens.values():
             raise ValueError(f"line {number}: expected each name and each secret once")

@@ -165,7 +165,7 @@ def share_log() -> None:
     """Let uvicorn's warnings go where ours go."""
     theirs = logging.getLogger("uvicorn.error")
     theirs.setLevel(logging.WARNING)
-    theirs.handlers = logging.getLogger("dragoman").handlers
+    theirs.handlers = list(logging.getLogger("dragoman").handlers)
     theirs.propagate = not theirs.handlers
     theirs.addFilter(_leave_out)
 
