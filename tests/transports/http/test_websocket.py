@@ -74,6 +74,17 @@ async def closed_with(socket: ClientConnection) -> int | None:
 
 
 @on_loop
+async def test_the_patience_with_requests_does_not_end_an_open_connection() -> None:
+    patience = Patience(headers_s=0.1, body_s=0.1)
+    async with serving(FrontConfig(patience=patience)) as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        await asyncio.sleep(0.4)
+        await say(socket, call(2))
+        stage.server.answer((await stage.server.hear())["id"], **content("still here"))
+        assert text_of(await hear(socket)) == "still here"
+
+
+@on_loop
 async def test_a_message_is_a_frame_both_ways() -> None:
     async with serving() as stage, dial(stage) as socket:
         assert socket.subprotocol == "mcp"

@@ -92,7 +92,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(self._corked)  # type: ignore[arg-type]
         self.flow = Flow(self._corked, self.pipeline)  # type: ignore[arg-type]
         self._header_bytes = self._barren_bytes = 0
-        self._in_headers = self._in_body = False
+        self._in_headers = self._in_body = self._handed_over = False
         self._deadline: asyncio.TimerHandle | None = None
         self._start_clock(self.front_config.patience.headers_s)
 
@@ -105,6 +105,8 @@ class GuardedProtocol(HttpToolsProtocol):
         """Count what belongs to headers or trailers that have not ended, so that endless ones are not kept."""
         self._barren_bytes += len(data)
         super().data_received(data)
+        if self._handed_over:
+            return
         if self._in_headers:
             self._header_bytes += len(data)
             self._watch(self._header_bytes, self.front_config.patience.headers_s)
@@ -154,7 +156,8 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over to the other protocol."""
+        """Hand the connection over to the other protocol, which has its own patience."""
+        self._handed_over = True
         self._stop_clock()
         super().handle_websocket_upgrade()
 
