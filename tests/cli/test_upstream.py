@@ -20,7 +20,7 @@ from tests.transports.upstream.stage import Reply, Request, on_loop, server, sha
         (["--url", "http://h/", "--", "cat"], "expected a server: either `-- COMMAND` or `--url URL`; found both"),
         (["--header", "X=y", "--", "cat"], "--header means nothing without --url"),
         (["--insecure", "--", "cat"], "--insecure means nothing without --url"),
-        (["--url", "ftp://h/"], "expected a URL with http, https, ws or wss"),
+        (["--url", "ftp://h/"], "expected a URL that begins with http, https, ws or wss, found 'ftp'"),
         (["--url", "http://h/", "--header", "X"], "expected NAME=VALUE"),
         (["--url", "http://h/", "--header", "X=$DRAGOMAN_NOT_SET"], "no variable DRAGOMAN_NOT_SET"),
         (["--url", "http://h/", "--ca-file", "/nowhere"], "there is no file '/nowhere'"),
@@ -28,6 +28,7 @@ from tests.transports.upstream.stage import Reply, Request, on_loop, server, sha
         (["--url", "http://h/", "--ca-file", __file__], "expected certificates in PEM, found none in"),
         (["--url", "http://h/", "--idle-timeout", "0"], "expected a number of seconds above 0"),
         (["--url", "http://h/", "--upstream", "carrier-pigeon"], "invalid choice"),
+        (["--url", "WSS://h/", "--upstream", "sse"], "--upstream chooses between the HTTP transports"),
     ],
 )
 def test_a_command_line_that_cannot_be_is_explained(

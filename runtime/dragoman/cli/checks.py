@@ -150,3 +150,10 @@ def check_listen(args: argparse.Namespace) -> str | None:
     if len(set(taken)) < len(taken):
         return f"expected different paths for Streamable HTTP and HTTP+SSE, found {', '.join(taken)}"
     return None
+
+
+def check_upstream(args: argparse.Namespace) -> str | None:
+    """Say which options of `--url` do not go together, if any do not."""
+    if args.upstream != "auto" and str(args.url).lower().startswith(("ws:", "wss:")):
+        return "--upstream chooses between the HTTP transports, and means nothing with a WebSocket URL"
+    return None

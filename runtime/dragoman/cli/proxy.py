@@ -15,7 +15,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
-from dragoman.cli.checks import check_company, check_listen
+from dragoman.cli.checks import check_company, check_listen, check_upstream
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
 from dragoman.cli.scope import add_scope_arguments, check_scope
@@ -106,7 +106,8 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.command) == (args.url is not None):
         found = "; found both" if args.command else ""
         args.usage_error(f"expected a server: either `-- COMMAND` or `--url URL`{found}")
-    if (nonsense := check_scope(args) or _check_company(args) or check_listen(args)) is not None:
+    nonsense = check_scope(args) or _check_company(args) or check_listen(args) or check_upstream(args)
+    if nonsense is not None:
         args.usage_error(nonsense)
     _fill_standard_descriptors()
     gc.set_threshold(*COLLECT_AFTER)

@@ -28,4 +28,5 @@ def spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
     except FileNotFoundError as error:
         raise TransportClosed(command[0], "command not found") from error
     except (OSError, ValueError) as error:
-        raise TransportClosed(command[0], f"cannot be run: {error}") from error
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise TransportClosed(command[0] or "''", f"cannot be run: {reason.lower()}") from error

@@ -15,7 +15,7 @@ def test_urls_of_servers_are_accepted(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "named"),
     [
-        ("h/mcp", "found 'no scheme'"),
+        ("h/mcp", "found none of them"),
         ("ftp://h/", "found 'ftp'"),
         ("http:///mcp", "names a host"),
         ("http://h/#part", "without fragment"),

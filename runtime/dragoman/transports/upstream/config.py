@@ -88,7 +88,8 @@ def check_url(text: str) -> str:
     """
     parts = _split(text)
     if parts.scheme not in ("http", "https", "ws", "wss"):
-        raise ValueError(f"expected a URL with http, https, ws or wss, found {parts.scheme or 'no scheme'!r}")
+        found = repr(parts.scheme) if parts.scheme else "none of them"
+        raise ValueError(f"expected a URL that begins with http, https, ws or wss, found {found}")
     if not parts.hostname:
         raise ValueError("expected a URL that names a host")
     if parts.fragment:
