@@ -51,6 +51,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def thorough(session: nox.Session) -> None:
+    """Run the random tests at full length, laws, exactness and framing above all; ARGS go to pytest."""
+    install(session, "test", "codegen")
+    session.run("pytest", *(session.posargs or APART), env={"DRAGOMAN_PROFILE": "thorough"})
+
+
+@nox.session
 def peers(session: nox.Session) -> None:
     """Visit real servers with real clients: all 16 pairs over stdio, four over each other link; ARGS go to pytest.
 
