@@ -52,7 +52,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def thorough(session: nox.Session) -> None:
-    """Run the random tests at full length, laws, exactness and framing above all; ARGS go to pytest."""
+    """Run the random tests at full length: laws, exactness and framing above all; ARGS go to pytest."""
     install(session, "test", "codegen")
     session.run("pytest", *(session.posargs or APART), env={"DRAGOMAN_PROFILE": "thorough"})
 
