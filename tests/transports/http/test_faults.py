@@ -252,7 +252,7 @@ async def test_a_length_and_chunks_together_are_refused() -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping"}{}', -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}', -32700),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"x":' * 50_00 + b"1" + b"}" * 50_01, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"x":' * 200_000 + b"1" + b"}" * 200_001, -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"x":' * 500 + b"1" + b"}" * 501, -32600),
         (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
         (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
