@@ -25,6 +25,9 @@ from tests.transports.http.stage import (
 )
 from tests.transports.http.wire import connect, hang_up, read_reply, request, send_raw
 
+TOO_DEEP = -32600 if sys.version_info >= (3, 12) else -32700
+"""The standard library reads more from 3.12 on; what it reads is too deep for us all the same."""
+
 HURRIED = FrontConfig(
     patience=Patience(headers_s=0.2, body_s=0.2, stall_s=0.3, stream_after_s=0.05),
     limits=Limits(body_bytes=100_000, header_bytes=4096, high_water_bytes=200_000, replay_bytes=200_000),
@@ -78,7 +81,7 @@ async def test_half_a_body_and_a_disconnect_is_no_message() -> None:
 async def test_a_body_that_is_too_large_is_refused(chunked: bool) -> None:
     async with serving(HURRIED) as stage:
         await stage.open()
-        body = b'"' + b"x" * 30_000 + b'"'
+        body = b'"' + b"x" * 200_000 + b'"'
         headers = stage.headers({})
         if chunked:
             headers |= {"content-length": "", "transfer-encoding": "chunked"}
@@ -252,7 +255,7 @@ async def test_a_length_and_chunks_together_are_refused() -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping"}{}', -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}', -32700),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"x":' * 30_000 + b"1" + b"}" * 30_001, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"x":' * 5_000 + b"1" + b"}" * 5_001, TOO_DEEP),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"x":' * 500 + b"1" + b"}" * 501, -32600),
         (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
         (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
