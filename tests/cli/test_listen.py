@@ -79,6 +79,15 @@ def test_a_secret_that_no_client_can_show_is_refused(secret: str) -> None:
         assert proxy.process.wait(PATIENCE_S) == 1
 
 
+@pytest.mark.parametrize("scope", ["shared", "request"])
+def test_what_to_mind_about_a_scope_is_said_once_after_the_first_line(scope: str) -> None:
+    with listening("--scope", scope) as proxy:
+        assert proxy.first_line.startswith("listening on http://")
+        assert proxy.post(INITIALIZE)[0] == 200
+        _, said = proxy.end()
+        assert said.count("per session") == 1
+
+
 def children_of(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 

@@ -244,11 +244,27 @@ def test_by_default_every_session_has_a_server_of_its_own() -> None:
     run(main, Scope.CLIENT)
 
 
-@pytest.mark.parametrize(("scope", "said"), [(Scope.SHARED, True), (Scope.REQUEST, True), (Scope.CLIENT, False)])
-def test_a_scope_that_loses_state_is_warned_of(scope: Scope, said: bool, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("scope", "said"), [(Scope.SHARED, 1), (Scope.REQUEST, 1), (Scope.CLIENT, 0)])
+def test_a_scope_that_loses_state_is_warned_of_once(scope: Scope, said: int, caplog: pytest.LogCaptureFixture) -> None:
+    async def main(house: House) -> None:
+        house.pool.caution()
+        assert caplog.text.count("per session") == said
+        await house.open()
+        await house.open()
+
     with caplog.at_level(logging.WARNING, "dragoman"):
-        House(scope)
-    assert ("per session" in caplog.text) is said
+        run(main, scope)
+    assert caplog.text.count("per session") == said
+
+
+def test_who_embeds_the_pool_is_warned_with_the_first_session(caplog: pytest.LogCaptureFixture) -> None:
+    async def main(house: House) -> None:
+        assert caplog.text == ""
+        await house.open()
+
+    with caplog.at_level(logging.WARNING, "dragoman"):
+        run(main, Scope.SHARED)
+    assert caplog.text.count("per session") == 1
 
 
 def test_news_and_questions_cross_to_the_right_session() -> None:

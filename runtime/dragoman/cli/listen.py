@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
     from dragoman.transports.http.serve import Address
+    from dragoman.transports.pool import UpstreamPool
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
@@ -129,7 +130,7 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
-        await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where))
+        await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where, pool))
         await pool.close()
         return EXIT_SIGNAL + caught[0] if caught else 0
 
@@ -137,10 +138,12 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
         return runner.run(serve())
 
 
-def _announce(url: str, front: HttpFront, where: Address) -> None:
+def _announce(url: str, front: HttpFront, where: Address, pool: UpstreamPool) -> None:
+    """Say where we are, before anything else: programs that start us wait for it."""
     import logging
 
     print(f"listening on {url}", file=sys.stderr, flush=True)
+    pool.caution()
     admission = front.config.admission
     if where.host not in ("127.0.0.1", "localhost", "::1") and not admission.tokens:
         logging.getLogger("dragoman.http").warning("anybody who reaches this address is let in: no --auth-token-file")

@@ -40,7 +40,7 @@ CAUTIONS: Final = {
     Scope.SHARED: "one server for all client sessions: what a server keeps per session, every client sees and changes",
     Scope.REQUEST: "a fresh server for every request: nothing that a server keeps per session lasts",
 }
-"""What is logged at the start, by scope."""
+"""What to mind, by scope."""
 
 
 class UpstreamPool:
@@ -59,8 +59,13 @@ class UpstreamPool:
         self._settings = self._config.sharing
         self._upstreams: dict[Hashable, SharedUpstream] = {}
         self._closing: set[asyncio.Task[None]] = set()
-        if scope in CAUTIONS:
-            logger.warning("%s", CAUTIONS[scope])
+        self._cautioned = False
+
+    def caution(self) -> None:
+        """Log, once, what to mind about the scope: when serving begins, else when the first session comes."""
+        if self.scope in CAUTIONS and not self._cautioned:
+            logger.warning("%s", CAUTIONS[self.scope])
+        self._cautioned = True
 
     @property
     def upstreams(self) -> list[SharedUpstream]:
@@ -76,6 +81,7 @@ class UpstreamPool:
         Raises:
             TransportClosed: The server cannot be reached, or there are too many.
         """
+        self.caution()
         if self.scope is Scope.REQUEST:
             return ThrowawayServers(self._open, self._config.runs, self._config.sharing.limit_bytes).virtual
         if self.scope is Scope.CLIENT or (self.scope is Scope.PRINCIPAL and principal is None):
