@@ -6,41 +6,24 @@ Frames HTTP by hand, as cheaply as asyncio allows and for well-behaved clients o
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 
+from bench.framing import Messages
 from bench.server import HEAD_BYTES, ID, METHOD, answer_for, results
 
-LENGTH = re.compile(rb"(?i)\r\ncontent-length:\s*(\d+)")
 EMPTY = b"HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n"
 
 
-class Connection(asyncio.Protocol):
+class Connection(Messages):
     """One connection, a request after another."""
 
     def __init__(self, answers: dict[bytes, bytes]) -> None:
+        super().__init__()
         self.answers = answers
-        self.pending = bytearray()
-        self.needed = 0
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where to write."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        """Answer every request that is complete."""
-        self.pending += data  # a bytearray, which grows in place
-        while len(self.pending) >= self.needed and (end := self.pending.find(b"\r\n\r\n")) >= 0:
-            head = bytes(self.pending[:end])
-            length = LENGTH.search(head)
-            self.needed = end + 4 + (int(length[1]) if length else 0)
-            if len(self.pending) < self.needed:
-                return
-            body = bytes(self.pending[end + 4 : self.needed])
-            del self.pending[: self.needed]
-            self.needed = 0
-            self.transport.write(self.answer(head, body))
+    def take(self, head: bytes, body: bytes) -> None:
+        """Answer a request."""
+        self.transport.write(self.answer(head, body))
 
     def answer(self, head: bytes, body: bytes) -> bytes:
         """Give the response to one request."""

@@ -17,8 +17,9 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-READ_BYTES = 1 << 20
-LENGTH = re.compile(rb"(?im)^content-length:\s*(\d+)")
+from bench.framing import LENGTH
+from bench.server import READ_BYTES, Reader
+
 SESSION = re.compile(rb"(?im)^mcp-session-id:\s*(\S+)")
 ADDRESS = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
 
@@ -27,11 +28,13 @@ class Peer:
     """A client of one session; a request at a time. What carries frames is a subclass's affair.
 
     Attributes:
+        pid: Whose client it is.
         capabilities: What it declares.
         number: The id of its last request.
     """
 
-    def __init__(self, revision: str) -> None:
+    def __init__(self, pid: int, revision: str) -> None:
+        self.pid = pid
         self.capabilities: dict[str, Any] = {}
         self._revision = revision
         self.number = 0
@@ -79,38 +82,53 @@ class StdioPeer(Peer):
     """A client of a process."""
 
     def __init__(self, process: subprocess.Popen[bytes], revision: str) -> None:
-        super().__init__(revision)
+        super().__init__(process.pid, revision)
         assert process.stdin
         assert process.stdout
-        self._stdin, self._stdout = process.stdin.fileno(), process.stdout.fileno()
+        self._stdin = process.stdin.fileno()
+        self._reader = Reader(process.stdout.fileno())
 
     def exchange(self, frame: bytes) -> bytes:
         """Write a line and read one."""
         self.notify(frame)
-        chunk = os.read(self._stdout, READ_BYTES)
+        chunk = self.read()
         if chunk.endswith(b"\n"):
             return chunk
         chunks = [chunk]
         while not chunk.endswith(b"\n"):
-            chunk = os.read(self._stdout, READ_BYTES)
-            assert chunk, "the process ended"
+            chunk = self.read()
             chunks.append(chunk)
         return b"".join(chunks)
 
+    def read(self) -> bytes:
+        """Read what has come, whole lines or not."""
+        data = self._reader.read()
+        assert data, "the process ended"
+        return data
+
     def notify(self, frame: bytes) -> None:
         """Write a line."""
-        rest = memoryview(frame + b"\n")
-        while rest:
-            rest = rest[os.write(self._stdin, rest) :]
+        self.write(frame + b"\n")
+
+    def write(self, lines: bytes) -> None:
+        """Write lines."""
+        written = os.write(self._stdin, lines)
+        while written < len(lines):
+            lines = lines[written:]
+            written = os.write(self._stdin, lines)
 
 
 class HttpPeer(Peer):
     """A client of `/mcp` on a port of this machine."""
 
-    def __init__(self, port: int, revision: str) -> None:
-        super().__init__(revision)
+    def __init__(self, port: int, revision: str, pid: int = 0) -> None:
+        super().__init__(pid, revision)
+        self._port = port
+        self._others: list[HttpPeer] = []
         self._socket = socket.create_connection(("127.0.0.1", port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = bytearray(READ_BYTES)
+        self._view = memoryview(self._buffer)
         accept = b"Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
         self._head = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s" % (port, accept)
         self._is_open = False
@@ -139,10 +157,10 @@ class HttpPeer(Peer):
         self.exchange(frame)
 
     def _receive(self) -> tuple[bytes, bytes]:
-        data = self._socket.recv(READ_BYTES)
+        data = self._more()
         while (end := data.find(b"\r\n\r\n")) < 0:
             data += self._more()
-        head, body = data[:end], data[end + 4 :]
+        head, body = data[: end + 2], data[end + 4 :]
         if length := LENGTH.search(head):
             chunks, missing = [body], int(length[1]) - len(body)
             while missing > 0:
@@ -156,16 +174,26 @@ class HttpPeer(Peer):
         return head, _answer_among(_unchunk(body))
 
     def _more(self) -> bytes:
-        data = self._socket.recv(READ_BYTES)
+        data = bytes(self._view[: self._socket.recv_into(self._buffer)])
         assert data, "the server closed the connection"
         return data
+
+    def connections(self, count: int) -> list[HttpPeer]:
+        """Give clients of this same session, each with a connection of its own; they are kept."""
+        while len(self._others) < count:
+            other = HttpPeer(self._port, self._revision, self.pid)
+            other._head, other._is_open = self._head, True
+            self._others.append(other)
+        return self._others[:count]
 
     def fileno(self) -> int:
         """Give what can be waited for."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, and those beside it."""
+        for other in self._others:
+            other.close()
         self._socket.close()
 
 
@@ -181,9 +209,9 @@ def over_stdio(command: tuple[str, ...], revision: str) -> Iterator[Peer]:
 
 
 @contextmanager
-def over_http(port: int, revision: str) -> Iterator[Peer]:
-    """Open a session with whoever listens on a port."""
-    peer = HttpPeer(port, revision)
+def over_http(port: int, revision: str, pid: int = 0) -> Iterator[Peer]:
+    """Open a session with whoever listens on a port: the process with this id, if its CPU time is wanted."""
+    peer = HttpPeer(port, revision, pid)
     peer.open()
     yield peer
     peer.close()

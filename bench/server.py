@@ -11,6 +11,7 @@ import sys
 ID = re.compile(rb'"id"\s*:\s*(-?[0-9]+|"[^"]*")')
 LARGE = b"large"
 LARGE_BYTES = 1_000_000
+READ_BYTES = 1 << 20
 HEAD_BYTES = 4096
 """How far into a request its id and method may stand."""
 
@@ -48,11 +49,25 @@ def answer_for(answers: dict[bytes, bytes], method: bytes, request: bytes) -> by
     return answers[LARGE if len(request) > LARGE_BYTES else method]
 
 
+class Reader:
+    """Reads a descriptor into one buffer for all: a large one for each read would be mapped and unmapped each time."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._buffer = bytearray(READ_BYTES)
+        self._view = memoryview(self._buffer)
+
+    def read(self) -> bytes:
+        """Give what is there, and wait until there is something; nothing at the end."""
+        return bytes(self._view[: os.readv(self._fd, [self._buffer])])
+
+
 def serve(revision: str) -> None:
     """Answer requests until stdin ends."""
     answers = results(revision)
     pending: list[bytes] = []
-    while data := os.read(0, 1 << 20):
+    reader = Reader(0)
+    while data := reader.read():
         pending.append(data)
         if b"\n" not in data:
             continue
