@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from codegen.cosmetic import cosmetic_fields
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import path_of, snake
 from codegen.overlay import Change, Decision, Overlay
@@ -153,14 +154,17 @@ class Derivation:
         self._known(source, target, site, names, parts)
         self._new(source, target, site, set(names.values()), parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
+        declares = "Capabilities" in site.at
+        lost = () if declares else (*parts.drops, *parts.guards)
         node = ObjectNode(
             site.at,
             hooks_before=self._hooks(site, "before"),
             renames={old: new for old, new in names.items() if old != new},
             drops=tuple(parts.drops),
             silent=parts.silent,
-            presence_matters="Capabilities" in site.at,
+            presence_matters=declares,
             guards=parts.guards if guarded else {},
+            cosmetic=cosmetic_fields(self.overlay, self.direction, self.source, site.at, source, lost),
             members=parts.members,
             extra=self._extra(source, target, site),
             extra_except=tuple(target.fields),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from codegen.diff import diff_specs
 from codegen.layout import environment
-from codegen.overlay import Decision, Hook
+from codegen.overlay import Cosmetic, Decision, Hook
 from codegen.plan import ObjectNode
 from codegen.step_plan import DirectionPlan, StepPlan
 
@@ -26,8 +26,10 @@ class WayFacts:
     target: str
     direction: str
     dropped: Mapping[str, tuple[str, ...]]
+    cosmetic: Mapping[str, Mapping[str, tuple[str, ...]]]
     filled: Mapping[str, Mapping[str, object]]
     guarded: Mapping[str, tuple[str, ...]]
+    cosmetic_entries: tuple[Cosmetic, ...]
     decisions: tuple[Decision, ...]
     hooks: tuple[Hook, ...]
     refused: Mapping[str, str]
@@ -59,8 +61,10 @@ def _facts(plan: StepPlan, direction: str) -> WayFacts:
         way.target.revision,
         direction,
         dropped={node.label: node.drops for node in _objects(way) if node.drops},
+        cosmetic={node.label: node.cosmetic for node in _objects(way) if node.cosmetic},
         filled={node.label: node.fills for node in _objects(way) if node.fills},
         guarded={node.label: tuple(node.guards) for node in _objects(way) if node.guards},
+        cosmetic_entries=tuple(entry for entry in overlay.cosmetics if entry.direction in ("", direction)),
         decisions=tuple(decision for decision in overlay.decisions if decision.direction == direction),
         hooks=tuple(hook for hook in overlay.hooks if hook.direction == direction and not hook.rule),
         refused={method: refusal.reason for method, refusal in sorted(way.refused.items())},

@@ -17,7 +17,7 @@ from typing import Any
 from codegen.errors import UnusedDecision
 
 BOTH_PROFILES = ("strict", "minimal")
-TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "fix"})
+TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,16 @@ class ErrorCode:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Cosmetic:
+    """Fields (`at`) whose loss does not change what is said; both ways, unless a `direction` is given."""
+
+    name: str
+    at: tuple[str, ...]
+    reason: str
+    direction: str = ""
+
+
 @dataclass(slots=True)
 class Overlay:
     """All rulings for one step, and which of them have been used."""
@@ -142,6 +152,7 @@ class Overlay:
     renames: tuple[Rename, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     errors: tuple[ErrorCode, ...] = ()
+    cosmetics: tuple[Cosmetic, ...] = ()
     used: set[tuple[str, str]] = field(default_factory=set)
     ruled: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
 
@@ -158,6 +169,20 @@ class Overlay:
         for decision, pattern in found:
             self.used.add((decision.name, pattern))
         return found[0][0] if found and found[0][0].do else None
+
+    def is_cosmetic(self, direction: str, at: str) -> bool:
+        """Whether an entry says that the loss of the field at this path is cosmetic.
+
+        Raises:
+            UnusedDecision: Two entries say so.
+        """
+        asked = [entry for entry in self.cosmetics if entry.direction in ("", direction)]
+        found = [(entry.name, pattern) for entry in asked for pattern in entry.at if matches(at, pattern)]
+        names = sorted({name for name, _ in found})
+        if len(names) > 1:
+            raise UnusedDecision(self.path, names[1], f"calls {at} cosmetic as {names[0]!r} does already")
+        self.used.update(found)
+        return bool(found)
 
     def use(self, name: str, pattern: str = "") -> None:
         """Say that an entry has been used."""
@@ -177,6 +202,7 @@ class Overlay:
                     )
         entries = [*((h.name, h.at or h.method) for h in self.hooks), *((r.what + r.old, r.at) for r in self.renames)]
         entries += [(method, r.direction) for r in self.refusals for method in r.methods]
+        entries += [(c.name, pattern) for c in self.cosmetics for pattern in c.at]
         for name, pattern in entries:
             if (name, pattern) not in self.used:
                 raise UnusedDecision(self.path, name, f"it matches nothing at {pattern!r}")
@@ -225,6 +251,7 @@ def parse_overlay(revision: str, text: str) -> Overlay:
         renames=tuple(_entry(path, Rename, row) for row in tables.get("rename", [])),
         refusals=tuple(_entry(path, Refusal, row) for row in tables.get("refuse", [])),
         errors=tuple(_entry(path, ErrorCode, row) for row in tables.get("error", [])),
+        cosmetics=tuple(_entry(path, Cosmetic, row) for row in tables.get("cosmetic", [])),
     )
 
 
@@ -253,7 +280,7 @@ def _entry(path: str, kind: type[Any], row: Mapping[str, Any]) -> Any:
     """Build an entry from its table; lists become tuples, `with` becomes `arguments`, and reasons are not optional."""
     values = {("arguments" if key == "with" else key): tuple(v) if isinstance(v, list) else v for key, v in row.items()}
     name = str(row.get("name", kind.__name__.lower()))
-    if kind is Decision and isinstance(values.get("at"), str):
+    if kind in (Decision, Cosmetic) and isinstance(values.get("at"), str):
         values["at"] = (values["at"],)
     if not row.get("reason") and row.get("do") != "":
         raise UnusedDecision(path, name, "an entry needs a reason")

@@ -75,6 +75,8 @@ class ObjectNode:
     presence_matters: bool = False
     """Whether an empty value that is dropped is a loss too (capabilities say by their presence what is possible)."""
     guards: Mapping[str, Type] = field(default_factory=dict)
+    cosmetic: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Dropped or guarded fields whose loss is cosmetic: always, or where they hold nothing but the fields named."""
     members: Mapping[str, Member] = field(default_factory=dict)
     extra: Work = Work()
     extra_except: tuple[str, ...] = ()

@@ -2,7 +2,8 @@
 """What steps do beyond dropping and filling in: the verbs that overlay decisions and hooks name.
 
 Every action takes a value, its place and the losses, then the constant arguments of the overlay entry, and returns the new value (the
-same object where nothing changed) or `GONE` to have its container leave it out. No action changes what it is given, and none knows
+same object where nothing changed) or `GONE` to have its container leave it out. An action with an argument `cosmetic` is told by the entry
+whether what is said stays the same. No action changes what it is given, and none knows
 which revision it serves. `frames` has the actions on whole frames, `schemas` those on JSON Schemas inside messages. Nothing here imports
 pydantic.
 """
@@ -74,21 +75,35 @@ def lose(y: dict[str, Any], key: str, at: At, out: Losses) -> None:
     """Take a member out of an object of our own; a value that was not empty is a loss."""
     value = y.pop(key)
     if value or type(value) in NUMBERS:
-        out.notes.append(((at, key), "dropped", value))
+        out.notes.append(((at, key), "dropped", value, False))
+
+
+def lose_cosmetic(y: dict[str, Any], key: str, at: At, out: Losses) -> None:
+    """As `lose`, where what is said stays the same without the value."""
+    value = y.pop(key)
+    if value or type(value) in NUMBERS:
+        out.notes.append(((at, key), "dropped", value, True))
+
+
+def lose_object(y: dict[str, Any], key: str, cosmetic: tuple[str, ...], at: At, out: Losses) -> None:
+    """As `lose`; the loss is cosmetic where the value is an object with none but these fields."""
+    value = y.pop(key)
+    if value or type(value) in NUMBERS:
+        out.notes.append(((at, key), "dropped", value, cosmetic))
 
 
 def lose_declared(y: dict[str, Any], key: str, at: At, out: Losses) -> None:
     """As `lose`, where an empty object says something too: a capability is declared by being there."""
     value = y.pop(key)
     if value is not None:
-        out.notes.append(((at, key), "dropped", value))
+        out.notes.append(((at, key), "dropped", value, False))
 
 
-def lose_unless(y: dict[str, Any], key: str, same: Any, at: At, out: Losses) -> None:
+def lose_unless(y: dict[str, Any], key: str, same: Any, at: At, out: Losses, *, cosmetic: bool = False) -> None:
     """As `lose`, but a value that is *same* is no loss: the way back puts it there again."""
     value = y.pop(key)
     if (value or type(value) in NUMBERS) and not (type(value) is type(same) and value == same):
-        out.notes.append(((at, key), "dropped", value))
+        out.notes.append(((at, key), "dropped", value, cosmetic))
 
 
 # --- actions on values -----------------------------------------------------------------------------------------------
@@ -178,7 +193,7 @@ def join_blocks(value: Any, at: At, out: Losses, *, reason: str) -> Any:
     if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
         raise wrong(at, "a list of content blocks", value)
     if len(value) == 1:
-        out.add(at, "rewritten", [])
+        out.add(at, "rewritten", [], cosmetic=True)
         return value[0]
     if not all(block.get("type") == "text" and isinstance(block.get("text"), str) for block in value):
         raise Untranslatable(reason, pointer=pointer(at), code=-32602)
@@ -186,15 +201,15 @@ def join_blocks(value: Any, at: At, out: Losses, *, reason: str) -> Any:
     return {"type": "text", "text": "\n".join(block["text"] for block in value)}
 
 
-def titled_enum(value: dict[str, Any], at: At, out: Losses) -> dict[str, Any]:
+def titled_enum(value: dict[str, Any], at: At, out: Losses, *, cosmetic: bool = False) -> dict[str, Any]:
     """A choice among titled constants (`oneOf`) as the older `enum` with `enumNames`."""
     options = value.get("oneOf")
     if not isinstance(options, list) or not all(isinstance(option, dict) and "const" in option for option in options):
         raise wrong((at, "oneOf"), "a list of objects with 'const' and 'title'", options)
     names = [option.get("title", option["const"]) for option in options]
-    out.add((at, "oneOf"), "rewritten", options)
-    out.add((at, "enum"), "added", [option["const"] for option in options])
-    out.add((at, "enumNames"), "added", names)
+    out.add((at, "oneOf"), "rewritten", options, cosmetic)
+    out.add((at, "enum"), "added", [option["const"] for option in options], cosmetic)
+    out.add((at, "enumNames"), "added", names, cosmetic)
     rest = {key: item for key, item in value.items() if key != "oneOf"}
     return {**rest, "enum": [option["const"] for option in options], "enumNames": names}
 
@@ -232,14 +247,16 @@ def hide_when(value: dict[str, Any], at: At, out: Losses, *, path: Sequence[str]
     return GONE
 
 
-def copy_into(value: dict[str, Any], at: At, out: Losses, *, field: str, into: Sequence[str]) -> dict[str, Any]:
+def copy_into(
+    value: dict[str, Any], at: At, out: Losses, *, field: str, into: Sequence[str], cosmetic: bool = False
+) -> dict[str, Any]:
     """Keep a string that will be dropped by copying it to `into = [object, field]`, where nothing stands there yet."""
     parent, name = into
     text, inner = value.get(field), value.get(parent, _ABSENT)
     if not isinstance(text, str) or not isinstance(inner, dict) or name in inner:
         return value
     added = {name: text}
-    out.notes.append(((at, parent) if inner is _ABSENT else ((at, parent), name), "added", added))
+    out.notes.append(((at, parent) if inner is _ABSENT else ((at, parent), name), "added", added, cosmetic))
     new = value.copy()
     new[parent] = {**inner, **added}
     return new
@@ -255,7 +272,7 @@ def json_as_text(value: dict[str, Any], at: At, out: Losses, *, field: str, into
     return {**value, into: blocks}
 
 
-def split_messages(value: dict[str, Any], at: At, out: Losses, *, field: str) -> dict[str, Any]:
+def split_messages(value: dict[str, Any], at: At, out: Losses, *, field: str, cosmetic: bool = False) -> dict[str, Any]:
     """Make one message of each block where a message holds a list of blocks, in order and with the same role."""
     messages = value.get(field)
     if not isinstance(messages, list) or not any(
@@ -269,7 +286,7 @@ def split_messages(value: dict[str, Any], at: At, out: Losses, *, field: str) ->
         parts = [message] if not isinstance(blocks, list) else [{**message, "content": block} for block in blocks]
         split += parts
         origins += [index] * len(parts)
-    out.add((at, field), "rewritten", messages)
+    out.add((at, field), "rewritten", messages, cosmetic)
     out.reorder((at, field), origins)
     return {**value, field: split}
 

@@ -35,7 +35,9 @@ def name_contents(frame: dict[str, Any], at: At, out: Losses) -> dict[str, Any]:
     return _with_contents(frame, [name(item) for item in _contents(frame)])
 
 
-def strip_contents(frame: dict[str, Any], at: At, out: Losses, *, fields: list[str]) -> dict[str, Any]:
+def strip_contents(
+    frame: dict[str, Any], at: At, out: Losses, *, fields: list[str], cosmetic: bool = False
+) -> dict[str, Any]:
     """Take *fields* out of each of a result's `contents`; a name that the URI gives back is no loss."""
     stripped = []
     for index, item in enumerate(_contents(frame)):
@@ -46,7 +48,7 @@ def strip_contents(frame: dict[str, Any], at: At, out: Losses, *, fields: list[s
                 if value and not (
                     key == "name" and isinstance(item.get("uri"), str) and value == name_from_uri(item["uri"])
                 ):
-                    out.add((place, key), "dropped", value)
+                    out.add((place, key), "dropped", value, cosmetic)
             item = {key: value for key, value in item.items() if key not in fields}
         stripped.append(item)
     return _with_contents(frame, stripped)
@@ -170,17 +172,17 @@ def restore_code(frame: dict[str, Any], method: str | None, out: Losses, *, code
 
 
 def restore_missing_resource(
-    frame: dict[str, Any], method: str | None, out: Losses, *, code: int, only: str, field: str
+    frame: dict[str, Any], method: str | None, out: Losses, *, code: int, only: str, field: str, cosmetic: bool = False
 ) -> dict[str, Any]:
     """Give an absent resource its own code again where `data` names the resource."""
     data = frame["error"].get("data")
     if method != only or not isinstance(data, dict) or not isinstance(data.get(field), str) or "original" in data:
         return frame
-    out.add((None, "error"), "rewritten", frame["error"])
+    out.add((None, "error"), "rewritten", frame["error"], cosmetic)
     return {**frame, "error": {**frame["error"], "code": code}}
 
 
-def name_urls(frame: dict[str, Any], method: str | None, out: Losses) -> dict[str, Any]:
+def name_urls(frame: dict[str, Any], method: str | None, out: Losses, *, cosmetic: bool = False) -> dict[str, Any]:
     """Put the URLs that a person should open into the message, for a client that does not read `data.elicitations`."""
     error = frame["error"]
     data = error.get("data")
@@ -193,5 +195,5 @@ def name_urls(frame: dict[str, Any], method: str | None, out: Losses) -> dict[st
     missing = [url for url in urls if url not in str(error.get("message"))]
     if not missing:
         return frame
-    out.add(((None, "error"), "message"), "rewritten", error.get("message"))
+    out.add(((None, "error"), "message"), "rewritten", error.get("message"), cosmetic)
     return {**frame, "error": {**error, "message": f"{error.get('message')} (open {', '.join(missing)})"}}

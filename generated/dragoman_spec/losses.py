@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 At: TypeAlias = "tuple[At, str | int] | None"
 """A place in a frame: the parent's place and the key in it; `None` is the frame itself."""
 
-Note: TypeAlias = "tuple[At, str, Any]"
-"""A loss that is not spelled: place, kind, value."""
+Note: TypeAlias = "tuple[At, str, Any, bool | tuple[str, ...]]"
+"""A loss that is not spelled: place, kind, value, whether it is cosmetic; or the names of fields that are, for an object that may have others."""
 
 KINDS = ("dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten")
 """What can happen to a value: see the docs page on losses for what each says."""
@@ -34,14 +34,16 @@ class Loss:
             frame that came out: there the conversion put something that the other side did not say.
         kind: One of `KINDS`.
         value: What was lost; for `added`, what was put there.
+        cosmetic: Whether the message says the same without it, to a person, a model or a program: a title where the name stays, an icon.
     """
 
-    __slots__ = ("_bytes", "kind", "pointer", "value")
+    __slots__ = ("_bytes", "cosmetic", "kind", "pointer", "value")
 
-    def __init__(self, pointer: str, kind: str, value: Any) -> None:
+    def __init__(self, pointer: str, kind: str, value: Any, cosmetic: bool = False) -> None:
         self.pointer = pointer
         self.kind = kind
         self.value = value
+        self.cosmetic = cosmetic
         self._bytes = -1
 
     @property
@@ -58,10 +60,11 @@ class Loss:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"Loss(pointer={self.pointer!r}, kind={self.kind!r}, bytes={self.bytes})"
+        cosmetic = ", cosmetic=True" if self.cosmetic else ""
+        return f"Loss(pointer={self.pointer!r}, kind={self.kind!r}, bytes={self.bytes}{cosmetic})"
 
-    def _key(self) -> tuple[str, str, int]:
-        return self.pointer, self.kind, self.bytes
+    def _key(self) -> tuple[str, str, int, bool]:
+        return self.pointer, self.kind, self.bytes, self.cosmetic
 
 
 class LossGroup(NamedTuple):
@@ -71,11 +74,13 @@ class LossGroup(NamedTuple):
         pointer: As a loss has it; where there are several, each index in it is `*`.
         kind: One of `KINDS`.
         values: What was lost, in the order in which it was met.
+        cosmetic: Whether these losses are cosmetic, as for `Loss`.
     """
 
     pointer: str
     kind: str
     values: list[Any]
+    cosmetic: bool = False
 
     @property
     def bytes(self) -> int:
@@ -103,13 +108,13 @@ class Losses:
         self.target = target
         self.notes: list[Note] = []
 
-    def add(self, at: At, kind: str, value: Any) -> None:
-        """Note a loss at a place; *value* is what was lost."""
-        self.notes.append((at, kind, value))
+    def add(self, at: At, kind: str, value: Any, cosmetic: bool = False) -> None:
+        """Note a loss at a place; *value* is what was lost, *cosmetic* whether what is said stays the same."""
+        self.notes.append((at, kind, value, cosmetic))
 
     def reorder(self, at: At, origins: list[int]) -> None:
         """Note that the items of the list at a place came from these indexes of the list given."""
-        self.notes.append((at, REORDERED, origins))
+        self.notes.append((at, REORDERED, origins, False))
 
 
 def pointer(at: At, known: dict[int, str] | None = None) -> str:
@@ -166,7 +171,7 @@ def settle(steps: list[Losses]) -> list[Note]:
     ends: dict[int, At] = {}
     moves: list[tuple[At, Mapping[int, int]]] = []
     gone: set[int] = set()
-    for at, kind, value in notes:
+    for at, kind, value, cosmetic in notes:
         if kind == REORDERED:
             moves.append((at, dict(enumerate(value))))
             went = {origin: index for index, origin in reversed([*enumerate(value)])} if ends else {}
@@ -181,16 +186,20 @@ def settle(steps: list[Losses]) -> list[Note]:
             ends[len(found)] = at
         elif kind == "dropped" and added and here in added:
             gone |= {added[here], len(found)}
-        found.append((here, kind, value))
+        found.append((here, kind, value, cosmetic))
     gone |= {number for number, place in ends.items() if place is _NOWHERE}
     gone |= _dropped_with_more(found, ends.keys() - gone)
     if not moves and not gone:
         return found
-    return [(ends.get(index, at), kind, value) for index, (at, kind, value) in enumerate(found) if index not in gone]
+    return [
+        (ends.get(number, at), kind, value, cosmetic)
+        for number, (at, kind, value, cosmetic) in enumerate(found)
+        if number not in gone
+    ]
 
 
 def _kinds(steps: list[Losses]) -> set[str]:
-    return {kind for losses in steps for _, kind, _ in losses.notes}
+    return {note[1] for losses in steps for note in losses.notes}
 
 
 _NOWHERE: Final[At] = (None, -1)
@@ -212,7 +221,7 @@ def _move(place: At, where: At, to: Mapping[int, int]) -> At:
 
 def _dropped_with_more(found: list[Note], added: Iterable[int]) -> set[int]:
     """Which of the notes *added* are of something in a place that was dropped later; a key that was not tells most apart."""
-    dropped = {at: number for number, (at, kind, _) in enumerate(found) if kind == "dropped" and at}
+    dropped = {at: number for number, (at, kind, *_) in enumerate(found) if kind == "dropped" and at}
     keys = {at[1] for at in dropped}
     gone = set()
     for number in added:
@@ -224,21 +233,35 @@ def _dropped_with_more(found: list[Note], added: Iterable[int]) -> set[int]:
     return gone
 
 
+def is_cosmetic(note: Note) -> bool:
+    """Whether what is said stays the same without what the note is about."""
+    _, _, value, cosmetic = note
+    return _holds_only(value, cosmetic) if type(cosmetic) is tuple else cosmetic is True
+
+
+def _holds_only(value: Any, names: tuple[str, ...]) -> bool:
+    """Whether a value is an object with nothing but these fields."""
+    return type(value) is dict and not [name for name, item in value.items() if name not in names and item is not None]
+
+
 def spell(notes: Iterable[Note]) -> tuple[Loss, ...]:
     """The losses that notes stand for, in their order."""
     known: dict[int, str] = {}
-    return tuple(Loss(pointer(at, known), kind, value) for at, kind, value in notes)
+    return tuple(Loss(pointer(note[0], known), note[1], note[2], is_cosmetic(note)) for note in notes)
 
 
 def group(notes: Iterable[Note]) -> list[LossGroup]:
     """The losses that notes stand for, those that differ only in where in a list they stand together."""
-    groups: dict[tuple[At, str], list[Note]] = {}
+    groups: dict[tuple[At, str, bool], list[Note]] = {}
     known: dict[int, At] = {}
     for note in notes:
-        groups.setdefault((_pattern(note[0], known), note[1]), []).append(note)
+        at, kind, value, cosmetic = note
+        if type(cosmetic) is tuple:
+            cosmetic = _holds_only(value, cosmetic)
+        groups.setdefault((_pattern(at, known), kind, cosmetic is True), []).append(note)
     return [
-        LossGroup(pointer(alike[0][0] if len(alike) == 1 else pattern), kind, [value for _, _, value in alike])
-        for (pattern, kind), alike in groups.items()
+        LossGroup(pointer(alike[0][0] if len(alike) == 1 else pattern), kind, [note[2] for note in alike], cosmetic)
+        for (pattern, kind, cosmetic), alike in groups.items()
     ]
 
 

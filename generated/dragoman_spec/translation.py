@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dragoman_spec.errors import TranslationError, Untranslatable
-from dragoman_spec.losses import At, Loss, Losses, LossGroup, Note, Swallowed, group, settle, spell
+from dragoman_spec.losses import At, Loss, Losses, LossGroup, Note, Swallowed, group, is_cosmetic, settle, spell
 from dragoman_spec.revisions import REVISIONS, era
 from dragoman_spec.rules import ALIASES, NULLS, STRICT_METHODS, check_rules
 from dragoman_spec.step import Convert, Direction, Refusal, Step
@@ -50,15 +50,24 @@ class Translation:
             self._losses = spell(self._settled())
         return self._losses
 
-    def count_losses(self) -> int:
-        """How many losses there are, without spelling them."""
+    def count_losses(self, *, cosmetic: bool = True) -> int:
+        """How many losses there are, without spelling them; with `cosmetic=False`, how many that change what is said."""
+        if not cosmetic:
+            return len(self._grave()) if self._losses is None else sum(not loss.cosmetic for loss in self._losses)
         return len(self._settled() if self._losses is None else self._losses)
 
-    def group_losses(self) -> list[LossGroup]:
-        """The losses in a few words: those that differ only in where in a list they stand are one group, at the place of the first."""
+    def group_losses(self, *, cosmetic: bool = True) -> list[LossGroup]:
+        """The losses in a few words: those that differ only in where in a list they stand are one group, at the place of the first.
+
+        With `cosmetic=False`, only those that change what is said.
+        """
         if self._losses is None:
-            return group(self._settled())
-        return [LossGroup(loss.pointer, loss.kind, [loss.value]) for loss in self._losses]
+            return group(self._settled() if cosmetic else self._grave())
+        found = [loss for loss in self._losses if cosmetic or not loss.cosmetic]
+        return [LossGroup(loss.pointer, loss.kind, [loss.value], loss.cosmetic) for loss in found]
+
+    def _grave(self) -> list[Note]:
+        return [note for note in self._settled() if not is_cosmetic(note)]
 
     def _settled(self) -> list[Note]:
         if self._notes is None:

@@ -57,6 +57,30 @@ def result(tools: list[Any], **extra: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 7, "result": {"tools": tools, **extra}}
 
 
+@pytest.mark.parametrize(
+    ("on_loss", "more", "code"),
+    [
+        ("report", {"outputSchema": {"type": "object"}}, 0),
+        ("refuse", {"outputSchema": {"type": "object"}}, EXIT_REFUSED),
+        ("refuse", {}, 0),
+        ("refuse-all", {}, EXIT_REFUSED),
+    ],
+)
+def test_convert_refuses_the_losses_that_the_user_minds(convert: Any, on_loss: str, more: Any, code: int) -> None:
+    frame = result([TITLED_TOOL | more])
+    done = convert("2025-06-18", "2024-11-05", [frame], "--method", "tools/list", "--on-loss", on_loss)
+    assert (done.code, "error" in done.frames[0]) == (code, code == EXIT_REFUSED)
+
+
+def test_convert_names_the_losses_that_a_line_is_refused_for(convert: Any) -> None:
+    frame = result([TITLED_TOOL | {"outputSchema": {"type": "object"}}])
+    done = convert("2025-06-18", "2024-11-05", [frame], "--method", "tools/list", "--on-loss", "refuse")
+    assert done.frames[0]["error"]["data"]["losses"] == [
+        {"pointer": "/result/tools/0/outputSchema", "kind": "dropped", "bytes": 17}
+    ]
+    assert done.losses == []
+
+
 def test_convert_drops_what_the_target_does_not_name(convert: Any) -> None:
     done = convert("2025-06-18", "2024-11-05", [result([TITLED_TOOL])], "--method", "tools/list")
     assert done.frames == [result([{"name": "add", "inputSchema": {"type": "object"}}])]
@@ -65,7 +89,9 @@ def test_convert_drops_what_the_target_does_not_name(convert: Any) -> None:
 def test_convert_writes_losses_with_line_and_pointer(convert: Any) -> None:
     lines = [LIST_REQUEST, result([TITLED_TOOL])]
     done = convert("2025-06-18", "2024-11-05", lines, "--method", "tools/list")
-    assert done.losses == [{"line": 2, "pointer": "/result/tools/0/title", "kind": "dropped", "bytes": len('"Add"')}]
+    assert done.losses == [
+        {"line": 2, "pointer": "/result/tools/0/title", "kind": "dropped", "bytes": len('"Add"'), "cosmetic": True}
+    ]
 
 
 def test_convert_keeps_the_order_of_lines(convert: Any) -> None:

@@ -22,7 +22,10 @@ def read(text: str) -> Overlay:
     ("text", "said"),
     [
         ("[[decision", r"\[the file\]: it is not TOML: "),
-        ("[[decree]]\n", r"\[decree\]: no such table; there are decision, error, fix, hook, refuse, rename, rule\."),
+        (
+            "[[decree]]\n",
+            r"\[decree\]: no such table; there are cosmetic, decision, error, fix, hook, refuse, rename, rule\.",
+        ),
         (KEEP.replace('"Because."', '""'), r"\[it\]: an entry needs a reason\."),
         ('[[rule]]\nname = "kind"\ndefault = true\n', r"\[kind\]: an entry needs a reason\."),
         ('[[rename]]\nold = "A"\nreason = "So."\n', r"\[rename\]: .*missing 2 required positional arguments"),
@@ -89,6 +92,7 @@ def test_one_decision_may_name_a_change_twice() -> None:
 
 HOOK = '[[hook]]\nname = "look"\ndirection = "up"\nat = "Tool"\nkind = "before"\ndo = "peek"\nreason = "So."\n'
 RENAME = '[[rename]]\nwhat = "field"\nold = "a"\nnew = "b"\nat = "Tool"\nreason = "So."\n'
+COSMETIC = '[[cosmetic]]\nname = "shine"\nat = ["Tool.title", "*.icons"]\nreason = "So."\n'
 REFUSAL = '[[refuse]]\ndirection = "up"\nmethods = ["ping"]\nreason = "So."\n'
 
 
@@ -99,6 +103,7 @@ REFUSAL = '[[refuse]]\ndirection = "up"\nmethods = ["ping"]\nreason = "So."\n'
         (HOOK, r"\[look\]: it matches nothing at 'Tool'"),
         (RENAME, r"\[fielda\]: it matches nothing at 'Tool'"),
         (REFUSAL, r"\[ping\]: it matches nothing at 'up'"),
+        (COSMETIC, r"\[shine\]: it matches nothing at 'Tool\.title'"),
     ],
 )
 def test_an_entry_that_matched_nothing_is_refused(text: str, said: str) -> None:
@@ -111,6 +116,29 @@ def test_entries_that_have_been_used_pass() -> None:
     for name, pattern in (("look", "Tool"), ("fielda", "Tool"), ("ping", "up")):
         overlay.use(name, pattern)
     overlay.check_used()
+
+
+def test_a_cosmetic_field_is_one_whose_path_an_entry_names() -> None:
+    overlay = read(COSMETIC)
+    paths = ("Tool.title", "Prompt.icons", "Tool.titles", "Prompt.title")
+    assert [overlay.is_cosmetic("down", path) for path in paths] == [True, True, False, False]
+    overlay.check_used()
+
+
+@pytest.mark.parametrize(("direction", "expected"), [("down", True), ("up", False)])
+def test_a_cosmetic_entry_with_a_direction_holds_for_that_one(direction: str, expected: bool) -> None:
+    assert read(COSMETIC + 'direction = "down"\n').is_cosmetic(direction, "Tool.title") is expected
+
+
+def test_two_entries_that_call_the_same_field_cosmetic_are_refused() -> None:
+    overlay = read(COSMETIC + COSMETIC.replace('"shine"', '"glitter"'))
+    with pytest.raises(UnusedDecision, match=r"\[shine\]: calls Tool\.title cosmetic as 'glitter' does already"):
+        overlay.is_cosmetic("up", "Tool.title")
+
+
+def test_a_cosmetic_entry_may_name_one_field_without_a_list() -> None:
+    (entry,) = read('[[cosmetic]]\nname = "shine"\nat = "Tool.title"\nreason = "So."\n').cosmetics
+    assert entry.at == ("Tool.title",)
 
 
 def test_a_change_says_where_it_is_in_both_schemas() -> None:

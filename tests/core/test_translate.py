@@ -67,6 +67,23 @@ def test_what_can_only_be_skimmed_is_refused() -> None:
     assert refusal == Refusal(PARSE_ERROR, "cannot translate frame: nested too deep", ANY)
 
 
+@pytest.mark.parametrize(
+    ("on_loss", "more", "refused"),
+    [
+        (OnLoss.WARN, {"outputSchema": {"type": "object"}}, False),
+        (OnLoss.SILENT, {"outputSchema": {"type": "object"}}, False),
+        (OnLoss.REFUSE, {"outputSchema": {"type": "object"}}, True),
+        (OnLoss.REFUSE, {}, False),
+        (OnLoss.REFUSE_ALL, {}, True),
+    ],
+)
+def test_a_frame_is_refused_for_the_losses_that_the_user_minds(
+    on_loss: OnLoss, more: dict[str, Any], refused: bool
+) -> None:
+    done = adapt(adaptor(on_loss), result({"tools": [tool(title="A", **more)]}), "tools/list")
+    assert isinstance(done, Refusal) is refused
+
+
 def test_losses_are_not_spelled_where_nobody_looks(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     adapting = adaptor()

@@ -118,6 +118,49 @@ def test_losses_can_be_counted_in_silence(caplog: pytest.LogCaptureFixture) -> N
     assert proxy.session.exchange.counters.losses == 2
 
 
+TITLED = {**PLAIN, "title": "Add", "icons": [{"src": "https://example.com/a.png"}], "annotations": {"title": "Add"}}
+
+
+def listing(*tools: dict[str, Any], answer: Any, on_loss: OnLoss) -> None:
+    """A client of 2024-11-05 lists the tools of a server of 2025-11-25."""
+    hold(
+        [
+            *opening(A, D),
+            client(request(1, "tools/list")),
+            expect_to_server(request(1, "tools/list")),
+            server(result(1, {"tools": list(tools)})),
+            expect_to_client(answer),
+        ],
+        on_loss=on_loss,
+    )
+
+
+def test_titles_and_icons_alone_are_no_reason_to_refuse_a_list() -> None:
+    listing(TITLED, answer=result(1, {"tools": [PLAIN]}), on_loss=OnLoss.REFUSE)
+
+
+def test_a_title_is_a_reason_to_refuse_a_list_where_every_loss_is() -> None:
+    listing(TITLED, answer=an_error(1, -32603, "/result/tools/0/title"), on_loss=OnLoss.REFUSE_ALL)
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"outputSchema": {"type": "object"}}, "outputSchema"),
+        ({"annotations": {"title": "Add", "destructiveHint": True}}, "annotations"),
+        ({"_meta": {"owner": "a"}}, "_meta"),
+    ],
+)
+def test_what_changes_the_meaning_of_a_tool_refuses_the_list(more: dict[str, Any], named: str) -> None:
+    listing(TITLED, {**TITLED, **more}, answer=an_error(1, -32603, f"/result/tools/1/{named}"), on_loss=OnLoss.REFUSE)
+
+
+def test_a_refusal_names_none_of_the_losses_that_are_no_reason_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    tool = {**TITLED, "outputSchema": {"type": "object"}}
+    listing(tool, answer=an_error(1, -32603, "would lose 1 value(s)", "/outputSchema"), on_loss=OnLoss.REFUSE)
+    assert "title" not in caplog.text
+
+
 def test_a_lossy_response_can_be_refused_naming_the_losses() -> None:
     hold(
         [
@@ -127,7 +170,7 @@ def test_a_lossy_response_can_be_refused_naming_the_losses() -> None:
             server(result(1, {"tools": [RICH]})),
             expect_to_client(an_error(1, -32603, "/result/tools/0/title", "'losses'", "'kind': 'dropped'")),
         ],
-        on_loss=OnLoss.REFUSE,
+        on_loss=OnLoss.REFUSE_ALL,
     )
 
 

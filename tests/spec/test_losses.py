@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dragoman_spec.losses import At, Loss, Losses, LossGroup, Note, group, settle, spell
@@ -9,13 +11,14 @@ from dragoman_spec.losses import At, Loss, Losses, LossGroup, Note, group, settl
 TOOLS: At = ((None, "result"), "tools")
 
 
-def noted(*notes: Note) -> Losses:
+def noted(*notes: tuple[At, str, Any]) -> Losses:
     losses = Losses()
-    losses.notes += notes
+    for note in notes:
+        losses.add(*note)
     return losses
 
 
-def moved(*origins: int) -> Note:
+def moved(*origins: int) -> tuple[At, str, Any]:
     return TOOLS, "#", list(origins)
 
 
@@ -67,11 +70,11 @@ def test_what_was_added_to_an_item_that_goes_is_not_said() -> None:
 
 def test_losses_in_many_items_make_one_group() -> None:
     notes: list[Note] = [
-        (tool(0, "title"), "dropped", "A"),
-        (tool(0, "a/b"), "dropped", {"x": 1}),
-        (tool(1, "title"), "replaced", "B"),
-        (tool(2, "title"), "dropped", "CC"),
-        (None, "swallowed", 7),
+        (tool(0, "title"), "dropped", "A", False),
+        (tool(0, "a/b"), "dropped", {"x": 1}, False),
+        (tool(1, "title"), "replaced", "B", False),
+        (tool(2, "title"), "dropped", "CC", False),
+        (None, "swallowed", 7, False),
     ]
     assert group(notes) == [
         LossGroup("/result/tools/*/title", "dropped", ["A", "CC"]),
@@ -79,6 +82,33 @@ def test_losses_in_many_items_make_one_group() -> None:
         LossGroup("/result/tools/1/title", "replaced", ["B"]),
         LossGroup("", "swallowed", [7]),
     ]
+
+
+def test_cosmetic_losses_and_others_make_two_groups() -> None:
+    notes: list[Note] = [(tool(0, "notes"), "dropped", 1, True), (tool(1, "notes"), "dropped", 2, False)]
+    assert [(found.pointer, found.cosmetic) for found in group(notes)] == [
+        ("/result/tools/0/notes", True),
+        ("/result/tools/1/notes", False),
+    ]
+
+
+def test_a_loss_that_moved_stays_cosmetic() -> None:
+    losses = Losses()
+    losses.add(tool(1, "title"), "dropped", "T", cosmetic=True)
+    found = spell(settle([noted((tool(0), "hidden", {}), moved(1, 2)), losses]))
+    assert found[1] == Loss("/result/tools/2/title", "dropped", "T", cosmetic=True)
+
+
+def test_a_loss_says_that_it_is_cosmetic_only_where_it_is() -> None:
+    shown = [repr(Loss("/title", "dropped", "T", cosmetic)) for cosmetic in (False, True)]
+    assert shown == [
+        "Loss(pointer='/title', kind='dropped', bytes=3)",
+        "Loss(pointer='/title', kind='dropped', bytes=3, cosmetic=True)",
+    ]
+
+
+def test_a_cosmetic_loss_is_not_equal_to_another() -> None:
+    assert Loss("/title", "dropped", "T", cosmetic=True) != Loss("/title", "dropped", "T")
 
 
 def test_a_group_has_the_size_of_its_losses() -> None:

@@ -553,7 +553,7 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "annotations" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "annotations", at, out)
+        do.lose_object(y, "annotations", ("title",), at, out)
     return y
 
 

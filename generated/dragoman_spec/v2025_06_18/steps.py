@@ -28,7 +28,7 @@ def up_annotations(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "lastModified" in y and type(y["lastModified"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "lastModified", at, out)
+        do.lose_cosmetic(y, "lastModified", at, out)
     return y
 
 
@@ -356,7 +356,7 @@ def up_implementation(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -609,7 +609,7 @@ def up_prompt(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "_meta", at, out)
     if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     v = y.get("arguments")
     if v is not None:
         w = up_prompt_arguments(v, (at, "arguments"), out)
@@ -626,7 +626,7 @@ def up_prompt_argument(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -682,7 +682,7 @@ def up_prompt_reference(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -755,7 +755,7 @@ def up_resource(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "_meta", at, out)
     if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     v = y.get("annotations")
     if v is not None:
         w = up_annotations(v, (at, "annotations"), out)
@@ -786,7 +786,7 @@ def up_resource_template(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "_meta", at, out)
     if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     v = y.get("annotations")
     if v is not None:
         w = up_annotations(v, (at, "annotations"), out)
@@ -969,7 +969,7 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "outputSchema", at, out)
     if "title" in y and type(y["title"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -1101,7 +1101,7 @@ def down_annotations(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "lastModified" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "lastModified", at, out)
+        do.lose_cosmetic(y, "lastModified", at, out)
     return y
 
 
@@ -1419,7 +1419,7 @@ def down_implementation(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "title" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -1672,7 +1672,7 @@ def down_prompt(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "_meta", at, out)
     if "title" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     v = y.get("arguments")
     if v is not None:
         w = down_prompt_arguments(v, (at, "arguments"), out)
@@ -1689,7 +1689,7 @@ def down_prompt_argument(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "title" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -1751,7 +1751,7 @@ def down_prompt_reference(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "title" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -1824,7 +1824,7 @@ def down_resource(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "_meta", at, out)
     if "title" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
@@ -1855,7 +1855,7 @@ def down_resource_template(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "_meta", at, out)
     if "title" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
@@ -2013,7 +2013,7 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "title" in y and out.target not in ("2024-11-05",):
-        y = do.copy_into(y, at, out, field="title", into=["annotations", "title"])
+        y = do.copy_into(y, at, out, field="title", into=["annotations", "title"], cosmetic=True)
     if "_meta" in y:
         y = x.copy() if y is x else y
         do.lose(y, "_meta", at, out)
@@ -2022,7 +2022,7 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "outputSchema", at, out)
     if "title" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "title", at, out)
+        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -2238,7 +2238,7 @@ _DOWN_STRICT = Direction(
             "resource-contents-name",
             "resources/read",
             "result",
-            lambda x, at, out: frames.strip_contents(x, at, out, fields=["name", "title"]),
+            lambda x, at, out: frames.strip_contents(x, at, out, fields=["name", "title"], cosmetic=True),
         ),
     ),
 )
@@ -2271,7 +2271,7 @@ _DOWN_MINIMAL = Direction(
             "resource-contents-name",
             "resources/read",
             "result",
-            lambda x, at, out: frames.strip_contents(x, at, out, fields=["name", "title"]),
+            lambda x, at, out: frames.strip_contents(x, at, out, fields=["name", "title"], cosmetic=True),
         ),
     ),
 )

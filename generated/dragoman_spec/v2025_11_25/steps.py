@@ -418,7 +418,7 @@ def up_elicit_request_params_requested_schema(x: Any, at: At, out: Losses) -> An
     y = x
     if "$schema" in y and type(y["$schema"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "$schema", at, out)
+        do.lose_cosmetic(y, "$schema", at, out)
     if "properties" not in y:
         raise MissingRequiredField(pointer(at), "properties")
     v = y["properties"]
@@ -504,10 +504,10 @@ def up_implementation(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "description", at, out)
     if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     if "websiteUrl" in y and type(y["websiteUrl"]) is not str:
         y = x.copy() if y is x else y
-        do.lose(y, "websiteUrl", at, out)
+        do.lose_cosmetic(y, "websiteUrl", at, out)
     return y
 
 
@@ -806,7 +806,7 @@ def up_prompt(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -862,7 +862,7 @@ def up_resource(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -873,7 +873,7 @@ def up_resource_link(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -884,7 +884,7 @@ def up_resource_template(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -981,7 +981,7 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "execution", at, out)
     if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     if "inputSchema" not in y:
         raise MissingRequiredField(pointer(at), "inputSchema")
     v = y["inputSchema"]
@@ -1344,7 +1344,7 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    y = do.split_messages(y, at, out, field="messages")
+    y = do.split_messages(y, at, out, field="messages", cosmetic=True)
     if "tools" in y:
         y = do.refuse_field(y, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
     if "task" in y:
@@ -1371,7 +1371,7 @@ def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    y = do.split_messages(y, at, out, field="messages")
+    y = do.split_messages(y, at, out, field="messages", cosmetic=True)
     if "tools" in y:
         y = do.refuse_field(y, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
     if "task" in y:
@@ -1463,7 +1463,7 @@ def down_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "mode" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "mode", at, out)
+        do.lose_cosmetic(y, "mode", at, out)
     if "task" in y:
         y = x.copy() if y is x else y
         do.lose(y, "task", at, out)
@@ -1499,7 +1499,7 @@ def down_elicit_request_params_requested_schema(x: Any, at: At, out: Losses) -> 
     y = x
     if "$schema" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "$schema", at, out)
+        do.lose_cosmetic(y, "$schema", at, out)
     if "properties" not in y:
         raise MissingRequiredField(pointer(at), "properties")
     v = y["properties"]
@@ -1612,10 +1612,10 @@ def down_implementation(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "description", at, out)
     if "icons" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     if "websiteUrl" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "websiteUrl", at, out)
+        do.lose_cosmetic(y, "websiteUrl", at, out)
     return y
 
 
@@ -2014,7 +2014,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
             )
         )
     ):
-        return down_primitive_schema_definition(do.titled_enum(x, at, out), at, out)
+        return down_primitive_schema_definition(do.titled_enum(x, at, out, cosmetic=True), at, out)
     if (
         type(x) is dict
         and x.get("type") == "array"
@@ -2090,7 +2090,7 @@ def down_prompt(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "icons" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -2174,7 +2174,7 @@ def down_resource(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "icons" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -2185,7 +2185,7 @@ def down_resource_link(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "icons" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -2196,7 +2196,7 @@ def down_resource_template(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "icons" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -2330,7 +2330,7 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "execution", at, out)
     if "icons" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "icons", at, out)
+        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -2406,7 +2406,7 @@ def down_create_message_request_params_minimal(x: Any, at: At, out: Losses) -> A
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    y = do.split_messages(y, at, out, field="messages")
+    y = do.split_messages(y, at, out, field="messages", cosmetic=True)
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
@@ -2422,7 +2422,7 @@ def down_create_message_request_params__minimal(x: Any, at: At, out: Losses) -> 
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    y = do.split_messages(y, at, out, field="messages")
+    y = do.split_messages(y, at, out, field="messages", cosmetic=True)
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
@@ -2542,7 +2542,7 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
             )
         )
     ):
-        return down_primitive_schema_definition_minimal(do.titled_enum(x, at, out), at, out)
+        return down_primitive_schema_definition_minimal(do.titled_enum(x, at, out, cosmetic=True), at, out)
     if (
         type(x) is dict
         and x.get("type") == "array"
@@ -2715,7 +2715,7 @@ _DOWN_STRICT = Direction(
     ),
     renamed={"JSONRPCErrorResponse": "JSONRPCError"},
     methods={},
-    errors=(ErrorRepair(-32042, -32042, lambda x, method, out: frames.name_urls(x, method, out)),),
+    errors=(ErrorRepair(-32042, -32042, lambda x, method, out: frames.name_urls(x, method, out, cosmetic=True)),),
     every_error=(lambda x, at, out: frames.swallow_without_id(x, at, out),),
     repairs=(
         Repair(
@@ -2770,7 +2770,7 @@ _DOWN_MINIMAL = Direction(
     ),
     renamed={"JSONRPCErrorResponse": "JSONRPCError"},
     methods={},
-    errors=(ErrorRepair(-32042, -32042, lambda x, method, out: frames.name_urls(x, method, out)),),
+    errors=(ErrorRepair(-32042, -32042, lambda x, method, out: frames.name_urls(x, method, out, cosmetic=True)),),
     every_error=(lambda x, at, out: frames.swallow_without_id(x, at, out),),
     repairs=(
         Repair(

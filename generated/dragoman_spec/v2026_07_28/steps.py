@@ -3132,7 +3132,7 @@ def down_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
     if "io.modelcontextprotocol/clientInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/clientInfo", at, out)
     if "io.modelcontextprotocol/logLevel" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
@@ -3172,7 +3172,7 @@ def down_call_tool_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3351,7 +3351,7 @@ def down_complete_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
     if "io.modelcontextprotocol/clientInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/clientInfo", at, out)
     if "io.modelcontextprotocol/logLevel" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
@@ -3385,7 +3385,7 @@ def down_complete_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3655,7 +3655,7 @@ def down_get_prompt_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
     if "io.modelcontextprotocol/clientInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/clientInfo", at, out)
     if "io.modelcontextprotocol/logLevel" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
@@ -3689,7 +3689,7 @@ def down_get_prompt_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3733,13 +3733,13 @@ def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "cacheScope" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "cacheScope", "private", at, out)
+        do.lose_unless(y, "cacheScope", "private", at, out, cosmetic=True)
     if "resultType" in y:
         y = x.copy() if y is x else y
         do.lose_unless(y, "resultType", "complete", at, out)
     if "ttlMs" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "ttlMs", 0, at, out)
+        do.lose_unless(y, "ttlMs", 0, at, out, cosmetic=True)
     v = y.get("_meta")
     if v is not None:
         w = down_list_prompts_result_meta(v, (at, "_meta"), out)
@@ -3756,7 +3756,7 @@ def down_list_prompts_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3785,13 +3785,13 @@ def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "cacheScope" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "cacheScope", "private", at, out)
+        do.lose_unless(y, "cacheScope", "private", at, out, cosmetic=True)
     if "resultType" in y:
         y = x.copy() if y is x else y
         do.lose_unless(y, "resultType", "complete", at, out)
     if "ttlMs" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "ttlMs", 0, at, out)
+        do.lose_unless(y, "ttlMs", 0, at, out, cosmetic=True)
     v = y.get("_meta")
     if v is not None:
         w = down_list_resource_templates_result_meta(v, (at, "_meta"), out)
@@ -3808,7 +3808,7 @@ def down_list_resource_templates_result_meta(x: Any, at: At, out: Losses) -> Any
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3837,13 +3837,13 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "cacheScope" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "cacheScope", "private", at, out)
+        do.lose_unless(y, "cacheScope", "private", at, out, cosmetic=True)
     if "resultType" in y:
         y = x.copy() if y is x else y
         do.lose_unless(y, "resultType", "complete", at, out)
     if "ttlMs" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "ttlMs", 0, at, out)
+        do.lose_unless(y, "ttlMs", 0, at, out, cosmetic=True)
     v = y.get("_meta")
     if v is not None:
         w = down_list_resources_result_meta(v, (at, "_meta"), out)
@@ -3860,7 +3860,7 @@ def down_list_resources_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3950,13 +3950,13 @@ def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "cacheScope" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "cacheScope", "private", at, out)
+        do.lose_unless(y, "cacheScope", "private", at, out, cosmetic=True)
     if "resultType" in y:
         y = x.copy() if y is x else y
         do.lose_unless(y, "resultType", "complete", at, out)
     if "ttlMs" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "ttlMs", 0, at, out)
+        do.lose_unless(y, "ttlMs", 0, at, out, cosmetic=True)
     v = y.get("_meta")
     if v is not None:
         w = down_list_tools_result_meta(v, (at, "_meta"), out)
@@ -3980,7 +3980,7 @@ def down_list_tools_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -4100,7 +4100,7 @@ def down_paginated_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
     if "io.modelcontextprotocol/clientInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/clientInfo", at, out)
     if "io.modelcontextprotocol/logLevel" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
@@ -4134,7 +4134,7 @@ def down_paginated_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -4287,7 +4287,7 @@ def down_read_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
     if "io.modelcontextprotocol/clientInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/clientInfo", at, out)
     if "io.modelcontextprotocol/logLevel" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
@@ -4304,13 +4304,13 @@ def down_read_resource_result(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "cacheScope" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "cacheScope", "private", at, out)
+        do.lose_unless(y, "cacheScope", "private", at, out, cosmetic=True)
     if "resultType" in y:
         y = x.copy() if y is x else y
         do.lose_unless(y, "resultType", "complete", at, out)
     if "ttlMs" in y:
         y = x.copy() if y is x else y
-        do.lose_unless(y, "ttlMs", 0, at, out)
+        do.lose_unless(y, "ttlMs", 0, at, out, cosmetic=True)
     v = y.get("_meta")
     if v is not None:
         w = down_read_resource_result_meta(v, (at, "_meta"), out)
@@ -4327,7 +4327,7 @@ def down_read_resource_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -4359,7 +4359,7 @@ def down_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
     if "io.modelcontextprotocol/clientInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/clientInfo", at, out)
     if "io.modelcontextprotocol/logLevel" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
@@ -4411,7 +4411,7 @@ def down_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
     if "io.modelcontextprotocol/clientInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/clientInfo", at, out)
     if "io.modelcontextprotocol/logLevel" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
@@ -4554,7 +4554,7 @@ def down_result_meta(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "io.modelcontextprotocol/serverInfo" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
+        do.lose_cosmetic(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -5212,7 +5212,7 @@ _DOWN_STRICT = Direction(
             -32602,
             -32602,
             lambda x, method, out: frames.restore_missing_resource(
-                x, method, out, code=-32002, only="resources/read", field="uri"
+                x, method, out, code=-32002, only="resources/read", field="uri", cosmetic=True
             ),
         ),
         ErrorRepair(-32020, -32020, lambda x, method, out: frames.replace_code(x, method, out, code=-32600)),
@@ -5278,7 +5278,7 @@ _DOWN_MINIMAL = Direction(
             -32602,
             -32602,
             lambda x, method, out: frames.restore_missing_resource(
-                x, method, out, code=-32002, only="resources/read", field="uri"
+                x, method, out, code=-32002, only="resources/read", field="uri", cosmetic=True
             ),
         ),
         ErrorRepair(-32020, -32020, lambda x, method, out: frames.replace_code(x, method, out, code=-32600)),

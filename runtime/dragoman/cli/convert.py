@@ -30,6 +30,7 @@ from dragoman.core.envelope import (
     encode_error,
     key_of,
 )
+from dragoman.core.translate import OnLoss, refuse_losses
 from dragoman.errors import ProtocolError, TranslationError, ValidationFailed
 
 METHOD_NOT_FOUND: Final = -32601
@@ -52,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", metavar="M", help="the request that response frames answer, e.g. tools/list")
     add_translation_arguments(parser)
     parser.add_argument("--losses", metavar="FILE", help="write what was lost there, one JSON object a line")
+    parser.add_argument(
+        "--on-loss",
+        choices=("report", "refuse", "refuse-all"),
+        default="report",
+        help="what to do about a frame that cannot be carried whole: report what is lost; or put an error in its "
+        "place, if the loss changes its meaning, or for any loss (default: %(default)s)",
+    )
     parser.add_argument("--no-validate", action="store_true", help="do not check frames against the source revision")
 
 
@@ -61,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         translator=dragoman_spec.translator(args.source, args.target, profile=args.profile, rules=chosen_rules(args)),
         method=args.method,
         validate=not args.no_validate,
+        on_loss=OnLoss.WARN if args.on_loss == "report" else OnLoss(args.on_loss),
     )
     report = Report()
     with contextlib.ExitStack() as stack:
@@ -100,11 +109,13 @@ class Job:
         translator: The translation from the source to the target revision.
         method: The request that result frames answer, if the caller knows one.
         validate: Whether frames are held against the source revision first.
+        on_loss: Whether frames that lose something are refused.
     """
 
     translator: dragoman_spec.Translator
     method: str | None = None
     validate: bool = True
+    on_loss: OnLoss = OnLoss.WARN
 
     @property
     def changes_revision(self) -> bool:
@@ -119,7 +130,7 @@ class Outcome:
     Attributes:
         line: Its number, from 1.
         frames: What goes to stdout, without line endings.
-        losses: `{"pointer", "kind", "bytes"}` each, pointers into the line's own frame.
+        losses: `{"pointer", "kind", "bytes", "cosmetic"}` each, pointers into the line's own frame.
         problems: Why frames of it were refused, for a person.
         converted: Frames that went out changed.
         unchanged: Frames that went out as the bytes that came in.
@@ -238,6 +249,7 @@ def _convert_frame(
     try:
         _check(job, frame, raw)
         translation = job.translator.translate(frame, job.method)
+        _check_losses(job, frame, translation)
         out = raw if translation.frame is frame else _encode(translation.frame)
     except TranslationError as error:
         _refuse(job, outcome, frame, ProtocolError(error.code, str(error), error.data), emit)
@@ -246,12 +258,13 @@ def _convert_frame(
         _refuse(job, outcome, frame, refusal, emit)
         return
     outcome.losses += (
-        {"pointer": prefix + loss.pointer, "kind": loss.kind, "bytes": loss.bytes} for loss in translation.losses
+        {"pointer": prefix + loss.pointer, "kind": loss.kind, "bytes": loss.bytes, "cosmetic": loss.cosmetic}
+        for loss in translation.losses
     )
     if out is None:
         outcome.swallowed += 1
         if all(loss.kind != "swallowed" for loss in translation.losses):
-            outcome.losses.append({"pointer": prefix, "kind": "swallowed", "bytes": len(raw)})
+            outcome.losses.append({"pointer": prefix, "kind": "swallowed", "bytes": len(raw), "cosmetic": False})
         return
     outcome.unchanged += out is raw
     outcome.converted += out is not raw
@@ -287,6 +300,16 @@ def _check(job: Job, frame: Any, raw: bytes) -> None:
             str(error),
             {"pointer": error.pointer, "expected": error.expected, "found": error.found},
         ) from error
+
+
+def _check_losses(job: Job, frame: dict[str, Any], translation: dragoman_spec.Translation) -> None:
+    """Refuse a frame for what it would lose, if the user wants that."""
+    method = frame.get("method", job.method)
+    kind = "response" if "method" not in frame else "request" if "id" in frame else "notification"
+    way = {"method": method, "source": job.translator.source, "target": job.translator.target}
+    refusal = refuse_losses(job.on_loss, translation, kind, way)
+    if refusal is not None:
+        raise ProtocolError(refusal.code, refusal.message, refusal.data)
 
 
 def _code(pointer: str) -> int:

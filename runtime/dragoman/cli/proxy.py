@@ -63,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_translation_arguments(parser)
     parser.add_argument(
         "--on-loss",
-        choices=("warn", "refuse", "silent"),
+        choices=("warn", "refuse", "refuse-all", "silent"),
         default="warn",
-        help="what to do about a frame that cannot be carried whole: log a warning, answer with an error, or only "
-        "count it (default: %(default)s)",
+        help="what to do about a frame that cannot be carried whole: log a warning; answer with an error, if what is "
+        "lost changes its meaning or for any loss; or only count it (default: %(default)s)",
     )
     parser.add_argument(
         "--init-timeout",

@@ -32,10 +32,18 @@ _GROUPS_SHOWN = 8
 
 
 class OnLoss(Enum):
-    """What to do about a frame that cannot be carried whole."""
+    """What to do about a frame that cannot be carried whole.
+
+    Attributes:
+        WARN: Log the losses, and carry the rest.
+        REFUSE: Refuse the frame if a loss changes what is said; cosmetic ones are logged as for `WARN`.
+        REFUSE_ALL: Refuse the frame for any loss.
+        SILENT: Only count the losses.
+    """
 
     WARN = "warn"
     REFUSE = "refuse"
+    REFUSE_ALL = "refuse-all"
     SILENT = "silent"
 
 
@@ -167,13 +175,9 @@ class Adaptor:
     def _report(self, frame: Frame, method: str | None, translation: Translation, count: int) -> Refusal | None:
         self.counters.lossy += 1
         self.counters.losses += count
-        # `initialize` is where capabilities are *meant* to be left out: it is never refused for its losses.
-        if self.on_loss is OnLoss.REFUSE and method != "initialize":
-            way = self._where(method)
-            message = f"refused: translating this {frame.kind} from {way['source']} to {way['target']} would lose "
-            message += f"{count} value(s): {describe_losses(translation.group_losses())}"
-            listed = [{"pointer": loss.pointer, "kind": loss.kind, "bytes": loss.bytes} for loss in translation.losses]
-            return self._refuse(frame, method, Refusal(INTERNAL_ERROR, message, {**way, "losses": listed}))
+        refusal = refuse_losses(self.on_loss, translation, frame.kind, self._where(method))
+        if refusal is not None:
+            return self._refuse(frame, method, refusal)
         if self.on_loss is not OnLoss.SILENT and logger.isEnabledFor(logging.WARNING):
             way, words = self._where(method), describe_losses(translation.group_losses())
             logger.warning("%s %s, %s to %s: %s", method, frame.kind, way["source"], way["target"], words)
@@ -206,6 +210,32 @@ def _convert(translator: Translator, frame: Frame, body: Any, method: str | None
     except ValueError as error:
         raise Untranslatable(str(error), code=PARSE_ERROR) from None
     return body, translator.translate(body, method)
+
+
+def refuse_losses(on_loss: OnLoss, translation: Translation, kind: str, way: dict[str, Any]) -> Refusal | None:
+    """Refuse a frame for what it would lose, if the user wants that.
+
+    Args:
+        on_loss: What the user wants.
+        translation: The frame and its losses.
+        kind: Kind of the frame.
+        way: `method`, `source` and `target`, which go into the refusal's data.
+
+    Returns:
+        The refusal, which names the losses that are the reason for it; None if the frame may go on.
+    """
+    # `initialize` is where capabilities are *meant* to be left out: it is never refused for its losses.
+    if on_loss not in (OnLoss.REFUSE, OnLoss.REFUSE_ALL) or way["method"] == "initialize":
+        return None
+    cosmetic = on_loss is OnLoss.REFUSE_ALL
+    count = translation.count_losses(cosmetic=cosmetic)
+    if not count:
+        return None
+    message = f"refused: translating this {kind} from {way['source']} to {way['target']} would lose {count} value(s): "
+    message += describe_losses(translation.group_losses(cosmetic=cosmetic))
+    reasons = [loss for loss in translation.losses if cosmetic or not loss.cosmetic]
+    listed = [{"pointer": loss.pointer, "kind": loss.kind, "bytes": loss.bytes} for loss in reasons]
+    return Refusal(INTERNAL_ERROR, message, {**way, "losses": listed})
 
 
 def describe_losses(groups: list[LossGroup]) -> str:
