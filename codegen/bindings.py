@@ -2,7 +2,7 @@
 
 Lives here: what the generator is fed (our normal form in its dialect), the options it runs with, and the facts for
 the docstrings. The layout of a class is in `templates/dragoman_spec/models`, what a model does in
-`templates/dragoman_spec/_base.py.jinja`. Must not live here: formatting and writing files (`regen`), or the shape of
+`support/_base.py`. Must not live here: formatting and writing files (`regen`), or the shape of
 a schema (`normalise`). Called by `regen`.
 """
 

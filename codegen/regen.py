@@ -20,6 +20,7 @@ from pathlib import Path
 
 from codegen.bindings import render_models
 from codegen.chains import spare_copies
+from codegen.copies import copy_support
 from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
@@ -117,6 +118,7 @@ def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
     rules = [rule for revision in pins for rule in read_overlay(root, revision).rules]
     eras = {revision: pin.era for revision, pin in pins.items()}
     package = render_models(schemas, digests) | render_registry(specs, schemas, eras, digests)
+    package |= copy_support()
     package |= render_steps(plans, rules, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
     output = {f"{GENERATED}/{path}": text for path, text in package.items()}
     return format_python(output) | render_docs(plans) | overlays

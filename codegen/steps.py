@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from codegen.checks import Checks
+from codegen.copies import SUPPORT
 from codegen.errors import UnusedDecision
 from codegen.layout import environment
 from codegen.names import module_name, snake
@@ -22,18 +22,7 @@ from codegen.plan import Action, ArrayNode, Key, Node, ObjectNode, UnionNode, Wo
 from codegen.registry import NOTICE, TEMPLATES
 from codegen.step_plan import DirectionPlan, StepPlan
 
-WHOLE = (
-    "__init__.py",
-    "errors.py",
-    "losses.py",
-    "actions.py",
-    "frames.py",
-    "schemas.py",
-    "step.py",
-    "translation.py",
-    "_convert.py",
-)
-ACTION_MODULES = {"do": "actions.py.jinja", "frames": "frames.py.jinja", "schemas": "schemas.py.jinja"}
+ACTION_MODULES = {"do": "actions.py", "frames": "frames.py", "schemas": "schemas.py"}
 MOST_KEYS_ASKED = 6
 """To ask whether an item has none of more keys than this costs as much as the call that it would save."""
 
@@ -64,9 +53,9 @@ def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str,
         "revisions": revisions,
         "modules": [module_name(r) for r in revisions],
     }
-    output = {f"dragoman_spec/{name}": templates.get_template(f"{name}.jinja").render(**facts) for name in WHOLE}
-    output["dragoman_spec/py.typed"] = ""
-    output["dragoman_spec/rules.py"] = templates.get_template("rules.py.jinja").render(**facts)
+    output = {"dragoman_spec/py.typed": ""}
+    for name in ("__init__.py", "rules.py"):
+        output[f"dragoman_spec/{name}"] = templates.get_template(f"{name}.jinja").render(**facts)
     template = templates.get_template("steps.py.jinja")
     for plan in plans:
         ways = [_spell(plan, "up"), _spell(plan, "down")]
@@ -259,6 +248,6 @@ def _argument(value: Any, checks: Checks) -> str:
 def _action_names() -> dict[str, frozenset[str]]:
     pattern = re.compile(r"^def ([a-z]\w*)\(\s*(?:value|frame): ", re.MULTILINE)
     return {
-        module: frozenset(pattern.findall((Path(TEMPLATES) / file).read_text("utf-8")))
+        module: frozenset(pattern.findall((SUPPORT / file).read_text("utf-8")))
         for module, file in ACTION_MODULES.items()
     }

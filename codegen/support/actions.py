@@ -1,11 +1,10 @@
-# {{ notice }}
 """What steps do beyond dropping and filling in: the verbs that overlay decisions and hooks name.
 
-Every action takes a value, its place and the losses, then the constant arguments of the overlay entry, and returns the new value (the
-same object where nothing changed) or `GONE` to have its container leave it out. An action with an argument `cosmetic` is told by the entry
-whether what is said stays the same. No action changes what it is given, and none knows
-which revision it serves. `frames` has the actions on whole frames, `schemas` those on JSON Schemas inside messages. Nothing here imports
-pydantic.
+Every action takes a value, its place and the losses, then the constant arguments of the overlay entry, and returns the
+new value (the same object where nothing changed) or `GONE` to have its container leave it out. An action with an
+argument `cosmetic` is told by the entry whether what is said stays the same. No action changes what it is given, and
+none knows which revision it serves. `frames` has the actions on whole frames, `schemas` those on JSON Schemas inside
+messages. Nothing here imports pydantic.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from dragoman_spec.errors import MissingRequiredField, TranslationError, Untranslatable
-from dragoman_spec.losses import At, Losses, Swallowed, pointer
+from .errors import MissingRequiredField, TranslationError, Untranslatable
+from .losses import At, Losses, Swallowed, pointer
 
 GONE: Final = object()
 """Returned in place of a value that must not stay."""
@@ -45,7 +44,9 @@ def without_counterpart(at: At, value: Any) -> Untranslatable:
 
 def without_field(at: At, field: str) -> Untranslatable:
     """The refusal of an object that lacks what the target requires and nothing can be made up for."""
-    return Untranslatable(f"it has no {field!r}, which the other side requires", pointer=pointer((at, field)), code=-32602)
+    return Untranslatable(
+        f"it has no {field!r}, which the other side requires", pointer=pointer((at, field)), code=-32602
+    )
 
 
 def describe(value: Any) -> str:
@@ -112,8 +113,8 @@ def text_block(
 ) -> dict[str, Any]:
     """Put a text block in the place of a content block.
 
-    `{a}` in *template* is the block's required field *a*; `{a|b}` its *a*, or its *b* where *a* is absent. Each of *lines* that the block
-    has follows on a line of its own; *keep* names fields to carry over.
+    `{a}` in *template* is the block's required field *a*; `{a|b}` its *a*, or its *b* where *a* is absent. Each of
+    *lines* that the block has follows on a line of its own; *keep* names fields to carry over.
     """
 
     def fill(match: re.Match[str]) -> str:
@@ -133,9 +134,7 @@ def drop_item(value: Any, at: At, out: Losses) -> Any:
     return GONE
 
 
-def refuse(
-    value: Any, at: At, out: Losses, *, reason: str, code: int = -32602, show: Sequence[str] = ()
-) -> Any:
+def refuse(value: Any, at: At, out: Losses, *, reason: str, code: int = -32602, show: Sequence[str] = ()) -> Any:
     """Refuse the frame; `{name}` in *reason* is the value's field of that name, if *show* has it too."""
     fields = {name: value.get(name) for name in show} if isinstance(value, dict) else {}
     raise Untranslatable(reason.format(**fields), pointer=pointer(at), code=code, extra=fields)
@@ -272,12 +271,12 @@ def json_as_text(value: dict[str, Any], at: At, out: Losses, *, field: str, into
     return {**value, into: blocks}
 
 
-def split_messages(
-    value: dict[str, Any], at: At, out: Losses, *, field: str, cosmetic: bool = False
-) -> dict[str, Any]:
+def split_messages(value: dict[str, Any], at: At, out: Losses, *, field: str, cosmetic: bool = False) -> dict[str, Any]:
     """Make one message of each block where a message holds a list of blocks, in order and with the same role."""
     messages = value.get(field)
-    if not isinstance(messages, list) or not any(isinstance(m, dict) and isinstance(m.get("content"), list) for m in messages):
+    if not isinstance(messages, list) or not any(
+        isinstance(m, dict) and isinstance(m.get("content"), list) for m in messages
+    ):
         return value
     split: list[Any] = []
     origins: list[int] = []

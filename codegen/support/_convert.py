@@ -1,4 +1,3 @@
-# {{ notice }}
 """Typed models of one revision to typed models of another. The only module beside the models that needs pydantic."""
 
 from __future__ import annotations
@@ -9,13 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dragoman_spec._base import Model
-from dragoman_spec._locate import choose
-from dragoman_spec._validation import _problems
-from dragoman_spec.errors import TranslationError, Untranslatable
-from dragoman_spec.losses import Loss
 from dragoman_spec.revisions import REVISIONS, load
-from dragoman_spec.translation import translator
+
+from ._base import Model
+from ._locate import choose
+from ._validation import _problems
+from .errors import TranslationError, Untranslatable
+from .losses import Loss
+from .translation import translator
 
 
 class LossyConversion(UserWarning):
@@ -23,7 +23,12 @@ class LossyConversion(UserWarning):
 
 
 def convert(
-    model: Model, *, to: str, profile: str = "strict", rules: Collection[str] | None = None, losses: list[Loss] | None = None
+    model: Model,
+    *,
+    to: str,
+    profile: str = "strict",
+    rules: Collection[str] | None = None,
+    losses: list[Loss] | None = None,
 ) -> Any:
     """Convert a typed model to another revision.
 

@@ -1,4 +1,3 @@
-# {{ notice }}
 """What a generated `steps.py` hands to the translator: its functions in tables. Imports no pydantic."""
 
 from __future__ import annotations
@@ -7,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from dragoman_spec.losses import At, Losses
+from .losses import At, Losses
 
 Convert: TypeAlias = "Callable[[Any, At, Losses], Any]"
 """A function from one JSON value to another; the same object back where nothing changes."""
@@ -43,8 +42,8 @@ class ErrorRepair(NamedTuple):
 class Direction(NamedTuple):
     """One way over a step. A method without an entry passes unchanged.
 
-    `requests`, `notifications` and `results` convert whole frames, by method; `definitions` convert values of a definition, by its name in
-    the source revision; `renamed` has the names that differ in the target.
+    `requests`, `notifications` and `results` convert whole frames, by method; `definitions` convert values of a
+    definition, by its name in the source revision; `renamed` has the names that differ in the target.
     """
 
     requests: Mapping[str, Convert] = _NONE

@@ -1,9 +1,8 @@
-# {{ notice }}
 """Holding frames against a revision, by its models.
 
-Frames are classified by which keys they have, and a result is read as an answer to its method: never by its shape, for every object
-is open. Must not live here: what a revision says (its models and `METHODS`), or how a pydantic error becomes a pointer (`_locate`).
-Imports pydantic; `dragoman_spec` loads it when `validate` is first called.
+Frames are classified by which keys they have, and a result is read as an answer to its method: never by its shape, for
+every object is open. Must not live here: what a revision says (its models and `METHODS`), or how a pydantic error
+becomes a pointer (`_locate`). Imports pydantic; `dragoman_spec` loads it when `validate` is first called.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from dragoman_spec._locate import Problem, choose, describe, nearest, read_errors
-from dragoman_spec.errors import ValidationFailed
-from dragoman_spec.method import Method
 from dragoman_spec.revisions import load
+
+from ._locate import Problem, choose, describe, nearest, read_errors
+from .errors import ValidationFailed
+from .method import Method
 
 SHOWN_METHODS = 3
 
@@ -30,7 +30,8 @@ def validate(frame: Any, revision: str, method: str | None = None, *, allow_null
     Args:
         frame: One JSON-RPC object, as `json.loads` gives it; batches are taken apart by the caller.
         revision: The revision it should be valid in.
-        method: The method of the request that a response frame answers. Without it, only the envelope of a result is judged.
+        method: The method of the request that a response frame answers. Without it, only the envelope of a result is
+            judged.
         allow_null: Take `null` for an optional member as its absence, which no revision allows and many peers send.
 
     Raises:

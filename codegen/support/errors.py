@@ -1,4 +1,3 @@
-# {{ notice }}
 """The errors of `dragoman_spec`. `dragoman.errors` re-exports them and adds the runtime's; the tree has one root.
 
     Error

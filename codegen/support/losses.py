@@ -1,10 +1,9 @@
-# {{ notice }}
 """Losses: what a conversion could not carry, as values. Also where a value stands in a frame, while steps walk it.
 
-A place (`At`) is a linked pair (parent, key), so that walking down costs one tuple; the JSON pointer is spelled only for a loss that
-somebody looks at. Notes of the steps become losses in three parts, each done when first asked for: `settle` says what is lost over the
-whole chain, `spell` and `group` say it in words, one by one or together. Called by the steps and the translator. Nothing here imports
-pydantic.
+A place (`At`) is a linked pair (parent, key), so that walking down costs one tuple; the JSON pointer is spelled only
+for a loss that somebody looks at. Notes of the steps become losses in three parts, each done when first asked for:
+`settle` says what is lost over the whole chain, `spell` and `group` say it in words, one by one or together. Called by
+the steps and the translator. Nothing here imports pydantic.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ At: TypeAlias = "tuple[At, str | int] | None"
 """A place in a frame: the parent's place and the key in it; `None` is the frame itself."""
 
 Note: TypeAlias = "tuple[At, str, Any, bool | tuple[str, ...]]"
-"""A loss that is not spelled: place, kind, value, whether it is cosmetic; or the names of fields that are, for an object that may have others."""
+"""A loss that is not spelled: place, kind, value, and whether it is cosmetic; for an object of which only some fields
+are, their names."""
 
 KINDS = ("dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten")
 """What can happen to a value: see the docs page on losses for what each says."""
@@ -30,11 +30,12 @@ class Loss:
     """What a conversion could not carry.
 
     Args:
-        pointer: JSON pointer (RFC 6901) into the frame as it was given, such as `/result/tools/0/title`. For kind `added`, into the
-            frame that came out: there the conversion put something that the other side did not say.
+        pointer: JSON pointer (RFC 6901) into the frame as it was given, such as `/result/tools/0/title`. For kind
+            `added`, into the frame that came out: there the conversion put something that the other side did not say.
         kind: One of `KINDS`.
         value: What was lost; for `added`, what was put there.
-        cosmetic: Whether the message says the same without it, to a person, a model or a program: a title where the name stays, an icon.
+        cosmetic: Whether the message says the same without it, to a person, a model or a program: a title where the
+            name stays, an icon.
     """
 
     __slots__ = ("_bytes", "cosmetic", "kind", "pointer", "value")
@@ -98,7 +99,8 @@ class Losses:
     The values are not copied: steps never change what they are given.
 
     Attributes:
-        target: Revision where the whole chain of steps leads, where that is known: what goes again on the way need not be put there.
+        target: Revision where the whole chain of steps leads, where that is known: what goes again on the way need not
+            be put there.
         notes: The losses, in the order in which they were met.
     """
 
@@ -118,7 +120,10 @@ class Losses:
 
 
 def pointer(at: At, known: dict[int, str] | None = None) -> str:
-    """Spell a place as a JSON pointer; *known* keeps those of parents, by identity, for the next place beside this one."""
+    """Spell a place as a JSON pointer.
+
+    *known* keeps those of parents, by identity, for the next place beside this one.
+    """
     if at is None:
         return ""
     parent, key = at
@@ -158,8 +163,8 @@ def _deep_size(value: Any) -> int:
 
 
 def settle(steps: list[Losses]) -> list[Note]:
-    """The losses of a chain of steps, their places led back to the frame that the chain was given, those of what was added led on to the
-    frame that comes out.
+    """The losses of a chain of steps, their places led back to the frame that the chain was given, those of what was
+    added led on to the frame that comes out.
 
     What one step added and a later one dropped again is no loss, and neither is noted.
     """
@@ -207,7 +212,7 @@ _NOWHERE: Final[At] = (None, -1)
 
 
 def _move(place: At, where: At, to: Mapping[int, int]) -> At:
-    """*place*, with the index right below *where* replaced by the one that *to* gives for it; `_NOWHERE` if it gives none."""
+    """*place*, its index right below *where* replaced by the one that *to* gives, or `_NOWHERE` if it gives none."""
     if place is None or place is _NOWHERE:
         return place
     parent, key = place
@@ -220,9 +225,9 @@ def _move(place: At, where: At, to: Mapping[int, int]) -> At:
 
 
 def _dropped_with_more(found: list[Note], added: Iterable[int]) -> set[int]:
-    """Which of the notes *added* are of something in a place that was dropped later; a key that was not tells most apart."""
+    """Which of the notes *added* are of something in a place that was dropped later."""
     dropped = {at: number for number, (at, kind, *_) in enumerate(found) if kind == "dropped" and at}
-    keys = {at[1] for at in dropped}
+    keys = {at[1] for at in dropped}  # most places are told apart by a key that was not dropped anywhere
     gone = set()
     for number in added:
         place = found[number][0]

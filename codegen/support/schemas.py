@@ -1,8 +1,7 @@
-# {{ notice }}
 """Actions on JSON Schemas that travel inside messages (`inputSchema`, `outputSchema`).
 
-A schema is a dict whose keywords have positions: a key `properties` of a schema holds schemas, one of `const` holds data. Whoever rewrites
-references must know the difference, and does so here. Nothing here imports pydantic.
+A schema is a dict whose keywords have positions: a key `properties` of a schema holds schemas, one of `const` holds
+data. Whoever rewrites references must know the difference, and does so here. Nothing here imports pydantic.
 """
 
 from __future__ import annotations
@@ -10,11 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dragoman_spec.actions import GONE
-from dragoman_spec.losses import At, Losses
+from .actions import GONE
+from .losses import At, Losses
 
 ONE = frozenset(
-    {"additionalProperties", "propertyNames", "items", "contains", "not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties"}
+    {
+        "additionalProperties",
+        "propertyNames",
+        "items",
+        "contains",
+        "not",
+        "if",
+        "then",
+        "else",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
 )
 MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
 NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -44,8 +54,8 @@ def walk(schema: Any, visit: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
 def wrap_schema(value: Any, at: At, out: Losses, *, key: str) -> Any:
     """A schema of anything as the schema of an object with one member *key*, where its root does not say `object`.
 
-    A root without a `type`, or with several, does not tell whether values will be wrapped; such a schema is left out, as is one whose
-    references cannot be moved.
+    A root without a `type`, or with several, does not tell whether values will be wrapped; such a schema is left out,
+    as is one whose references cannot be moved.
     """
     if not isinstance(value, dict) or value.get("type") == "object":
         return _objects_only(value, at, out)
@@ -70,11 +80,15 @@ def _objects_only(value: Any, at: At, out: Losses) -> Any:
     if not isinstance(properties, dict) or not any(isinstance(item, bool) for item in properties.values()):
         return value
     out.add((at, "properties"), "rewritten", properties)
-    spelled = {name: ({} if item else {"not": {}}) if isinstance(item, bool) else item for name, item in properties.items()}
+    spelled = {
+        name: ({} if item else {"not": {}}) if isinstance(item, bool) else item for name, item in properties.items()
+    }
     return {**value, "properties": spelled}
 
 
-def drop_old_dialect(frame: dict[str, Any], at: At, out: Losses, *, list_field: str, fields: list[str]) -> dict[str, Any]:
+def drop_old_dialect(
+    frame: dict[str, Any], at: At, out: Losses, *, list_field: str, fields: list[str]
+) -> dict[str, Any]:
     """Take a draft-07 `$schema` off the schemas of listed items, where the schema means the same in 2020-12."""
     result = frame.get("result")
     items = result.get(list_field) if isinstance(result, dict) else None
@@ -103,7 +117,12 @@ def _means_the_same(schema: dict[str, Any]) -> bool:
     def visit(node: dict[str, Any]) -> dict[str, Any]:
         nonlocal same
         beside_reference = "$ref" in node and len(node) > 1 + ("$schema" in node) + ("definitions" in node)
-        same = same and not beside_reference and CHANGED_SINCE_DRAFT_7.isdisjoint(node) and not isinstance(node.get("items"), list)
+        same = (
+            same
+            and not beside_reference
+            and CHANGED_SINCE_DRAFT_7.isdisjoint(node)
+            and not isinstance(node.get("items"), list)
+        )
         return node
 
     walk(schema, visit)
@@ -124,7 +143,9 @@ def _unmovable(schema: dict[str, Any]) -> bool:
 
 def _moved(node: dict[str, Any], root: str) -> dict[str, Any]:
     moved = {
-        key: root + value[1:] if key in REFERENCES and isinstance(value, str) and (value == "#" or value.startswith("#/")) else value
+        key: root + value[1:]
+        if key in REFERENCES and isinstance(value, str) and (value == "#" or value.startswith("#/"))
+        else value
         for key, value in node.items()
     }
     return moved if moved != node else node

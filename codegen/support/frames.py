@@ -1,8 +1,7 @@
-# {{ notice }}
 """Actions on whole frames: results as the client will see them, and error responses.
 
-As in `actions`, nothing is changed in place, and the constant arguments come from overlay entries. Error actions also take the method
-that the response answers, where it is known. Nothing here imports pydantic.
+As in `actions`, nothing is changed in place, and the constant arguments come from overlay entries. Error actions also
+take the method that the response answers, where it is known. Nothing here imports pydantic.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dragoman_spec.errors import Untranslatable
-from dragoman_spec.losses import At, Losses, Swallowed
+from .errors import Untranslatable
+from .losses import At, Losses, Swallowed
 
 _PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(/[^?#]*)")
 
@@ -19,7 +18,10 @@ _PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(/[^?#]*)")
 
 
 def name_from_uri(uri: str) -> str:
-    """The last segment of a URI's path where it has one, else the whole URI: `file:///a/b.txt` is `b.txt`, `custom://x` itself."""
+    """The last segment of a URI's path where it has one, else the whole URI.
+
+    `file:///a/b.txt` is `b.txt`, `custom://x` itself.
+    """
     match = _PATH.match(uri)
     return (match[1].rstrip("/").rpartition("/")[2] if match else "") or uri
 
@@ -45,7 +47,9 @@ def strip_contents(
             place: At = (((at, "result"), "contents"), index)
             for key in fields:
                 value = item.get(key)
-                if value and not (key == "name" and isinstance(item.get("uri"), str) and value == name_from_uri(item["uri"])):
+                if value and not (
+                    key == "name" and isinstance(item.get("uri"), str) and value == name_from_uri(item["uri"])
+                ):
                     out.add((place, key), "dropped", value, cosmetic)
             item = {key: value for key, value in item.items() if key not in fields}
         stripped.append(item)
@@ -67,7 +71,10 @@ def _with_contents(frame: dict[str, Any], contents: list[Any]) -> dict[str, Any]
 def refuse_result(
     frame: dict[str, Any], at: At, out: Losses, *, reason: str, has: str, lacks: str = "", other_than: Any = None
 ) -> dict[str, Any]:
-    """Refuse a result that has the field *has* but not *lacks*; with *other_than*, only if the field's value is another."""
+    """Refuse a result that has the field *has* but not *lacks*.
+
+    With *other_than*, only if the field's value is another.
+    """
     result = frame.get("result")
     if not isinstance(result, dict) or has not in result or (lacks and lacks in result):
         return frame
@@ -144,8 +151,13 @@ def swallow_without_id(frame: dict[str, Any], at: At, out: Losses) -> dict[str, 
     return frame
 
 
-def replace_code(frame: dict[str, Any], method: str | None, out: Losses, *, code: int, only: str = "") -> dict[str, Any]:
-    """Answer with another code and keep the original in `data`; with *only*, for responses to that method or an unknown one."""
+def replace_code(
+    frame: dict[str, Any], method: str | None, out: Losses, *, code: int, only: str = ""
+) -> dict[str, Any]:
+    """Answer with another code and keep the original in `data`.
+
+    With *only*, for responses to that method or an unknown one.
+    """
     if only and method not in (None, only):
         return frame
     error = frame["error"]
@@ -183,7 +195,11 @@ def name_urls(frame: dict[str, Any], method: str | None, out: Losses, *, cosmeti
     error = frame["error"]
     data = error.get("data")
     asked = data.get("elicitations") if isinstance(data, dict) else None
-    urls = [item["url"] for item in asked if isinstance(item, dict) and isinstance(item.get("url"), str)] if isinstance(asked, list) else []
+    urls = (
+        [item["url"] for item in asked if isinstance(item, dict) and isinstance(item.get("url"), str)]
+        if isinstance(asked, list)
+        else []
+    )
     missing = [url for url in urls if url not in str(error.get("message"))]
     if not missing:
         return frame

@@ -1,10 +1,10 @@
-# {{ notice }}
 """Frames of one revision to frames of another: steps composed into routes, one for each kind and method.
 
-*Theory of operation.* A `Translator` knows the chain of directions from source to target. The first frame of a method composes its
-route: for each step the functions that touch such frames, repairs first; a step with none is left out, and a route of no steps is the
-identity, so the same object comes back and bytes may pass unparsed. A method that some step on the way refuses or swallows never runs the
-steps before it. Losses are collected a step at a time and spelled at the end. Nothing here imports pydantic.
+*Theory of operation.* A `Translator` knows the chain of directions from source to target. The first frame of a method
+composes its route: for each step the functions that touch such frames, repairs first; a step with none is left out, and
+a route of no steps is the identity, so the same object comes back and bytes may pass unparsed. A method that some step
+on the way refuses or swallows never runs the steps before it. Losses are collected a step at a time and spelled at the
+end. Nothing here imports pydantic.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from dragoman_spec.errors import TranslationError, Untranslatable
-from dragoman_spec.losses import At, Loss, LossGroup, Losses, Note, Swallowed, group, is_cosmetic, settle, spell
 from dragoman_spec.revisions import REVISIONS, era
 from dragoman_spec.rules import ALIASES, NULLS, STRICT_METHODS, check_rules
-from dragoman_spec.step import Convert, Direction, Refusal, Step
+
+from .errors import TranslationError, Untranslatable
+from .losses import At, Loss, Losses, LossGroup, Note, Swallowed, group, is_cosmetic, settle, spell
+from .step import Convert, Direction, Refusal, Step
 
 Kind: TypeAlias = Literal["request", "notification", "result", "error"]
 Frame: TypeAlias = dict[str, Any]
@@ -30,7 +31,8 @@ class Translation:
     """A translated frame and what it lost.
 
     Attributes:
-        frame: The frame for the other side; the very object given where nothing changes; `None` where nothing must reach the other side.
+        frame: The frame for the other side; the very object given where nothing changes; `None` where nothing must
+            reach the other side.
     """
 
     __slots__ = ("_losses", "_notes", "_steps", "frame")
@@ -51,13 +53,13 @@ class Translation:
         return self._losses
 
     def count_losses(self, *, cosmetic: bool = True) -> int:
-        """How many losses there are, without spelling them; with `cosmetic=False`, how many that change what is said."""
+        """How many losses there are, unspelled; with `cosmetic=False`, how many that change what is said."""
         if not cosmetic:
             return len(self._grave()) if self._losses is None else sum(not loss.cosmetic for loss in self._losses)
         return len(self._settled() if self._losses is None else self._losses)
 
     def group_losses(self, *, cosmetic: bool = True) -> list[LossGroup]:
-        """The losses in a few words: those that differ only in where in a list they stand are one group, at the place of the first.
+        """The losses in a few words: those that differ only in where in a list they stand are one group.
 
         With `cosmetic=False`, only those that change what is said.
         """
@@ -117,13 +119,17 @@ class Translator:
         self.rules = rules
         self._chain = _chain(source, target)
         self._aliases = {old: new for rule in ALIASES if rule in rules for old, new in ALIASES[rule].items()}
-        self._strict_methods = frozenset[str]().union(*(STRICT_METHODS[rule] for rule in STRICT_METHODS if rule in rules))
+        self._strict_methods = frozenset[str]().union(
+            *(STRICT_METHODS[rule] for rule in STRICT_METHODS if rule in rules)
+        )
         self._routes: dict[tuple[str, str | None], _Route] = {}
 
     @property
     def identity(self) -> bool:
         """Whether no frame of any kind or method is touched."""
-        return self.source == self.target or not (self._aliases or any(_busy(way[self.profile], self.rules) for way in self._chain))
+        return self.source == self.target or not (
+            self._aliases or any(_busy(way[self.profile], self.rules) for way in self._chain)
+        )
 
     def touches(self, kind: Kind, method: str | None) -> bool:
         """Whether frames like this can change; where not, their bytes may pass unparsed.
@@ -158,7 +164,12 @@ class Translator:
             raise
         except RecursionError:
             raise TranslationError(
-                "", "values nested less deeply", "too many levels", method=method, source=self.source, target=self.target
+                "",
+                "values nested less deeply",
+                "too many levels",
+                method=method,
+                source=self.source,
+                target=self.target,
             ) from None
 
     def definition(self, name: str, value: Any) -> tuple[str | None, Any, tuple[Loss, ...]]:
@@ -169,7 +180,8 @@ class Translator:
             value: A JSON value of it; not changed.
 
         Returns:
-            The definition's name in the target, the value there, and the losses. A value that must not stay is `None` with no name.
+            The definition's name in the target, the value there, and the losses. A value that must not stay is `None`
+            with no name.
         """
         collected: list[Losses] = []
         for way in self._chain:
@@ -232,7 +244,9 @@ class Translator:
         return _Route(tuple(steps)) if steps else _IDLE
 
     def _functions(self, direction: Direction, kind: str, name: str | None) -> list[Convert]:
-        found = [r.convert for r in direction.repairs if r.rule in self.rules and r.kind == kind and r.method in ("*", name)]
+        found = [
+            r.convert for r in direction.repairs if r.rule in self.rules and r.kind == kind and r.method in ("*", name)
+        ]
         if kind == "error":
             return [*found, *direction.every_error, *([_error_codes(direction, name)] if direction.errors else [])]
         table: Mapping[str, Convert] = getattr(direction, TABLES[kind])
@@ -279,7 +293,8 @@ def translate(
         frame: A JSON-RPC request, notification or response of *source*, as parsed JSON; not changed.
         source: Its revision, such as `2025-06-18`.
         target: The revision wanted.
-        method: The method of the request that a response frame answers; needed for results, since their shape does not tell it.
+        method: The method of the request that a response frame answers; needed for results, since their shape does not
+            tell it.
         profile: `strict` (drop every field that the target does not name) or `minimal` (only what validity needs).
         rules: Names of the repair rules that are on; `None` for those on by default.
 
@@ -334,12 +349,23 @@ def _classify(frame: Frame, method: str | None) -> tuple[Kind, str | None]:
         if method is None:
             raise TranslationError("", "to be told which method this result answers", "no method")
         return "result", method
-    raise TranslationError("", "a JSON-RPC frame with 'method', 'result' or 'error'", f"the keys {sorted(map(str, frame))[:8]}")
+    raise TranslationError(
+        "", "a JSON-RPC frame with 'method', 'result' or 'error'", f"the keys {sorted(map(str, frame))[:8]}"
+    )
 
 
 def _busy(direction: Direction, rules: frozenset[str]) -> bool:
-    parts = (direction.requests, direction.notifications, direction.results, direction.refused, direction.swallowed, direction.methods)
-    return any(parts) or any((direction.errors, direction.every_error)) or any(r.rule in rules for r in direction.repairs)
+    parts = (
+        direction.requests,
+        direction.notifications,
+        direction.results,
+        direction.refused,
+        direction.swallowed,
+        direction.methods,
+    )
+    return (
+        any(parts) or any((direction.errors, direction.every_error)) or any(r.rule in rules for r in direction.repairs)
+    )
 
 
 def _same(value: Any, at: At, out: Losses) -> Any:

@@ -1,9 +1,9 @@
-# {{ notice }}
 """What the models of every revision are made of; the one module that revisions share.
 
-Pure pydantic. A model is a JSON object of one definition: absent optional members read as `None` and are never written, constants
-are filled in by the constructor, unknown members are kept, and `model_dump()` and `model_dump_json()` give back exactly what was
-validated, under wire names. Nothing about any one revision lives here. Used by `v*/models.py` only.
+Pure pydantic. A model is a JSON object of one definition: absent optional members read as `None` and are never written,
+constants are filled in by the constructor, unknown members are kept, and `model_dump()` and `model_dump_json()` give
+back exactly what was validated, under wire names. Nothing about any one revision lives here. Used by `v*/models.py`
+only.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ class _Shape(NamedTuple):
 class Model(BaseModel):
     """A JSON object of one definition of one revision.
 
-    The constructor takes Python names or wire names; `None` for an optional member means absent. Validation takes wire names only.
+    The constructor takes Python names or wire names; `None` for an optional member means absent. Validation takes wire
+    names only.
     """
 
-    # Deferred: a program uses few of a revision's 150 models, and without their validators they import in half the time.
+    # Deferred: a program uses few of a revision's 150 models; without their validators they import in half the time.
     model_config = ConfigDict(
         extra="allow", serialize_by_alias=True, allow_inf_nan=False, ser_json_inf_nan="constants", defer_build=True
     )
@@ -55,12 +56,16 @@ class Model(BaseModel):
                 values[key] = value
         self.__pydantic_validator__.validate_python(values, self_instance=self)
 
-    # Tells pydantic that validation need not go through this constructor: wire data has no Python names and no filled-in constants.
+    # Tells pydantic that validation need not go through this constructor: wire data has no Python names and no
+    # filled-in constants.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
 class NullKeepingModel(Model):
-    """A model with an optional member that may be `null` on the wire: absent and `null` both read as `None`, and stay apart."""
+    """A model with an optional member that may be `null` on the wire.
+
+    Absent and `null` both read as `None`, and stay apart.
+    """
 
     @model_serializer(mode="wrap")
     def _leave_absent(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
@@ -92,8 +97,8 @@ def _shape(model: type[Model]) -> _Shape:
 def constant(value: T) -> T:
     """Declare a member that can have one value only: required on the wire, filled in by the constructor.
 
-    For type checkers this is a default, so that the constructor need not be given it; for pydantic it is none, so that validation
-    asks for it.
+    For type checkers this is a default, so that the constructor need not be given it; for pydantic it is none, so that
+    validation asks for it.
     """
     field: T = Field()
     return field
@@ -133,7 +138,10 @@ class _AnyNumber:
 
 
 class _AsGiven:
-    """Keeps the kind of a number that equals a constant: -32600.0 is valid where -32600 is asked for, and stays a float."""
+    """Keeps the kind of a number that equals a constant.
+
+    -32600.0 is valid where -32600 is asked for, and stays a float.
+    """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_wrap_validator_function(

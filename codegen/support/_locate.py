@@ -1,10 +1,9 @@
-# {{ notice }}
 """From what pydantic says about bad input to one JSON pointer, what was expected there, and what was found.
 
-*Theory of operation.* The `loc` of a pydantic error names keys and indexes, but also the union arms it tried, and a tag may have the
-name of a key. So `loc` is read along the core schema it came from, where each part is a key, an index or an arm. Of the arms of a union
-the one that the input fits best speaks: one that its own kind of value was given to, then one whose constants agree, then the one with
-the fewest members missing or wrong. Used by `_validation` only.
+*Theory of operation.* The `loc` of a pydantic error names keys and indexes, but also the union arms it tried, and a tag
+may have the name of a key. So `loc` is read along the core schema it came from, where each part is a key, an index or
+an arm. Of the arms of a union the one that the input fits best speaks: one that its own kind of value was given to,
+then one whose constants agree, then the one with the fewest members missing or wrong. Used by `_validation` only.
 """
 
 from __future__ import annotations
@@ -41,7 +40,14 @@ FORMATS: dict[str, str] = {
     "too_short": "at least {min_length} items",
 }
 # What a missing value should have been, by the type of its core schema.
-NAMES = {"bool": "bool_type", "dict": "dict_type", "list": "list_type", "model": "model_type", "str": "string_type", "tagged-union": "model_type"}
+NAMES = {
+    "bool": "bool_type",
+    "dict": "dict_type",
+    "list": "list_type",
+    "model": "model_type",
+    "str": "string_type",
+    "tagged-union": "model_type",
+}
 ANYTHING: Node = {"type": "any"}
 # Pydantic says of a bad key that it is wrong, and then that it is a key.
 KEY_MARK = "[key]"

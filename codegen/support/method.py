@@ -1,5 +1,4 @@
-# {{ notice }}
-"""What a revision says about one wire method; the type of every entry of a revision's `METHODS`. Imports no pydantic."""
+"""What a revision says about one wire method: the type of every entry of its `METHODS`. Imports no pydantic."""
 
 from __future__ import annotations
 
@@ -21,8 +20,9 @@ class Method:
         params: The definition of `params`; None where frames have none.
         result: The definition of the usual result; None for notifications.
         results: Every definition the result can be, the usual one first.
-        capability: The capability that must have been declared: by the side that answers, for notifications by the side that sends
-            (`notifications/elicitation/complete`: by the client); None where none is needed. Dots part levels: `tools.listChanged`.
+        capability: The capability that must have been declared: by the side that answers, for notifications by the side
+            that sends (`notifications/elicitation/complete`: by the client); None where none is needed. Dots part
+            levels: `tools.listChanged`.
     """
 
     name: str
