@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dragoman.errors import TransportClosed
 
 
-def spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a server; its stderr is ours.
+def spawn(command: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
+    """Start a server; its stderr is ours, or the descriptor given.
 
     It leads a session of its own: Ctrl-C at a terminal then reaches only us, who end the child in order, and a signal
     for it reaches what it started too (`npx`, `uvx` and shells are wrappers).
@@ -23,7 +23,12 @@ def spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """
     try:
         return subprocess.Popen(
-            list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            bufsize=0,
+            start_new_session=True,
         )
     except FileNotFoundError as error:
         raise TransportClosed(command[0], "command not found") from error
