@@ -13,6 +13,9 @@ from typing import Final
 LABEL: Final[ContextVar[str]] = ContextVar("dragoman.session", default="")
 """Such as `session 3` or `session 3 of ada`; empty where something concerns no session, or all."""
 
+SHARED: Final = "shared server"
+"""The label of what concerns a server that several sessions share."""
+
 
 def write_label(number: int, principal: str) -> str:
     """Name a session for people.

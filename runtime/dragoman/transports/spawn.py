@@ -31,7 +31,9 @@ def spawn(command: Sequence[str], stderr: int | None = None) -> subprocess.Popen
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        raise TransportClosed(command[0], "command not found") from error
+        hint = ": write the command and its arguments as words of their own, without quotes around all of them"
+        in_one_word = len(command) == 1 and len(command[0].split()) > 1
+        raise TransportClosed(command[0], f"command not found{hint if in_one_word else ''}") from error
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise TransportClosed(command[0] or "''", f"cannot be run: {reason.lower()}") from error
