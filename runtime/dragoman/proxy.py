@@ -118,6 +118,18 @@ _HELD_BACK = {Side.CLIENT: (Side.CLIENT, Side.SERVER), Side.SERVER: (Side.CLIENT
 """Whose reading pauses when this peer does not take what we write. What a client does not take may be our own answers
 to it, so it is held back itself; a server is not: it may be unable to read until we have read."""
 
+_FAILURES: Final = frozenset(
+    {
+        Outcome.SERVER_CLOSED,
+        Outcome.SERVER_NOT_STARTED,
+        Outcome.INITIALIZATION_FAILED,
+        Outcome.INITIALIZATION_TIMED_OUT,
+    }
+)
+"""Ends that somebody has to look into; said once, with the reason. An internal error was said when it happened."""
+
+_WHAT_NEXT: Final = {Outcome.INITIALIZATION_TIMED_OUT: "; --init-timeout says how long it is waited for"}
+
 _BROKEN_GRACE_S = 1.0
 """How long a server that closed its input may still answer before it counts as gone."""
 
@@ -161,6 +173,8 @@ class Proxy:
         front.transport.start(front)
         try:
             finish = await self._ending
+            if finish.outcome in _FAILURES:
+                logger.error("the session failed: %s%s", finish.reason, _WHAT_NEXT.get(finish.outcome, ""))
             if finish.outcome is Outcome.SERVER_CLOSED:
                 self._hurry()  # it is going already
             return finish
@@ -170,7 +184,10 @@ class Proxy:
                 await self._edges[Side.SERVER].transport.close()
             await asyncio.gather(*self._old_servers)
             await front.transport.close()
-            logger.info("%s", self.session.exchange.counters.describe())
+            counters = self.session.exchange.counters
+            if counters.lossy_as_before:
+                logger.warning("%d more frames lost what is named above", counters.lossy_as_before)
+            logger.info("%s", counters.describe())
 
     def stop(self, reason: str) -> None:
         """End the session now; requests that wait are answered with this reason."""
@@ -235,7 +252,6 @@ class Proxy:
             edge.transport.start(edge)
         except TransportClosed as error:
             reason = str(error)
-            logger.error("%s", reason)
             self.perform(lambda session: session.close(Side.SERVER, reason, Outcome.SERVER_NOT_STARTED))
 
     def _restart_server(self) -> None:

@@ -5,21 +5,29 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dragoman.cli.logs import LINE_BYTES, PatientHandler
+from dragoman.cli.logs import LINE, LINE_BYTES, LINE_OF_MANY, OneLine, PatientHandler, Whose
+from dragoman.cli.stderr import PatientWriter
+from dragoman.transports.label import LABEL
 
 
 @pytest.fixture
 def pipe() -> Iterator[tuple[int, int]]:
     ends = os.pipe()
+    os.set_blocking(ends[1], False)
     yield ends
     for fd in ends:
         with contextlib.suppress(OSError):
             os.close(fd)
+
+
+def handler_on(fd: int) -> PatientHandler:
+    return PatientHandler(PatientWriter(fd), OneLine(LINE))
 
 
 def a_record(text: str) -> logging.LogRecord:
@@ -27,17 +35,17 @@ def a_record(text: str) -> logging.LogRecord:
 
 
 def test_a_line_says_level_place_and_text(pipe: tuple[int, int]) -> None:
-    PatientHandler(pipe[1]).emit(a_record("lost: é \ud800"))
+    handler_on(pipe[1]).emit(a_record("lost: é \ud800"))
     assert os.read(pipe[0], 999) == "WARNING dragoman.x: lost: é \\ud800\n".encode()
 
 
 def test_what_peers_say_makes_no_other_line(pipe: tuple[int, int]) -> None:
-    PatientHandler(pipe[1]).emit(a_record("GET /\nERROR dragoman: all is lost \x1b[31m\u2028\n"))
+    handler_on(pipe[1]).emit(a_record("GET /\nERROR dragoman: all is lost \x1b[31m\u2028\n"))
     assert os.read(pipe[0], 999) == b"WARNING dragoman.x: GET /\\nERROR dragoman: all is lost \\x1b[31m\\u2028\n"
 
 
 def test_lines_for_which_there_is_no_room_are_counted(pipe: tuple[int, int]) -> None:
-    handler = PatientHandler(pipe[1])
+    handler = handler_on(pipe[1])
     os.set_blocking(pipe[0], False)
     for _ in range(1000):
         handler.emit(a_record("x" * 500))
@@ -47,14 +55,14 @@ def test_lines_for_which_there_is_no_room_are_counted(pipe: tuple[int, int]) -> 
 
 
 def test_a_long_line_is_cut(pipe: tuple[int, int]) -> None:
-    PatientHandler(pipe[1]).emit(a_record("x" * 9999))
+    handler_on(pipe[1]).emit(a_record("x" * 9999))
     line = os.read(pipe[0], 9999)
     assert len(line) == LINE_BYTES
     assert line.endswith(b"x...\n")
 
 
 def test_nobody_there_is_no_reason_to_fail(pipe: tuple[int, int]) -> None:
-    handler = PatientHandler(pipe[1])
+    handler = handler_on(pipe[1])
     os.close(pipe[0])
     handler.emit(a_record("anyone?"))
     os.close(pipe[1])
@@ -63,5 +71,27 @@ def test_nobody_there_is_no_reason_to_fail(pipe: tuple[int, int]) -> None:
 
 def test_a_file_takes_every_line(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
-        PatientHandler(file.fileno()).emit(a_record("kept"))
+        handler_on(file.fileno()).emit(a_record("kept"))
     assert (tmp_path / "log").read_bytes() == b"WARNING dragoman.x: kept\n"
+
+
+def test_the_end_of_a_long_trace_is_kept(pipe: tuple[int, int]) -> None:
+    record = a_record("x" * 9999)
+    record.exc_info = (ValueError, ValueError("what went wrong"), None)
+    handler_on(pipe[1]).emit(record)
+    line = os.read(pipe[0], 9999)
+    assert len(line) <= LINE_BYTES
+    assert line.endswith(b"ValueError: what went wrong\n")
+
+
+def test_among_many_sessions_a_line_says_when_and_whose(pipe: tuple[int, int]) -> None:
+    handler = PatientHandler(PatientWriter(pipe[1]), OneLine(LINE_OF_MANY, "%Y"))
+    handler.addFilter(Whose())
+    token = LABEL.set("session 3 of ada")
+    handler.handle(a_record("lost"))
+    LABEL.reset(token)
+    handler.handle(a_record("found"))
+    said = os.read(pipe[0], 999).decode()
+    assert re.fullmatch(
+        r"\d{4} WARNING dragoman\.x \[session 3 of ada\]: lost\n\d{4} WARNING dragoman\.x: found\n", said
+    )

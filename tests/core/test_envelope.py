@@ -26,6 +26,7 @@ from dragoman.core.envelope import (
     key_of,
     may_hold_long_integer,
     read_line,
+    show,
     skim,
     twin_of,
     with_id,
@@ -306,3 +307,17 @@ def test_with_id_decodes_where_the_edges_do_not_show_the_id() -> None:
 )
 def test_twin_of_an_id_looks_the_same_and_has_the_other_type(key: bytes, twin: bytes | None) -> None:
     assert twin_of(key) == twin
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (b"hello\r\n", "'hello'"),
+        ("\x1b[2J\u2028é\n".encode(), r"'\x1b[2J\u2028\xe9'"),
+        (b"\xff\xfe\n", r"'\\xff\\xfe'"),
+        (b"x" * 121 + b"\n", f"'{'x' * 120}'..."),
+        (Overlong(b"head", 10), "'head'..."),
+    ],
+)
+def test_a_line_is_shown_shortened_and_escaped(line: bytes | Overlong, shown: str) -> None:
+    assert show(line) == shown

@@ -11,6 +11,7 @@ from unittest.mock import ANY
 import pytest
 
 import dragoman_spec
+from dragoman.core import translate
 from dragoman.core.envelope import PARSE_ERROR, read_line
 from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal, describe_losses
 from dragoman_spec.losses import LossGroup
@@ -100,6 +101,28 @@ def test_losses_in_many_items_are_said_once(caplog: pytest.LogCaptureFixture) ->
         "tools/list result, 2025-11-25 to 2024-11-05: "
         "dropped /result/tools/0/outputSchema (17 B), dropped /result/tools/*/title x 2 (7 B)"
     )
+
+
+def test_a_loss_of_a_shape_that_was_said_is_only_counted(caplog: pytest.LogCaptureFixture) -> None:
+    adapting = adaptor()
+    for tools in ([tool(title="A")], [tool(title="A"), tool(title="B")], [tool(), tool(title="B")]):
+        adapt(adapting, result({"tools": tools}), "tools/list")
+    adapt(adapting, result({"tools": [tool(title="A", icons=[{"src": "x:y"}])]}), "tools/list")
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        "dropped /result/tools/0/title (3 B)",
+        "dropped /result/tools/0/icons (15 B)",
+    ]
+    assert adapting.counters.describe() == "4 translated, 4 lossy, 6 losses, 2 lossy as before"
+
+
+def test_shapes_that_a_peer_makes_up_are_not_kept_without_end(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translate, "_SHAPES_KEPT", 2)
+    adapting = adaptor()
+    for field in ("title", "icons", "annotations"):
+        adapt(adapting, result({"tools": [tool(**{field: {"title": "A"}})]}), "tools/list")
+    assert (len(caplog.records), adapting.counters.lossy_as_before) == (2, 1)
 
 
 def test_of_many_kinds_of_losses_the_first_few_are_said() -> None:

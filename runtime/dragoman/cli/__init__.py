@@ -44,12 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments or arguments[0] not in COMMANDS:
         return _explain(arguments)
     try:
-        return _run(*arguments)
+        return _run(arguments[0], arguments[1:], owns_process=argv is None)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
 
 
-def _run(name: str, *arguments: str) -> int:
+def _run(name: str, arguments: list[str], owns_process: bool) -> int:
     module = import_module(f"dragoman.cli.{name}")
     formatter = import_module("dragoman.cli.options").HelpFormatter
     what = COMMANDS[name]
@@ -60,6 +60,7 @@ def _run(name: str, *arguments: str) -> int:
     if unknown:
         hint = "; options of the server's command come after `--`" if name == "proxy" and "--" not in arguments else ""
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    options.owns_process = owns_process
     code: int = module.run(options)
     return code
 

@@ -1,20 +1,24 @@
 """The log of a command that must never wait for whoever reads it.
 
-Lives here: the handler that `dragoman proxy` logs through. A client may never read the stderr of the server that it
-started; were a log line to block then, the session would stand still with it. So a line goes out only if there is room
-for it right now; lines that are left out are counted, and the next one that goes out says how many there were.
+Lives here: how a line looks, and the handler that `dragoman proxy` logs through. A client may never read the stderr of
+the server that it started; were a log line to block then, the session would stand still with it. So a line goes out
+only if there is room for it right now (`cli.stderr`); lines that are left out are counted, and the next one that goes
+out says how many there were.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
-import select
-import stat
+from typing import Final
 
-LINE_BYTES = 2048
+from dragoman.cli.stderr import PatientWriter
+
+LINE_BYTES: Final = 2048
 """The longest line written: a pipe that has room at all has room for this much."""
+
+LINE: Final = "%(levelname)s %(name)s: %(message)s"
+LINE_OF_MANY: Final = "%(asctime)s %(levelname)s %(name)s%(whose)s: %(message)s"
+"""How a line looks where there are many sessions: with the time, and whose it is."""
 
 
 class OneLine(logging.Formatter):
@@ -29,47 +33,52 @@ class OneLine(logging.Formatter):
         return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 
+class Whose(logging.Filter):
+    """Says of every record which session it belongs to, as ` [session 3 of ada]`."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Add `whose`."""
+        from dragoman.transports.label import LABEL
+
+        label = LABEL.get()
+        record.whose = f" [{label}]" if label else ""
+        return True
+
+
 class PatientHandler(logging.Handler):
-    """Writes to a descriptor, but only what it takes at once.
+    """Writes a line at a time, each whole or not at all.
 
     Args:
-        fd: Usually stderr.
+        writer: Never blocks, and counts what there is no room for.
+        formatter: Makes a line of a record.
     """
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, writer: PatientWriter, formatter: logging.Formatter) -> None:
         super().__init__()
-        self.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))
-        self._fd = fd
-        self._left_out = 0
+        self.setFormatter(formatter)
+        self._writer = writer
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line, or count it."""
         text = self.format(record).encode(errors="backslashreplace")
-        if self._left_out:
-            text = b"(%d lines left out) %s" % (self._left_out, text)
-        if len(text) >= LINE_BYTES:
-            text = text[: LINE_BYTES - 4] + b"..."
-        if not self._has_room():
-            self._left_out += 1
-            return
-        with contextlib.suppress(OSError):  # nobody is there: nobody minds
-            os.write(self._fd, text + b"\n")
-            self._left_out = 0
-
-    def _has_room(self) -> bool:
-        try:
-            if not stat.S_ISFIFO(os.fstat(self._fd).st_mode):
-                return True
-            poll = select.poll()
-            poll.register(self._fd, select.POLLOUT)
-            return bool(poll.poll(0))
-        except OSError:
-            return False
+        if len(text) >= LINE_BYTES:  # what a trace ends with says most
+            end = text[-LINE_BYTES // 2 :] if record.exc_info else b""
+            text = text[: LINE_BYTES - 4 - len(end)] + b"..." + end
+        self._writer.write(text + b"\n")
 
 
-def set_up_logging(level: str) -> None:
-    """Send what Dragoman logs, from this level up, to stderr."""
-    root = logging.getLogger("dragoman")
-    root.addHandler(PatientHandler(2))
-    root.setLevel(level.upper())
-    root.propagate = False
+def set_up_logging(level: str, line: str = LINE) -> None:
+    """Send what Dragoman logs, from this level up, to stderr; what asyncio and Python itself have to say, too.
+
+    Args:
+        level: Of `logging`, in small letters.
+        line: How a line is laid out.
+    """
+    handler = PatientHandler(PatientWriter(), OneLine(line, "%Y-%m-%dT%H:%M:%S%z"))
+    if line is LINE_OF_MANY:
+        handler.addFilter(Whose())
+    for name, lowest in (("dragoman", level.upper()), ("asyncio", "WARNING")):
+        logger = logging.getLogger(name)
+        logger.addHandler(handler)
+        logger.setLevel(lowest)
+        logger.propagate = False

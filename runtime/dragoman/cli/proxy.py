@@ -20,6 +20,7 @@ from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
+from dragoman.cli.stderr import free_stderr
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
@@ -98,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--url": add_upstream_arguments(parser),
     }
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
-    parser.set_defaults(usage_error=parser.error, company=company)
+    parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,6 +111,8 @@ def run(args: argparse.Namespace) -> int:
     if nonsense is not None:
         args.usage_error(nonsense)
     _fill_standard_descriptors()
+    if args.owns_process:
+        args.stderr = free_stderr()
     gc.set_threshold(*COLLECT_AFTER)
     if args.listen is not None:
         return _listen(args)
@@ -117,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         process: subprocess.Popen[bytes] | None = None
         problem: TransportClosed | None = None
         try:
-            process = spawn(args.command) if args.command else None
+            process = spawn(args.command, args.stderr) if args.command else None
         except TransportClosed as error:
             problem = error
         try:
@@ -133,9 +136,9 @@ def _check_company(args: argparse.Namespace) -> str | None:
 
 def _listen(args: argparse.Namespace) -> int:
     from dragoman.cli.listen import listen
-    from dragoman.cli.logs import set_up_logging
+    from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
 
-    set_up_logging(args.log_level)
+    set_up_logging(args.log_level, LINE_OF_MANY)
     return listen(args, _configure(args), lambda: _connect(args, []))
 
 
@@ -181,7 +184,7 @@ def _connect(args: argparse.Namespace, spawned: list[subprocess.Popen[bytes]]) -
         return open_upstream(configure_upstream(args))
     from dragoman.transports.stdio import ChildTransport
 
-    return ChildTransport(spawned.pop() if spawned else spawn(args.command))
+    return ChildTransport(spawned.pop() if spawned else spawn(args.command, args.stderr))
 
 
 def _configure(args: argparse.Namespace) -> ProxyConfig:

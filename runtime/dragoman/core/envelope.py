@@ -27,6 +27,7 @@ DEFAULT_LIMIT_BYTES: Final = 100 * 1024 * 1024
 
 _HEAD_BYTES = 256
 _TAIL_BYTES = 160
+_SHOWN_BYTES = 120
 
 
 class Frame(NamedTuple):
@@ -176,6 +177,13 @@ def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
     return classify(line, body)
 
 
+def show(line: bytes | Overlong) -> str:
+    """Give the beginning of a line for a log: on one line of plain ASCII, whatever it holds."""
+    text = line.head if isinstance(line, Overlong) else line.rstrip(b"\r\n")
+    cut = len(text) > _SHOWN_BYTES or isinstance(line, Overlong)
+    return ascii(text[:_SHOWN_BYTES].decode(errors="backslashreplace")) + "..." * cut
+
+
 def _read_overlong(line: Overlong) -> Malformed:
     """Find out from the first bytes of a line that was not kept whom to tell: who sent it, or who waits for it."""
     reason = FrameTooLarge("the sender", line.limit_bytes).reason
@@ -323,7 +331,7 @@ def may_hold_long_integer(line: bytes) -> bool:
 
 
 def _refuse_number(name: str) -> NoReturn:
-    raise ValueError(f"not JSON: {name} is no number")
+    raise ValueError(f"not JSON: {name} is not a number")
 
 
 def _read_float(text: str) -> float:

@@ -18,11 +18,13 @@ from dragoman.core.envelope import (
     INVALID_REQUEST,
     Frame,
     Malformed,
+    Overlong,
     classify,
     decode,
     encode_error,
     encode_line,
     key_of,
+    show,
     twin_of,
 )
 from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, OnLoss, Refusal, Translator
@@ -122,18 +124,24 @@ class Exchange:
             about = {"method": asked.method, **(data or {})}
             self._deliver(side, asked, encode_error(key, code, message, about))
 
-    def reject(self, side: Side, malformed: Malformed) -> None:
-        """Deal with a line of this peer that is no frame.
+    def reject(self, side: Side, malformed: Malformed, line: bytes | Overlong = b"") -> None:
+        """Deal with a line of this peer that is not a frame.
 
         A client is answered, as JSON-RPC says. A server is not: it did not ask; but who waits for the response that
         it garbled is told.
+
+        Args:
+            side: Who sent it.
+            malformed: What is wrong with it.
+            line: The line itself. That of a server is shown in the log, shortened: it often says what is wrong there.
         """
         self.counters.malformed += 1
-        logger.warning("malformed line from the %s: %s", side.value, malformed.reason)
+        shown = f": {show(line)}" if line and side is Side.SERVER else ""
+        logger.warning("malformed line from the %s: %s%s", side.value, malformed.reason, shown)
         if malformed.is_response:
             asked = None if malformed.key is None else self.in_flight[side.other].take(malformed.key)
             if asked is not None and malformed.key is not None:
-                message = f"the {side.value} answered with something that is no response: {malformed.reason}"
+                message = f"the {side.value} answered with something that is not a response: {malformed.reason}"
                 data = {"method": asked.method}
                 self._deliver(side.other, asked, encode_error(malformed.key, INTERNAL_ERROR, message, data))
         elif side is Side.CLIENT:

@@ -29,6 +29,9 @@ from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
 
+_WORDS_SHOWN = 200
+"""How much of what a server says about its refusal is repeated in the log, and to requests that waited for it."""
+
 RETRY_ID = "dragoman-initialize-"
 """How the ids of later offers begin: "The request ID MUST NOT have been previously used", so none is the client's."""
 
@@ -49,9 +52,10 @@ class Answered(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The server refused, not for the revision: the line that tells the client."""
+    """The server refused, not for the revision: the line that tells the client, and the server's own words."""
 
     line: bytes
+    words: str
 
 
 class Retried(NamedTuple):
@@ -150,7 +154,7 @@ class Handshake:
             return self.fail(-32603, f"the server's answer to initialize cannot be read: {error}")
         member = body["error" if frame.kind == "error" else "result"]
         if not isinstance(member, dict):
-            return self.fail(-32603, "the server's answer to initialize is no object")
+            return self.fail(-32603, "the server's answer to initialize is not an object")
         if frame.kind == "error":
             rejection = negotiation.read_rejection(member, self.offered)
             return self._read_refusal(frame, member) if rejection is None else self._take_rejection(rejection)
@@ -177,10 +181,11 @@ class Handshake:
         return Answered(self._dress(line, revision, frame.key), revision)
 
     def _read_refusal(self, frame: Frame, error: dict[str, Any]) -> Refused:
-        if frame.key == self.key:
-            return Refused(frame.raw)
         code, message = error.get("code", -32603), str(error.get("message", ""))
-        return Refused(encode_error(self.key, code, message, error.get("data")))
+        words = f"{message[:_WORDS_SHOWN]} ({code})"
+        if frame.key == self.key:
+            return Refused(frame.raw, words)
+        return Refused(encode_error(self.key, code, message, error.get("data")), words)
 
     def _take_rejection(self, rejection: Rejection) -> Retried | Failed:
         """Make another offer, if one is allowed and left; after one from the server's own list there is no other."""

@@ -157,7 +157,7 @@ class Session:
         if isinstance(frame, Frame):
             self._take_frame(side, frame)
         elif frame is not None:
-            self._reject(side, frame)
+            self._reject(side, frame, line)
 
     def _take_frame(self, side: Side, frame: Frame) -> None:
         if self.state is State.READY and (side is Side.SERVER or frame.method not in _WATCHED):
@@ -167,11 +167,11 @@ class Session:
         else:
             self._take_server(frame)
 
-    def _reject(self, side: Side, malformed: Malformed) -> None:
-        self.exchange.reject(side, malformed)
+    def _reject(self, side: Side, malformed: Malformed, line: bytes | Overlong = b"") -> None:
+        self.exchange.reject(side, malformed, line)
         handshake = self._handshake if self.state is State.INITIALIZING and side is Side.SERVER else None
         if handshake is not None and malformed.is_response and malformed.key == handshake.sent_key:
-            message = f"the server's answer to initialize is no response: {malformed.reason}"
+            message = f"the server's answer to initialize is not a response: {malformed.reason}"
             self._end(handshake.fail(-32603, message), Outcome.INITIALIZATION_FAILED)
             self._advance(Event.INITIALIZE_FAILED)
 
@@ -265,9 +265,9 @@ class Session:
                 self._speak(answer.server_revision)
                 logger.info("the server speaks %s, the client %s", answer.server_revision, handshake.client_revision)
                 self._advance(Event.INITIALIZE_ANSWERED)
-            case Refused():
-                self._line = answer.line
-                self._end(connection_closed("initialize was refused"), Outcome.INITIALIZATION_FAILED)
+            case Refused(line, words):
+                self._line = line
+                self._end(connection_closed(f"initialize was refused: {words}"), Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_REFUSED)
             case Retried(line, rejection):
                 named = ", ".join(rejection.supported) or "none"

@@ -13,6 +13,7 @@ comes as losses: logged on one line a frame, counted, and refused if the user as
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
@@ -29,6 +30,11 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 _GROUPS_SHOWN = 8
+
+_SHAPES_KEPT = 1024
+"""How many shapes of losses are told apart in a session: peers choose the names in them."""
+
+_INDEX = re.compile(r"/\d+(?=/|\Z)")
 
 
 class OnLoss(Enum):
@@ -77,6 +83,7 @@ class Counters:
     translated: int = 0
     lossy: int = 0
     losses: int = 0
+    lossy_as_before: int = 0
     refused: int = 0
     swallowed: int = 0
     malformed: int = 0
@@ -84,7 +91,10 @@ class Counters:
 
     def describe(self) -> str:
         """Give the counters that are not zero, on one line."""
-        return ", ".join(f"{n} {name}" for name in self.__slots__ if (n := getattr(self, name))) or "no frames"
+        return (
+            ", ".join(f"{n} {name.replace('_', ' ')}" for name in self.__slots__ if (n := getattr(self, name)))
+            or "no frames"
+        )
 
 
 class Refusal(NamedTuple):
@@ -109,6 +119,7 @@ class Adaptor:
     on_loss: OnLoss
     counters: Counters
     _touched: dict[tuple[str, str | None], bool] = field(default_factory=dict)
+    _said: set[tuple[str, str | None, str, str]] = field(default_factory=set)
 
     def adapt(self, frame: Frame, method: str | None) -> bytes | Refusal | None:
         """Carry one frame across.
@@ -179,9 +190,25 @@ class Adaptor:
         if refusal is not None:
             return self._refuse(frame, method, refusal)
         if self.on_loss is not OnLoss.SILENT and logger.isEnabledFor(logging.WARNING):
-            way, words = self._where(method), describe_losses(translation.group_losses())
-            logger.warning("%s %s, %s to %s: %s", method, frame.kind, way["source"], way["target"], words)
+            self._say(
+                frame, method, [group for group in translation.group_losses() if self._is_new(frame, method, group)]
+            )
         return None
+
+    def _say(self, frame: Frame, method: str | None, groups: list[LossGroup]) -> None:
+        """Log losses; those of a shape that was logged before are only counted, or each `tools/list` would say them."""
+        if not groups:
+            self.counters.lossy_as_before += 1
+            return
+        way, words = self._where(method), describe_losses(groups)
+        logger.warning("%s %s, %s to %s: %s", method, frame.kind, way["source"], way["target"], words)
+
+    def _is_new(self, frame: Frame, method: str | None, group: LossGroup) -> bool:
+        shape = (frame.kind, method, group.kind, _INDEX.sub("/*", group.pointer))
+        if shape in self._said or len(self._said) >= _SHAPES_KEPT:
+            return False
+        self._said.add(shape)
+        return True
 
     def _where(self, method: str | None) -> dict[str, Any]:
         translator = self.translator
@@ -231,7 +258,7 @@ def refuse_losses(on_loss: OnLoss, translation: Translation, kind: str, way: dic
     count = translation.count_losses(cosmetic=cosmetic)
     if not count:
         return None
-    message = f"refused: translating this {kind} from {way['source']} to {way['target']} would lose {count} value(s): "
+    message = f"translating this {kind} from {way['source']} to {way['target']} would lose {count} value(s): "
     message += describe_losses(translation.group_losses(cosmetic=cosmetic))
     reasons = [loss for loss in translation.losses if cosmetic or not loss.cosmetic]
     listed = [{"pointer": loss.pointer, "kind": loss.kind, "bytes": loss.bytes} for loss in reasons]

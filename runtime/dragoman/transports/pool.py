@@ -15,6 +15,7 @@ from typing import Final
 
 from dragoman.errors import TransportClosed
 from dragoman.transports.base import Transport
+from dragoman.transports.label import LABEL, SHARED
 from dragoman.transports.shared import PoolConfig, SharedUpstream
 from dragoman.transports.throwaway import ThrowawayServers
 
@@ -101,11 +102,15 @@ class UpstreamPool:
     def _start(self, key: Hashable) -> SharedUpstream:
         if len(self._upstreams) >= self._config.upstreams:
             raise TransportClosed("the proxy", f"{self._config.upstreams} servers are open, which is the limit")
-        transport = self._open()
-        upstream = SharedUpstream(
-            transport, self._config, self._settings, lambda gone: self._forget(key, gone), self._closing
-        )
-        transport.start(upstream)
+        token = LABEL.set(SHARED)  # what it says is not about the session that happens to come first
+        try:
+            transport = self._open()
+            upstream = SharedUpstream(
+                transport, self._config, self._settings, lambda gone: self._forget(key, gone), self._closing
+            )
+            transport.start(upstream)
+        finally:
+            LABEL.reset(token)
         return upstream
 
     def _forget(self, key: Hashable, upstream: SharedUpstream) -> None:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from dragoman.core.envelope import to_keep
 from dragoman.transports.base import Receiver
+from dragoman.transports.label import LABEL
 
 
 class Owner(Protocol):
@@ -47,6 +48,7 @@ class VirtualTransport:
     __slots__ = (
         "_end",
         "_inbox",
+        "_label",
         "_owner",
         "_paused",
         "_scheduled",
@@ -66,6 +68,7 @@ class VirtualTransport:
         self._end: str | None = None
         self._paused = False
         self._scheduled = False
+        self._label = ""
 
     @property
     def is_paused(self) -> bool:
@@ -75,6 +78,7 @@ class VirtualTransport:
     def start(self, receiver: Receiver) -> None:
         """Begin to deliver."""
         self.receiver = receiver
+        self._label = LABEL.get()
         self._owner.start_virtual(self)
         self.schedule()
 
@@ -132,16 +136,23 @@ class VirtualTransport:
             asyncio.get_running_loop().call_soon(self._deliver)
 
     def flush(self) -> None:
-        """Deliver what waits, if the session takes it."""
+        """Deliver what waits, if the session takes it; what is logged meanwhile is about this session."""
         if self.receiver is None or self._paused or self.closed:
             return
+        token = LABEL.set(self._label)
+        try:
+            self._flush(self.receiver)
+        finally:
+            LABEL.reset(token)
+
+    def _flush(self, receiver: Receiver) -> None:
         if self._inbox:
             data = self._inbox[0] if len(self._inbox) == 1 else b"".join(self._inbox)
             self._forget()
             self._owner.take_taken(self)
-            self.receiver.data_received(data)
+            receiver.data_received(data)
         if self._end is not None and not self._paused and not self.closed:
-            receiver, self.receiver = self.receiver, None
+            self.receiver = None
             receiver.ended(self._end)
 
     def _deliver(self) -> None:

@@ -134,7 +134,7 @@ def test_a_garbled_answer_is_told_to_who_waits(answer: bytes) -> None:
     talk.says("a", call("x"))
     [(to, frame)] = talk.says("server", answer % number)
     assert to == "a"
-    assert an_error("x", -32603, "no response")(frame)
+    assert an_error("x", -32603, "not a response")(frame)
 
 
 @pytest.mark.parametrize(

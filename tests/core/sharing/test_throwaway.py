@@ -74,7 +74,7 @@ def test_an_answer_that_is_no_response_fails_the_request() -> None:
     run = working(machine, request(1, "tools/list"))
     [(to, frame)] = answers(machine, run, b'{"x":1,"jsonrpc":"2.0","id":1,"result":[]}\n')
     assert to is None
-    assert an_error(1, -32000, "no response")(frame)
+    assert an_error(1, -32000, "not a response")(frame)
     assert run.phase is Phase.OVER
 
 

@@ -59,19 +59,19 @@ FAILURES = {
     "no last chunk": (CHUNKED + b"2\r\nok\r\n", "it closed the connection in the middle of its answer"),
     "half a chunk": (CHUNKED + b"5\r\nok", "it closed the connection in the middle of its answer"),
     "half a trailer": (CHUNKED + b"0\r\nX", "it closed the connection in the middle of its answer"),
-    "another protocol": (b"SSH-2.0-OpenSSH_9.6\r\n", "its answer is no HTTP: Expected HTTP/"),
-    "HTML": (b"<html>hello</html>", "its answer is no HTTP: Expected HTTP/"),
-    "HTTP/2": (b"HTTP/2 200\r\n\r\n", "its answer is no HTTP"),
-    "a status that is none": (b"HTTP/1.1 099 No\r\n\r\n", "its answer is no HTTP: its status is none"),
-    "a status of zeros": (b"HTTP/1.1 000 No\r\n\r\n", "its answer is no HTTP: its status is none"),
-    "a long status": (b"HTTP/1.1 2000 OK\r\n\r\n", "its answer is no HTTP: Invalid response status"),
-    "a bad chunk size": (CHUNKED + b"zz\r\n", "its answer is no HTTP: Invalid character in chunk size"),
-    "a length and chunks": (CHUNKED.replace(b"OK", b"OK\r\nContent-Length: 2"), "its answer is no HTTP"),
-    "a length after chunks": (CHUNKED + b"0\r\nContent-Length: 2\r\n\r\n", "its answer is no HTTP: Content-Length"),
-    "two lengths": (OK.replace(b"OK", b"OK\r\nContent-Length: 3"), "its answer is no HTTP: Duplicate Content-Length"),
-    "a length below nothing": (OK.replace(b"2\r", b"-2\r"), "its answer is no HTTP: Invalid character in Content"),
-    "a length without end": (OK.replace(b"2\r", b"9" * 40 + b"\r"), "its answer is no HTTP"),
-    "a header without colon": (OK.replace(b"OK", b"OK\r\nnothing"), "its answer is no HTTP"),
+    "another protocol": (b"SSH-2.0-OpenSSH_9.6\r\n", "its answer is not HTTP: Expected HTTP/"),
+    "HTML": (b"<html>hello</html>", "its answer is not HTTP: Expected HTTP/"),
+    "HTTP/2": (b"HTTP/2 200\r\n\r\n", "its answer is not HTTP"),
+    "a status that is none": (b"HTTP/1.1 099 No\r\n\r\n", "its answer is not HTTP: its status is none"),
+    "a status of zeros": (b"HTTP/1.1 000 No\r\n\r\n", "its answer is not HTTP: its status is none"),
+    "a long status": (b"HTTP/1.1 2000 OK\r\n\r\n", "its answer is not HTTP: Invalid response status"),
+    "a bad chunk size": (CHUNKED + b"zz\r\n", "its answer is not HTTP: Invalid character in chunk size"),
+    "a length and chunks": (CHUNKED.replace(b"OK", b"OK\r\nContent-Length: 2"), "its answer is not HTTP"),
+    "a length after chunks": (CHUNKED + b"0\r\nContent-Length: 2\r\n\r\n", "its answer is not HTTP: Content-Length"),
+    "two lengths": (OK.replace(b"OK", b"OK\r\nContent-Length: 3"), "its answer is not HTTP: Duplicate Content-Length"),
+    "a length below nothing": (OK.replace(b"2\r", b"-2\r"), "its answer is not HTTP: Invalid character in Content"),
+    "a length without end": (OK.replace(b"2\r", b"9" * 40 + b"\r"), "its answer is not HTTP"),
+    "a header without colon": (OK.replace(b"OK", b"OK\r\nnothing"), "its answer is not HTTP"),
 }
 
 
@@ -152,7 +152,7 @@ async def test_what_does_not_end_is_cut(beginning: bytes, again: bytes) -> None:
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         with pytest.raises(
-            TransportError, match=r"its answer is no HTTP: (it has too many headers|its headers do not end)"
+            TransportError, match=r"its answer is not HTTP: (it has too many headers|its headers do not end)"
         ):
             await ask(wire)
 

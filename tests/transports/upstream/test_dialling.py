@@ -106,12 +106,18 @@ async def test_a_name_of_the_machine_is_reached() -> None:
     ("error", "reason"),
     [
         (socket.gaierror(-2, "Name or service not known"), "the name h is not known"),
-        (TimeoutError(), "no connection in time"),
-        (TimeoutError(errno.ETIMEDOUT, "x"), "no connection in time"),
+        (TimeoutError(), "no connection in time (--connect-timeout says how long it is waited for)"),
+        (
+            TimeoutError(errno.ETIMEDOUT, "x"),
+            "no connection in time (--connect-timeout says how long it is waited for)",
+        ),
         (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "no connection: connection refused"),
         (OSError(errno.ENETUNREACH, "x"), "no connection: network is unreachable"),
         (ConnectionResetError(), "no connection: ConnectionResetError"),
-        (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong"), "no TLS connection: [SSL: WRONG_VERSION_NUMBER] wrong"),
+        (
+            ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong"),
+            "no TLS connection: [SSL: WRONG_VERSION_NUMBER] wrong (does it speak plain HTTP there?)",
+        ),
         (UnicodeError("label too long"), "its URL cannot be used: label too long"),
     ],
 )

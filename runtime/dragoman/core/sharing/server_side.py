@@ -23,6 +23,7 @@ from dragoman.core.envelope import (
     encode_result,
     key_of,
     read_line,
+    show,
     with_id,
 )
 from dragoman.core.sharing.attribution import elicitation_ids
@@ -64,11 +65,11 @@ class ServerSide:
             for one in frame.body:
                 self._take(classify(encode_line(one), one), related)
         elif frame is not None:
-            self._take(frame, related)
+            self._take(frame, related, line)
 
-    def _take(self, frame: Frame | Malformed, related: bytes | None) -> None:
+    def _take(self, frame: Frame | Malformed, related: bytes | None, line: bytes | Overlong = b"") -> None:
         if isinstance(frame, Malformed):
-            self._take_malformed(frame)
+            self._take_malformed(frame, line)
         elif frame.kind == "batch":
             self._desk.counters.malformed += 1
         elif self._desk.opening.is_answer(frame):
@@ -86,14 +87,14 @@ class ServerSide:
         if answered.next is not None:
             self._desk.post(None, self._desk.opening.offer(answered.next))
 
-    def _take_malformed(self, malformed: Malformed) -> None:
+    def _take_malformed(self, malformed: Malformed, line: bytes | Overlong = b"") -> None:
         desk = self._desk
         desk.counters.malformed += 1
-        logger.warning("malformed line from the shared server: %s", malformed.reason)
+        logger.warning("malformed line from the shared server: %s: %s", malformed.reason, show(line))
         call = desk.calls.find(malformed.key) if malformed.is_response else None
         if call is None:
             return
-        message = f"the server answered with something that is no response: {malformed.reason}"
+        message = f"the server answered with something that is not a response: {malformed.reason}"
         if desk.opening.is_answer(Frame(b"", "error", call.key, None)):
             self._open(desk.opening.fail(INTERNAL_ERROR, message))
             return

@@ -119,7 +119,7 @@ class Throwaways:
                 if isinstance(one, Frame) and run.phase is not Phase.OVER:
                     self._take_server(run, one)
                 elif isinstance(one, Malformed) and one.is_response and run.phase is not Phase.OVER:
-                    self._fail(run, f"the server answered with something that is no response: {one.reason}")
+                    self._fail(run, f"the server answered with something that is not a response: {one.reason}")
         return self._take_out()
 
     def lose(self, run: Run, reason: str) -> Deliveries:

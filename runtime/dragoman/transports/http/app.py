@@ -22,6 +22,7 @@ from dragoman.transports.http.security import Gate
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.websocket import WebSocketFront, refuse
+from dragoman.transports.label import LABEL
 
 logger = logging.getLogger("dragoman.http")
 
@@ -59,6 +60,7 @@ class HttpFront:
         await self._websocket.close()
 
     async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        LABEL.set("")  # a task of the request before, on the same connection, may have begun this one
         exchange = HttpExchange(scope, receive, send, {})
         try:
             exchange.headers = read_headers(scope, self.config.limits)
@@ -70,7 +72,7 @@ class HttpFront:
             exchange.principal = self._gate.authenticate(exchange.headers)
             service = self._services.get(find_path(scope))
             if service is None:
-                raise Refused(404, "there is nothing at this path")
+                raise Refused(404, self._point_the_way(scope))
             await service(exchange)
         except Refused as refused:
             logger.info("%s %s is refused with %d: %s", scope["method"], scope["path"], refused.status, refused.reason)
@@ -88,13 +90,21 @@ class HttpFront:
         services[paths.mcp] = self._streamable.serve
         return services
 
+    def _point_the_way(self, scope: Scope) -> str:
+        """Say to somebody who is let in, but is lost, where to go."""
+        paths = self.config.paths
+        known = {"Streamable HTTP": paths.mcp, "HTTP+SSE": paths.sse, "WebSocket": paths.websocket}
+        root = scope.get("root_path", "")
+        listed = ", ".join(f"{what} at {root}{path}" for what, path in known.items() if path is not None)
+        return f"there is nothing at this path; MCP is served over {listed}"
+
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             headers = read_headers(scope, self.config.limits)
             self._gate.check_origin(headers, scope["scheme"], self._gate.check_host(headers))
             principal = self._gate.authenticate(headers)
             if find_path(scope) != self.config.paths.websocket:
-                raise Refused(404, "there is nothing at this path")
+                raise Refused(404, self._point_the_way(scope))
             await self._websocket.serve(scope, receive, send, principal)
         except Refused as refused:
             logger.info("websocket %s is refused with %d: %s", scope["path"], refused.status, refused.reason)

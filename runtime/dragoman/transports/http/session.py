@@ -181,7 +181,7 @@ class StreamableSession:
     def _write_line(self, line: bytes) -> None:
         frame = read_line(line)
         if not isinstance(frame, Frame):
-            logger.warning("a line to a client that is no frame is dropped")
+            logger.warning("a line to a client that is not a frame is dropped")
         elif frame.method is None:
             if self._initialize is not None:
                 self._note_revision(frame)

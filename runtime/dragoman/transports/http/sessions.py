@@ -7,6 +7,7 @@ runs it (whoever made the front). Called by the three fronts.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,7 @@ from dragoman.core.commands import Finish, Outcome
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Refused
+from dragoman.transports.label import LABEL, write_label
 
 logger = logging.getLogger("dragoman.http")
 
@@ -77,12 +79,26 @@ class Session(Generic[TransportT]):
         visits: How many of the client's requests are being served.
         touched_at: When the last one ended.
         finish: How it ended, once it has and what ran it says so.
+        label: Names it in the log.
     """
 
-    __slots__ = ("_loop", "_turn", "caller", "finish", "id", "runner", "task", "touched_at", "transport", "visits")
+    __slots__ = (
+        "_loop",
+        "_turn",
+        "caller",
+        "finish",
+        "id",
+        "label",
+        "runner",
+        "task",
+        "touched_at",
+        "transport",
+        "visits",
+    )
 
-    def __init__(self, caller: Caller, transport: TransportT, runner: Runner) -> None:
+    def __init__(self, caller: Caller, transport: TransportT, runner: Runner, label: str) -> None:
         self.id = secrets.token_urlsafe(32)
+        self.label = label
         self.caller = caller
         self.transport = transport
         self.runner = runner
@@ -122,6 +138,7 @@ class Sessions:
         self._serve = serve
         self._sessions: dict[str, Session[ClientTransport]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
+        self._numbers = itertools.count(1)
         self.closing = False
 
     def __len__(self) -> int:
@@ -142,7 +159,9 @@ class Sessions:
         if len(self._sessions) >= self._limit:
             logger.warning("a session is refused: all %d are taken", self._limit)
             raise Refused(503, f"all {self._limit} sessions are taken", _RETRY_AFTER)
-        session = Session(caller, transport, self._serve(transport, caller))
+        label = write_label(next(self._numbers), caller.principal)
+        LABEL.set(label)  # for whoever opens it, and the task that runs it
+        session = Session(caller, transport, self._serve(transport, caller), label)
         self._sessions[session.id] = session  # type: ignore[assignment]
         session.task = asyncio.get_running_loop().create_task(self._run(session))
         self._schedule_sweep()
@@ -163,6 +182,7 @@ class Sessions:
             or session.transport.over
         ):
             raise Refused(404, "there is no such session, or it is over")
+        LABEL.set(session.label)
         return session  # type: ignore[return-value]
 
     async def close(self, reason: str) -> None:
@@ -199,9 +219,11 @@ class Sessions:
         self._sweeper = None
         now = asyncio.get_running_loop().time()
         for session in list(self._sessions.values()):
+            LABEL.set(session.label)  # in the context of this timer alone
             session.transport.sweep(now)
             if not session.visits and not session.transport.over and now - session.touched_at > self._idle_s:
                 logger.info("a session over %s ends: it was idle", session.caller.transport)
                 session.transport.over = True
                 session.runner.stop("the session was idle")
+        LABEL.set("")
         self._schedule_sweep()

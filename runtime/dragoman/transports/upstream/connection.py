@@ -159,10 +159,10 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._reusable = False
             if not answer.complete:
-                self._fail(f"its answer is no HTTP: {error.__context__ or error}"[:200])
+                self._fail(f"its answer is not HTTP: {error.__context__ or error}"[:200])
         else:
             if self._quiet_bytes > HEAD_BYTES and not answer.complete:
-                self._fail("its answer is no HTTP: its headers do not end")
+                self._fail("its answer is not HTTP: its headers do not end")
 
     def eof_received(self) -> None:
         """The server sends no more. What it has not read of the request it will not answer."""

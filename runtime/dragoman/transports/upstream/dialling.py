@@ -162,11 +162,12 @@ def explain(error: BaseException, host: str) -> str:
         case ssl.SSLCertVerificationError():
             return f"its TLS certificate is not trusted (--ca-file names who signs it): {last_line(error)}"
         case ssl.SSLError():
-            return f"no TLS connection: {last_line(error)}"
+            hint = " (does it speak plain HTTP there?)" if "WRONG_VERSION_NUMBER" in str(error) else ""
+            return f"no TLS connection: {last_line(error)}{hint}"
         case socket.gaierror():
             return f"the name {host} is not known"
         case TimeoutError():
-            return "no connection in time"
+            return "no connection in time (--connect-timeout says how long it is waited for)"
         case OSError():
             return f"no connection: {_name(error)}"
         case _:

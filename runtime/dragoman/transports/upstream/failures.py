@@ -16,8 +16,11 @@ from dragoman.transports.upstream.link import UNREACHED
 
 _BODY_BYTES: Final = 64 * 1024
 
+WEB_PAGE: Final = "text/html"
+WEB_PAGE_HINT: Final = " (a web page: is the path of the URL right?)"
+
 _HINTS: Final = {
-    HTTPStatus.UNAUTHORIZED: "it wants credentials, or others than it got",
+    HTTPStatus.UNAUTHORIZED: "it wants credentials, or others than it got (--header sends them)",
     HTTPStatus.FORBIDDEN: "it does not let us in",
     HTTPStatus.PROXY_AUTHENTICATION_REQUIRED: "a proxy on the way wants credentials",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the message is too large for it",
@@ -69,6 +72,8 @@ async def read_refusal(answer: Answer) -> Refused:
     error = _read_error(body)
     hint = _HINTS.get(HTTPStatus(answer.status)) if answer.status in set(HTTPStatus) else None
     said = error["message"] if error else hint or _shorten(body)
+    if error is None and hint is None and answer.media_type == WEB_PAGE:
+        said = f"{WEB_PAGE}{WEB_PAGE_HINT}"
     reason = f"it answered {answer.named_status}" + (f": {said}" if said else "")
     if answer.status == HTTPStatus.UNAUTHORIZED and (challenge := answer.header("WWW-Authenticate")):
         reason += f" ({_shorten(challenge.encode())})"  # which credentials, and who gives them

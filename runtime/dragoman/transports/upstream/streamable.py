@@ -24,7 +24,7 @@ from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.failures import read_refusal
+from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, read_refusal
 from dragoman.transports.upstream.following import Follower
 from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link, Watch
@@ -174,9 +174,9 @@ class Streamable:
                 if not self._link.take(body, key, watch) and not job.cancelled:
                     raise TransportError(self._link.peer, "its answer holds no response to the request")
             else:
-                named = media_type or "nothing"
+                named = f"{media_type[:80] or 'nothing'}{WEB_PAGE_HINT if media_type == WEB_PAGE else ''}"
                 raise TransportError(
-                    self._link.peer, f"its answer must be {_JSON} or {EVENT_STREAM}, and claims to be {named[:80]}"
+                    self._link.peer, f"its answer must be {_JSON} or {EVENT_STREAM}, and claims to be {named}"
                 )
         finally:
             answer.close()

@@ -182,7 +182,7 @@ class WebSocketTransport:
     def _explain_error(self, error: Exception) -> TransportError:
         if isinstance(error, aiohttp.WebSocketError) and error.code == _TOO_BIG:
             return FrameTooLarge(self._config.peer, self._config.limit_bytes)
-        return TransportError(self._config.peer, f"what it sent is no WebSocket: {_explain(error)}")
+        return TransportError(self._config.peer, f"what it sent is not WebSocket: {_explain(error)}")
 
     def _take(self, message: bytes, link: Link, waiting: Waiting) -> None:
         frame = read_line(message)
@@ -257,7 +257,7 @@ def _explain(error: BaseException) -> str:
         case aiohttp.ServerDisconnectedError():
             return "it closed the connection without an answer"
         case aiohttp.ClientResponseError():
-            return f"its answer is no HTTP: {last_line(error.message)}"
+            return f"its answer is not HTTP: {last_line(error.message)}"
         case aiohttp.ClientConnectionError() if str(error).startswith("it redirects"):
             return str(error)
         case aiohttp.InvalidURL():

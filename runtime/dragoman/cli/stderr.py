@@ -1,0 +1,169 @@
+"""A stderr on which nothing in this process ever waits, whoever writes to it.
+
+Lives here: what takes the place of descriptor 2 while `dragoman proxy` runs, and the writer that Python code gets. Must
+not: log (`cli.logs`). Called by `dragoman.cli`, before anything else is set up.
+
+Theory of operation. A client may never read the stderr of the server that it started; a terminal may be stopped. Our
+log is not alone there: traces of asyncio and uvloop, Python's warnings, its last words at a crash and C libraries
+write to descriptor 2 themselves, and one blocking `write` stops the process for good. So the descriptor itself must
+not block. The flag O_NONBLOCK belongs to what was opened, which we share with others: our children above all. Hence
+two ways, the first that works:
+
+1. A pipe or a terminal is opened once more, through /proc, without blocking. What we open is ours alone.
+2. Anything else (a socket, as Node.js gives its children; a system without /proc) is replaced by a pipe that does not
+   block, and a thread carries what comes out of it to the real stderr. That thread alone may wait.
+
+A file and /dev/null do not block; they stay as they are.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import os
+import select
+import stat
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import threading
+
+    from _typeshed import ReadableBuffer
+
+_STDERR: Final = 2
+_LAST_WORDS_S: Final = 0.5
+"""How long a stderr that nobody reads may hold up the end of the process."""
+
+_PIECE_BYTES: Final = 64 * 1024
+
+
+class PatientWriter(io.RawIOBase):
+    """Writes what a descriptor takes at once; the rest is dropped, and its lines are counted and told later.
+
+    Args:
+        fd: A descriptor that does not block.
+    """
+
+    def __init__(self, fd: int = _STDERR) -> None:
+        super().__init__()
+        self._fd = fd
+        self._left_out = 0
+        self._torn = False  # whether the last line went out without its end
+
+    def writable(self) -> bool:
+        """Whether it can be written to, which `TextIOWrapper` asks."""
+        return True
+
+    def fileno(self) -> int:
+        """Give the descriptor."""
+        return self._fd
+
+    def isatty(self) -> bool:
+        """Whether a person sits there."""
+        return os.isatty(self._fd)
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write all of it, or as much as there is room for. Never blocks, never fails."""
+        text = bytes(data)
+        notice = b"\n" * self._torn
+        if self._left_out:
+            notice += b"(%d lines left out) " % self._left_out
+        try:
+            written = os.write(self._fd, notice + text) - len(notice)
+        except BlockingIOError:
+            self._left_out += max(1, text.count(b"\n"))
+        except OSError:  # nobody is there: nobody minds
+            pass
+        else:
+            self._left_out = text.count(b"\n", max(0, written))
+            self._torn = written < len(text)
+        return len(text)
+
+
+def free_stderr() -> int:
+    """See to it that nothing in this process ever waits for whoever reads its stderr, to the end of the process.
+
+    Returns:
+        The real stderr, for children: they may wait for it as they like.
+    """
+    real = os.dup(_STDERR)
+    waits = _may_block(real)
+    if waits:
+        try:
+            _open_again(real)
+        except OSError:
+            _carry_by_thread(real)
+    if waits or sys.stderr is None:
+        encoding = "utf-8" if sys.stderr is None else sys.stderr.encoding
+        sys.stderr = io.TextIOWrapper(PatientWriter(), encoding, "backslashreplace", line_buffering=True)
+    return real
+
+
+def _may_block(fd: int) -> bool:
+    status = os.fstat(fd)
+    if stat.S_ISCHR(status.st_mode):
+        with contextlib.suppress(OSError):
+            return status.st_rdev != os.stat(os.devnull).st_rdev
+    return not stat.S_ISREG(status.st_mode)
+
+
+def _open_again(real: int) -> None:
+    """Put what does not block in the place of descriptor 2.
+
+    Raises:
+        OSError: It cannot be opened: it is a socket, another user's, or there is no /proc.
+    """
+    again = os.open(f"/proc/self/fd/{real}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    os.dup2(again, _STDERR)
+    os.close(again)
+
+
+def _carry_by_thread(real: int) -> None:
+    import threading
+
+    read_fd, write_fd = os.pipe()
+    os.set_blocking(write_fd, False)
+    os.dup2(write_fd, _STDERR)
+    os.close(write_fd)
+    busy = threading.Event()
+    threading.Thread(target=_carry, args=(read_fd, real, busy), name="dragoman-stderr", daemon=True).start()
+    atexit.register(_await_last_words, read_fd, busy)
+
+
+def _carry(read_fd: int, real: int, busy: threading.Event) -> None:
+    """Carry what was written to the real stderr, line by line, for as long as the process lives."""
+    wait = _poll(read_fd, select.POLLIN)
+    while True:
+        wait.poll()
+        busy.set()  # before the pipe is empty: who finds it so must not believe that all is written
+        for line in os.read(read_fd, _PIECE_BYTES).splitlines(keepends=True):
+            _write(real, line)
+        busy.clear()
+
+
+def _write(fd: int, data: bytes) -> None:
+    """Write all of it, however long that takes."""
+    while data:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:  # somebody with whom we share it has made it so
+            _poll(fd, select.POLLOUT).poll()
+        except OSError:  # nobody is there; but what is written must still be taken from the pipe
+            return
+
+
+def _await_last_words(read_fd: int, busy: threading.Event) -> None:
+    """Wait until everything was carried, but not for long."""
+    deadline = time.monotonic() + _LAST_WORDS_S
+    waiting = _poll(read_fd, select.POLLIN)
+    while (waiting.poll(0) or busy.is_set()) and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _poll(fd: int, event: int) -> select.poll:
+    poll = select.poll()
+    poll.register(fd, event)
+    return poll

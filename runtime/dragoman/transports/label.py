@@ -1,0 +1,27 @@
+"""Whose session something happens in, for the log.
+
+Lives here: the one context variable that says so. Set by a front when a session opens and when a request of it comes;
+read by whatever writes the log (`cli.logs`). Must not: hold a secret: neither session ids nor tokens. Tasks, timers and
+callbacks inherit it, so that a line about a session's server carries the session's label too.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Final
+
+LABEL: Final[ContextVar[str]] = ContextVar("dragoman.session", default="")
+"""Such as `session 3` or `session 3 of ada`; empty where something concerns no session, or all."""
+
+SHARED: Final = "shared server"
+"""The label of what concerns a server that several sessions share."""
+
+
+def write_label(number: int, principal: str) -> str:
+    """Name a session for people.
+
+    Args:
+        number: Counted from 1 in each front; it tells nobody the session's id.
+        principal: The name that goes with its secret; empty where everybody may come in.
+    """
+    return f"session {number} of {principal}" if principal else f"session {number}"
