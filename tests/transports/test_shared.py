@@ -309,11 +309,11 @@ def test_what_was_said_just_before_a_server_is_closed_reaches_it() -> None:
         guest = await house.open()
         [server] = house.servers
         assert await hear(server) == READY
-        guest.say(notification("notifications/vendor"))
+        guest.say(request(1, "vendor/say"))
         async with asyncio.timeout(2):
             while not house.pool.upstreams[0]._written:
                 await asyncio.sleep(0)
         await house.pool.close()
-        assert (await hear(server))["method"] == "notifications/vendor"
+        assert (await hear(server))["method"] == "vendor/say"
 
     run(main)

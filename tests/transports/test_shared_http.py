@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.transports.pool import Scope
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from tests.proxy.conversation import notification, request, result
+from tests.proxy.conversation import an_error, notification, request, result
 from tests.transports.house import House, hear
 from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
 
@@ -55,4 +55,48 @@ async def test_the_stream_of_a_call_says_whose_question_it_is() -> None:
             answer = await hear(guest)
             assert (answer["id"], answer["result"]["said"]["content"]) == (1, {"by": name})
         assert not house.pool.upstreams[0].hub.asks
+        await house.close()
+
+
+class Late:
+    """Never answers the call of `ann`, and asks on its GET stream once the call of `ben` is with it."""
+
+    def __init__(self) -> None:
+        self.busy = asyncio.Event()
+        self.said: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def __call__(self, said: Request, reply: Reply) -> None:
+        if said.method == "GET":
+            await reply.stream()
+            await self.busy.wait()
+            await reply.event(request("late", "elicitation/create", message="ann?", requestedSchema={}))
+            await asyncio.Event().wait()
+        elif await shake_hands(said, reply):
+            return
+        elif said.rpc == "tools/call" and said.frame["params"]["name"] == "ann":
+            await asyncio.Event().wait()
+        elif said.rpc == "tools/call":
+            self.busy.set()
+            await reply.stream()
+            answer = await self.said.get()
+            await reply.event(result(said.frame["id"], {"heard": answer}))
+            reply.cut()
+        else:
+            if said.rpc is None:
+                self.said.put_nowait(said.frame)
+            await reply.status("202 Accepted")
+
+
+@on_loop
+async def test_a_question_about_a_call_that_timed_out_is_not_given_to_the_only_call() -> None:
+    async with server(Late()) as url:
+        config = UpstreamConfig(url, close_timeout_s=0.5, idle_timeout_s=0.3)
+        house = House(Scope.SHARED, lambda: open_upstream(config))
+        ann, ben = await house.open(elicitation={}), await house.open(elicitation={})
+        ann.say(request(1, "tools/call", name="ann"))
+        assert an_error(1, -32000, "")(await hear(ann))
+        ben.say(request(1, "tools/call", name="ben"))
+        answer = await hear(ben)
+        assert answer["id"] == 1, "the question of the other call came here"
+        assert an_error("late", -32603, "2 sessions")(answer["result"]["heard"])
         await house.close()

@@ -35,6 +35,12 @@ class StreamReceiver(Receiver, Protocol):
     def stream_received(self, data: bytes, key: bytes) -> None:
         """A line came on the stream of the request with this id, in canonical JSON; in place of `data_received`."""
 
+    def request_failed(self, line: bytes, key: bytes) -> None:
+        """The transport answers the request with this id itself, with an error; in place of `data_received`.
+
+        The server has not answered it: it may be at work on it, and speak about it later.
+        """
+
 
 class Transport(Protocol):
     """A connection to one peer."""

@@ -111,11 +111,15 @@ class SharedUpstream:
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
-        self._take(data, None)
+        self._take(lambda: self.hub.receive_server(data, _now()))
 
     def stream_received(self, data: bytes, key: bytes) -> None:
         """A line came on the stream of the request with this id of ours: whose that is, it belongs to."""
-        self._take(data, key)
+        self._take(lambda: self.hub.receive_server(data, _now(), key))
+
+    def request_failed(self, line: bytes, key: bytes) -> None:
+        """The transport gave up a request: whose it was is told, and the server may still speak about it."""
+        self._take(lambda: self.hub.fail(key, line, _now()))
 
     def ended(self, reason: str) -> None:
         """The server says no more: neither do the transports of its sessions. The next session gets a fresh one."""
@@ -175,9 +179,9 @@ class SharedUpstream:
         if self.closing is None and not self._virtuals:
             self._idle_away()
 
-    def _take(self, data: bytes, key: bytes | None) -> None:
+    def _take(self, step: Callable[[], Deliveries]) -> None:
         try:
-            deliveries = self.hub.receive_server(data, _now(), key)
+            deliveries = step()
         except Exception as error:  # a defect of ours: say so on one line, end in order
             reason = f"internal error: {type(error).__name__}: {error}"
             logger.error("%s", reason)

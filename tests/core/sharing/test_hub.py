@@ -283,6 +283,15 @@ def test_too_many_subscriptions_are_refused() -> None:
     assert an_error(2, -32000, "subscribed")(frame)
 
 
+def test_a_resource_whose_name_is_too_long_is_not_subscribed_to() -> None:
+    talk = Talk()
+    talk.opens("a")
+    [(to, frame)] = talk.says("a", request(1, "resources/subscribe", uri="x:" + "y" * 9000))
+    assert to == "a"
+    assert an_error(1, -32602, "8192")(frame)
+    assert talk.hub.held == 0
+
+
 def test_an_id_in_use_is_refused() -> None:
     talk = Talk()
     talk.opens("a")

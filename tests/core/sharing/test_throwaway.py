@@ -105,3 +105,20 @@ def test_an_unreadable_notification_of_the_session_goes_nowhere() -> None:
     line = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{nonsense}}\n'
     assert machine.receive(line) == []
     assert run.phase is Phase.WORKING
+
+
+def test_what_a_server_asked_is_withdrawn_when_it_is_gone() -> None:
+    machine = opened()
+    run = working(machine, request(1, "tools/call", name="t"))
+    [(_, asked)] = answers(machine, run, request("q", "elicitation/create", message="?"))
+    [_, (to, withdrawn)] = answers(machine, run, result(1, {}))
+    assert to is None
+    assert withdrawn["method"] == "notifications/cancelled"
+    assert withdrawn["params"]["requestId"] == asked["id"]
+
+
+def test_of_two_answers_in_one_array_the_first_counts() -> None:
+    machine = opened()
+    run = working(machine, request(1, "tools/call", name="t"))
+    both = encode_line([result(1, {"first": True}), result(1, {"first": False})])
+    assert answers(machine, run, both) == [(None, result(1, {"first": True}))]

@@ -1,19 +1,24 @@
 """Whose is it? What the server says beside its answers names no session; here is what gives it away.
 
-Lives here: tasks and elicitations with their owners, and the rule of the only session with a request under way. Must
-not: write frames. Called by `hub`.
+Lives here: tasks and elicitations with their owners, and what a frame itself gives away. Must not: write frames. Called
+by `hub`.
+
+Evidence counts also where it leads to nobody. What came on the stream of a request that is over, or names a task that
+is not known, is not somebody else's: it goes to nobody, and no other rule is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.core.sharing.calls import CALLS, Call, Calls, Member
+from dragoman.core.sharing.calls import Call, Calls, Member
 
 REMEMBERED: Final = 4096
 """How many tasks, and how many elicitations, are remembered."""
+
+NAME_BYTES: Final = 1024
+"""The longest id of a task or elicitation that is remembered, in bytes or characters."""
 
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 """Where a frame names the task that it is about: in its `_meta` (2025-11-25/basic/utilities/tasks)."""
@@ -39,11 +44,11 @@ class Attribution:
         self._calls = calls
         self._tasks: dict[str, Owned] = {}
         self._tokens: dict[bytes, Owned] = {}
-        self._elicitations: dict[str, Member] = {}
+        self._elicitations: dict[str, Member | None] = {}  # None where two members were told the same
 
     def add_task(self, task: Any, call: Call) -> None:
         """Note that a call began a task."""
-        if isinstance(task, str) and call.member is not None and task not in self._tasks:
+        if _is_name(task) and call.member is not None and task not in self._tasks:
             owned = Owned(call.member, call.key, call.token)
             _remember(self._tasks, task, owned)
             if call.token is not None:
@@ -51,8 +56,9 @@ class Attribution:
 
     def add_elicitation(self, name: Any, member: Member) -> None:
         """Note whose an elicitation is that may be completed later, elsewhere."""
-        if isinstance(name, str):
-            _remember(self._elicitations, name, member)
+        if _is_name(name):
+            is_its_own = self._elicitations.get(name, member) is member
+            _remember(self._elicitations, name, member if is_its_own else None)
 
     def task_owner(self, task: Any) -> Member | None:
         """Give whose a task is."""
@@ -73,25 +79,33 @@ class Attribution:
         self._tokens = {key: owned for key, owned in self._tokens.items() if owned.member is not member}
         self._elicitations = {name: owner for name, owner in self._elicitations.items() if owner is not member}
 
-    def of_stream(self, related: bytes | None) -> Member | None:
-        """Give whose the stream is on which something came: that of the request with this id of ours."""
-        call = self._calls.find(related)
-        return None if call is None else call.member
-
-    def suspects(self, members: Iterable[Member]) -> set[Member]:
-        """Give who may be the reason for something that comes now, those who have gone lately included.
+    def named_owners(self, params: dict[str, Any], related: bytes | None) -> set[Member | None]:
+        """Give whom a frame of the server names: by the stream on which it came, by the task that it is about.
 
         Args:
-            members: Who is there.
+            params: Of the frame.
+            related: The id of ours of the request on whose stream it came.
+
+        Returns:
+            Empty where it names nobody. None in it stands for somebody who is not there, or not known.
         """
-        return self._calls.owners(CALLS) or self._calls.owners() or set(members)
+        owners: set[Member | None] = set()
+        if related is not None:
+            owners.add(self._calls.find_owner(related))
+        task = related_task(params)
+        if task is not None and (task in self._tasks or related is None):  # one that has just begun is not known yet
+            owners.add(self.task_owner(task))
+        return owners
 
 
-def related_task(params: dict[str, Any]) -> Any:
-    """Give the id of the task that a frame says it is about."""
+def related_task(params: dict[str, Any]) -> str | None:
+    """Give the id of the task that a frame says it is about; None where it says nothing of the kind."""
     meta = params.get("_meta")
-    related = meta.get(RELATED_TASK) if isinstance(meta, dict) else None
-    return related.get("taskId") if isinstance(related, dict) else None
+    if not isinstance(meta, dict) or RELATED_TASK not in meta:
+        return None
+    related = meta[RELATED_TASK]
+    task = related.get("taskId") if isinstance(related, dict) else None
+    return task if isinstance(task, str) else ""
 
 
 def elicitation_ids(error: dict[str, Any]) -> list[Any]:
@@ -99,6 +113,10 @@ def elicitation_ids(error: dict[str, Any]) -> list[Any]:
     data = error.get("data")
     wanted = data.get("elicitations") if isinstance(data, dict) else None
     return [one.get("elicitationId") for one in wanted if isinstance(one, dict)] if isinstance(wanted, list) else []
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= NAME_BYTES
 
 
 def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:

@@ -6,14 +6,32 @@ not: write frames. Called by the modules beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.envelope import Frame, LineSplitter, twin_of
+from dragoman.core.sharing.suspects import Suspect, Suspects
 
-CALLS: Final = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
-"""Requests during which servers ask back; any other one is only held responsible when none of these is under way."""
+_QUIET: Final = frozenset(
+    {
+        "initialize",
+        "ping",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "logging/setLevel",
+        "tasks/get",
+        "tasks/list",
+        "tasks/cancel",
+    }
+)
+"""Requests during which no server asks back: they list, look up or set something. 2026-07-28, which says what may, lets
+`tools/call`, `prompts/get` and `resources/read` ask. Any other request might, those that the proxy does not know above
+all. Quiet ones are held responsible only when none of the others is under way."""
 
 
 _NOTHING: Final[frozenset[str]] = frozenset()
@@ -30,6 +48,7 @@ class Member:
         offered: The revision that it named there.
         ready: Whether it has sent `notifications/initialized`.
         present: Whether it is still there.
+        called: Whether it ever made a request during which servers ask back.
         level: The index of the log level that it asked for.
         uris: The resources that it subscribed to.
         calls: Its requests that are not answered, by its own ids.
@@ -37,6 +56,7 @@ class Member:
     """
 
     __slots__ = (
+        "called",
         "calls",
         "declared",
         "initialize",
@@ -56,6 +76,7 @@ class Member:
         self.offered: Any = None
         self.ready = False
         self.present = True
+        self.called = False
         self.level: int | None = None
         self.uris = _NOTHING
         self.calls: dict[bytes, Call] = {}
@@ -90,11 +111,28 @@ class Call:
     started: bool = True
     cancelled_at: float | None = None
 
+    @property
+    def asks(self) -> bool:
+        """Whether servers ask back during such a request."""
+        return self.method not in _QUIET
+
+    @property
+    def owner(self) -> Member | None:
+        """Whose it is; None for a member that has left, and for requests of our own."""
+        return self.member if self.member is not None and self.member.present else None
+
 
 @dataclass(slots=True)
 class Calls:
-    """The requests that are with the server or wait to be, by our ids."""
+    """The requests that are with the server or wait to be, by our ids.
 
+    Attributes:
+        suspects: Those that ended without an answer.
+        by_key: All others.
+        cancelled: Those of `by_key` that were cancelled a moment ago: their answer is passed on if it comes.
+    """
+
+    suspects: Suspects
     by_key: dict[bytes, Call] = field(default_factory=dict)
     cancelled: dict[Call, None] = field(default_factory=dict)
     _last: int = 0
@@ -106,6 +144,7 @@ class Calls:
         self.by_key[call.key] = call
         if member is not None:
             member.calls[own_key] = call
+            member.called = member.called or call.asks
         return call
 
     def find(self, key: bytes | None) -> Call | None:
@@ -114,8 +153,13 @@ class Calls:
             return None
         return self.by_key.get(key) or self.by_key.get(twin_of(key) or b"")
 
+    def find_owner(self, key: bytes) -> Member | None:
+        """Give whose the request with this id of ours is or was; None where that is nobody who is there."""
+        found = self.find(key) or self.suspects.find(key)
+        return None if found is None else found.owner
+
     def forget(self, call: Call) -> None:
-        """Forget a request: it was answered, or nobody expects an answer any more."""
+        """Forget a request: it was answered, or never got to the server."""
         self.by_key.pop(call.key, None)
         self.cancelled.pop(call, None)
         if call.member is not None and call.member.calls.get(call.own_key) is call:
@@ -126,19 +170,24 @@ class Calls:
         call.cancelled_at = now
         self.cancelled[call] = None
 
+    def suspect(self, call: Call) -> None:
+        """Note that a request has ended without an answer."""
+        self.forget(call)
+        self.suspects.add(call.key, Suspect(call.owner, call.asks))
+
     def expired(self, before: float) -> list[Call]:
         """Give the requests that were cancelled before this moment."""
         return [call for call in self.cancelled if call.cancelled_at is not None and call.cancelled_at < before]
 
-    def owners(self, methods: frozenset[str] | None = None) -> set[Member]:
-        """Give whose requests are with the server now.
+    def callers(self) -> set[Member | None]:
+        """Give whose calls are with the server now, those cancelled a moment ago included."""
+        return {call.member for call in self.by_key.values() if call.started and call.asks}
 
-        Args:
-            methods: Only of these methods, if given.
+    def reasons(self) -> set[Member | None]:
+        """Give who may be the reason for something that the server says now; None is nobody who is there.
+
+        Whose request it answers last or not at all is as likely as whose it works on. `initialize` is everybody's.
         """
-        calls: Iterable[Call] = self.by_key.values()
-        return {
-            call.member
-            for call in calls
-            if call.started and call.member is not None and (methods is None or call.method in methods)
-        }
+        under_way = [call for call in self.by_key.values() if call.started and call.method != "initialize"]
+        asking = {call.owner for call in under_way if call.asks} | self.suspects.owners(only_asking=True)
+        return asking or {call.owner for call in under_way} | self.suspects.owners(only_asking=False)

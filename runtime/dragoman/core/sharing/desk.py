@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.core.envelope import DEFAULT_LIMIT_BYTES, Frame, decode, encode_error, encode_line
+from dragoman.core.exchange import Method
+from dragoman.core.sharing.allowed import methods_of
 from dragoman.core.sharing.attribution import Attribution
 from dragoman.core.sharing.calls import Call, Calls, Member
 from dragoman.core.sharing.interests import Levels, Subscriptions
 from dragoman.core.sharing.lane import Lane
 from dragoman.core.sharing.opening import IDENTITY, Opening
 from dragoman.core.sharing.questions import Questions
+from dragoman.core.sharing.suspects import Suspects
+from dragoman.core.tally import deserves_a_line
 
 logger = logging.getLogger("dragoman.sharing")
 
@@ -39,7 +43,8 @@ class SharingSettings:
         questions: How many requests of the server may be unanswered.
         waiting_bytes: How much may wait for its turn.
         turn_s: How long a call may wait for its turn.
-        grace_s: How long a cancelled request may still be answered, or be what the server asks about.
+        grace_s: How long the answer to a cancelled request is still passed on, and others wait for their turn.
+        suspects: How many requests that ended without an answer are remembered one by one.
     """
 
     identity: Mapping[str, Any] = field(default_factory=lambda: dict(IDENTITY))
@@ -52,6 +57,7 @@ class SharingSettings:
     waiting_bytes: int = 16 * 1024 * 1024
     turn_s: float = 120.0
     grace_s: float = 5.0
+    suspects: int = 1024
 
 
 @dataclass(slots=True)
@@ -59,7 +65,7 @@ class SharingCounters:
     """What did not find its way.
 
     Attributes:
-        dropped: Notifications that belong to no session, or to one that did not ask for them.
+        dropped: Notifications that belong to no session, or to one that did not ask for them, or that may not pass.
         unmatched: Answers and cancellations of nothing that is known.
         refused: Requests that were answered here, with an error.
         malformed: Lines that are no frames.
@@ -89,7 +95,7 @@ class Desk:
         self.settings = settings
         self.counters = SharingCounters()
         self.members: dict[Member, None] = {}
-        self.calls = Calls()
+        self.calls = Calls(Suspects(settings.suspects))
         self.opening = Opening(self.calls, dict(settings.identity))
         self.lane = Lane(self.calls, settings.asks, settings.waiting_bytes)
         self.attribution = Attribution(self.calls)
@@ -97,8 +103,17 @@ class Desk:
         self.subscriptions = Subscriptions()
         self.levels = Levels()
         self.announced = False  # whether the server has had its `notifications/initialized`
+        self.called_and_left = False  # whether a member has gone that had made calls
         self.now = 0.0
         self._out: Deliveries = []
+        self._methods: Mapping[str, Method] | None = None
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The methods of the server's revision."""
+        if self._methods is None and self.opening.is_open:
+            self._methods = methods_of(self.opening.revision)
+        return self._methods or methods_of(None)
 
     def post(self, member: Member | None, line: bytes) -> None:
         """Add a line for a member, or for the server."""
@@ -109,10 +124,37 @@ class Desk:
         out, self._out = self._out, []
         return out
 
+    def reasons(self, params: dict[str, Any], related: bytes | None) -> set[Member | None]:
+        """Give who may be the reason for what the server says; None in it is nobody who is there.
+
+        Args:
+            params: Of the server's frame.
+            related: The id of ours of the request on whose stream it came.
+        """
+        reasons = self.attribution.named_owners(params, related) or self.calls.reasons()
+        if reasons or not self.members:
+            return reasons
+        return {*self.members, None} if self.called_and_left else set(self.members)
+
+    def drop(self, sender: str, frame: Frame, reason: str) -> None:
+        """Drop a notification, and say so once in a while."""
+        self.counters.dropped += 1
+        if deserves_a_line(self.counters.dropped):
+            logger.warning(
+                "%s of %s dropped: %s (%d so far)", _shown(frame.method), sender, reason, self.counters.dropped
+            )
+
     def refuse(self, member: Member, frame: Frame, code: int, reason: str) -> None:
         """Answer a member's request with an error."""
         self.counters.refused += 1
-        logger.warning("%s request of session %d refused: %s", frame.method, member.number, reason)
+        if deserves_a_line(self.counters.refused):
+            logger.warning(
+                "%s request of session %d refused: %s (%d so far)",
+                _shown(frame.method),
+                member.number,
+                reason,
+                self.counters.refused,
+            )
         self.post(member, encode_error(frame.key, code, reason, {"method": frame.method}))
 
     def refuse_call(self, call: Call, code: int, reason: str) -> None:
@@ -124,7 +166,7 @@ class Desk:
     def ask(self, method: str, params: dict[str, Any]) -> None:
         """Send the server a request of our own, whose answer nobody waits for."""
         call = self.calls.add(method)
-        self.calls.cancel(call, self.now)  # forgotten after a while, answered or not
+        self.calls.cancel(call, self.now)
         self.post(None, encode_line({"jsonrpc": "2.0", "id": decode(call.key), "method": method, "params": params}))
 
     def tell_level(self) -> None:
@@ -149,6 +191,10 @@ class Desk:
                 params = {"requestId": decode(call.key), "reason": "the session has ended"}
                 frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
                 self.post(None, encode_line(frame))
+
+
+def _shown(method: str | None) -> str:
+    return (method or "")[:80]
 
 
 def params_of(body: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A shared server: several client sessions on one connection, each of which believes to have it for itself.
+"""A shared server: several client sessions on one connection, each of which behaves as if it had it for itself.
 
 Lives here: the entry points: bytes of members and of the server in, deliveries out. Must not: touch sockets or a clock,
 or translate; each member's session does that on its own side. Called by `dragoman.transports.shared`; tests call it
@@ -8,6 +8,9 @@ Theory of operation. What a member says reaches the server under ids and progres
 the server says finds its way by the tables beside this module (`server_side`): answers and progress by id, news about
 lists to everybody, news about resources to who subscribed, questions and the rest by `attribution`. What belongs to
 nobody in particular is dropped and counted, or refused; it is never given to somebody else. All tables are bounded.
+
+Of requests that ended without an answer the server may still speak: as long as it has not answered them, what it says
+is not taken to be about the others (`suspects`).
 """
 
 from __future__ import annotations
@@ -56,7 +59,10 @@ class Hub:
 
     @property
     def held(self) -> int:
-        """How many requests, questions and subscriptions are remembered; 0 once everybody has left, after a while."""
+        """How many requests, questions and subscriptions are remembered; 0 once everybody has left, after a while.
+
+        Requests that the server never answered are not among them.
+        """
         desk = self._desk
         return len(desk.calls.by_key) + len(desk.questions) + len(desk.subscriptions)
 
@@ -88,6 +94,20 @@ class Hub:
             self._server_side.take(line, related)
         return self._desk.take_out()
 
+    def fail(self, key: bytes, line: bytes, now: float) -> Deliveries:
+        """Take note that the transport gives up a request: the server has not answered it, and may still do so.
+
+        Args:
+            key: Our id of the request.
+            line: The error that answers it.
+            now: The time.
+        """
+        call = self._desk.calls.find(key)
+        deliveries = self.receive_server(line, now)
+        if call is not None and call.method != "initialize":
+            self._desk.calls.suspect(call)
+        return deliveries
+
     def leave(self, member: Member, now: float) -> Deliveries:
         """Take note that a client session has ended: what it began ends too."""
         desk = self._desk
@@ -96,6 +116,8 @@ class Hub:
             return []
         member.present = False
         del desk.members[member]
+        desk.called_and_left = desk.called_and_left or member.called
+        desk.calls.suspects.forget(member)
         desk.opening.forget(member)
         for call in list(member.calls.values()):
             desk.abandon(call)
@@ -113,7 +135,7 @@ class Hub:
         desk, settings = self._desk, self._desk.settings
         desk.now = now
         for call in desk.calls.expired(now - settings.grace_s):
-            desk.calls.forget(call)
+            desk.calls.suspect(call)
         for call in desk.lane.expired(now - settings.turn_s):
             reason = f"calls of other sessions held the server for {settings.turn_s:g} s"
             desk.refuse_call(call, CONNECTION_CLOSED, reason)

@@ -13,6 +13,9 @@ from dragoman.core.sharing.calls import Member
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """Most verbose first (2025-11-25/server/utilities/logging, Log Levels)."""
 
+URI_BYTES: Final = 8192
+"""The longest URI that is remembered: RFC 9110, 4.1, asks for no more than 8000 octets to be supported."""
+
 _UNASKED: Final = LEVELS.index("info")
 """What a session that never asked for a level is given once another one has: without that, the server decides."""
 

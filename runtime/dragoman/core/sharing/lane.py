@@ -4,7 +4,8 @@ Lives here: the queue. Must not: write frames. Called by `hub`.
 
 A question that comes while calls of two sessions are with the server belongs to either: nothing on the wire says to
 which. Once a server has asked, calls to it therefore wait until those of other sessions are answered, first come,
-first served. Calls of one session do not wait for each other.
+first served. Calls of one session do not wait for each other. A call that was cancelled holds the others up for a
+moment only, although it stays suspect: a server that never answers must not stop everybody.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 
 from dragoman.core.envelope import to_keep
-from dragoman.core.sharing.calls import CALLS, Call, Calls
+from dragoman.core.sharing.calls import Call, Calls
 
 
 class Lane:
@@ -36,7 +37,7 @@ class Lane:
 
     def must_wait(self, call: Call) -> bool:
         """Whether it is somebody else's turn."""
-        return self.asks and call.method in CALLS and (bool(self._queue) or not self._is_free_for(call))
+        return self.asks and call.asks and (bool(self._queue) or not self._is_free_for(call))
 
     def wait(self, call: Call, line: bytes, now: float) -> bool:
         """Queue a call; False when the queue is full."""
@@ -67,7 +68,7 @@ class Lane:
         return late
 
     def _is_free_for(self, call: Call) -> bool:
-        return self._calls.owners(CALLS) <= {call.member}
+        return self._calls.callers() <= {call.member}
 
     def _keep(self, wanted: object) -> None:
         assert callable(wanted)

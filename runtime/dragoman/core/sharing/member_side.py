@@ -25,9 +25,12 @@ from dragoman.core.envelope import (
     read_line,
 )
 from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.sharing.allowed import find_fault
+from dragoman.core.sharing.attribution import NAME_BYTES
 from dragoman.core.sharing.calls import Call, Hook, Member
 from dragoman.core.sharing.desk import Desk, object_in, params_of
-from dragoman.core.sharing.interests import LEVELS
+from dragoman.core.sharing.interests import LEVELS, URI_BYTES
+from dragoman.core.sharing.questions import is_too_long, token_of
 
 INVALID_PARAMS = -32602
 
@@ -77,11 +80,25 @@ class MemberSide:
             if self._admit(member, frame):
                 self._requests.get(frame.method or "", self._forward)(member, frame)
         elif frame.kind == "notification":
-            self._notices.get(frame.method or "", self._pass_notice)(member, frame)
+            self._take_notice(member, frame)
         elif desk.questions.answer(frame.key, member):
             desk.post(None, encode_line(frame.body))
         else:
             desk.counters.unmatched += 1
+
+    def _take_notice(self, member: Member, frame: Frame) -> None:
+        """Pass a notification on if the revision has it and it is mapped; see docs/sessions.md for all others."""
+        desk = self._desk
+        fault = find_fault(frame, "client", desk.methods)
+        take = self._notices.get(frame.method or "")
+        if not desk.opening.is_open:
+            desk.drop(f"session {member.number}", frame, "it came before the server was open")
+        elif fault is not None:
+            desk.drop(f"session {member.number}", frame, fault.reason)
+        elif take is None:
+            desk.drop(f"session {member.number}", frame, "a shared server cannot tell whose it is")
+        else:
+            take(member, frame)
 
     def _admit(self, member: Member, frame: Frame) -> bool:
         """Refuse what the server will not be asked, before anything is noted about it."""
@@ -92,8 +109,13 @@ class MemberSide:
             desk.refuse(member, frame, INVALID_REQUEST, "expected initialize first")
         elif frame.key in member.calls:
             desk.refuse(member, frame._replace(key=None), INVALID_REQUEST, "the id of this request is in use")
+        elif (fault := find_fault(frame, "client", desk.methods)) is not None:
+            desk.refuse(member, frame, fault.code, fault.reason)
         elif len(member.calls) >= limit:
             desk.refuse(member, frame, CONNECTION_CLOSED, f"more than {limit} requests are unanswered")
+        elif len(frame.key or b"") > NAME_BYTES or is_too_long(token_of(params_of(frame.body))):
+            reason = f"expected id and progress token to be text or numbers of at most {NAME_BYTES} bytes"
+            desk.refuse(member, frame, INVALID_REQUEST, reason)
         else:
             return True
         return False
@@ -108,10 +130,9 @@ class MemberSide:
             hook = self._keep_task
         call = desk.calls.add(frame.method, member, frame.key, hook)
         number = body["id"] = decode(call.key)
-        meta = params.get("_meta")
-        if isinstance(meta, dict) and key_of(meta.get("progressToken")) is not None:
-            call.token = (meta["progressToken"],)
-            meta["progressToken"] = number
+        if (token := token_of(params)) is not None:
+            call.token = (token,)
+            params["_meta"]["progressToken"] = number
         line = encode_line(body)
         if not desk.lane.must_wait(call):
             desk.post(None, line)
@@ -131,12 +152,10 @@ class MemberSide:
             self._desk.post(one, answer)
 
     def _initialized(self, member: Member, frame: Frame) -> None:
-        desk = self._desk
-        if desk.opening.is_open:
-            member.ready = True
-            if not desk.announced:
-                desk.announced = True
-                desk.post(None, encode_line(frame.body))
+        member.ready = True
+        if not self._desk.announced:
+            self._desk.announced = True
+            self._desk.post(None, encode_line(frame.body))
 
     def _set_level(self, member: Member, frame: Frame) -> None:
         desk, level = self._desk, params_of(frame.body).get("level")
@@ -166,6 +185,9 @@ class MemberSide:
         limit = desk.settings.subscriptions
         if len(member.uris) >= limit and uri not in member.uris:
             desk.refuse(member, frame, CONNECTION_CLOSED, f"more than {limit} resources are subscribed to")
+            return
+        if len(uri) > URI_BYTES:
+            desk.refuse(member, frame, INVALID_PARAMS, f"expected a URI of at most {URI_BYTES} characters")
             return
         if desk.subscriptions.add(uri, member):
             self._agree(member, frame)
@@ -230,14 +252,8 @@ class MemberSide:
 
     def _change_roots(self, member: Member, frame: Frame) -> None:
         """Pass it on where the roots are those of one session: of several, the server is told that there are none."""
-        if len(self._desk.members) == 1:
-            self._pass_notice(member, frame)
-
-    def _pass_notice(self, member: Member, frame: Frame) -> None:
-        if self._desk.announced:
+        if len(self._desk.members) == 1 and self._desk.announced:
             self._desk.post(None, encode_line(frame.body))
-        else:
-            self._desk.counters.dropped += 1
 
 
 def _read(line: bytes | Overlong) -> Frame | Malformed | None:

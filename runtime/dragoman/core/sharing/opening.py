@@ -65,6 +65,11 @@ class Opening:
         return self._result is not None
 
     @property
+    def revision(self) -> Any:
+        """What the server agreed to, if it did."""
+        return self._result.get("protocolVersion") if isinstance(self._result, dict) else None
+
+    @property
     def is_under_way(self) -> bool:
         """Whether an answer of the server is awaited."""
         return self._call is not None

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, encode_error, encode_result
+from dragoman.core.envelope import INVALID_REQUEST, Frame, encode_error, encode_result, key_of
 from dragoman.core.failures import CONNECTION_CLOSED
-from dragoman.core.sharing.attribution import Attribution, related_task
+from dragoman.core.sharing.attribution import NAME_BYTES, Attribution
 from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.declared import find_missing
 
@@ -35,40 +35,41 @@ class Questions:
     def __len__(self) -> int:
         return len(self._asked)
 
-    def pose(
-        self, frame: Frame, params: dict[str, Any], members: dict[Member, None], related: bytes | None
-    ) -> Member | bytes:
+    def pose(self, frame: Frame, params: dict[str, Any], reasons: set[Member | None]) -> Member | bytes:
         """Choose whom to ask.
+
+        Args:
+            frame: The request.
+            params: Its params.
+            reasons: Who may be the reason for it; None in it is nobody who is there.
 
         Returns:
             The member, or the line that answers the server at once.
         """
         assert frame.key is not None
         method = frame.method or ""
-        named = self.certain_owner(params, related)
-        suspects = {named} if named is not None else self._attribution.suspects(members)
-        member = next(iter(suspects)) if len(suspects) == 1 else None
+        if frame.key in self._asked:  # the answer carries no id: it would end the request that rightly holds it
+            return encode_error(None, INVALID_REQUEST, "the id of this request belongs to one that is not answered yet")
+        member = next(iter(reasons)) if len(reasons) == 1 else None
         code, reason = METHOD_NOT_FOUND, None
-        if member is None:
-            code, reason = INTERNAL_ERROR, _explain_ambiguity(len(suspects))
-        elif not member.present:
-            code, reason = CONNECTION_CLOSED, "the client has closed"
+        if reasons == {None}:
+            code, reason = CONNECTION_CLOSED, "the client that this is about has closed or does not wait any more"
+        elif member is None:
+            code, reason = INTERNAL_ERROR, _explain_ambiguity(len(reasons))
         elif (missing := find_missing(method, params, member.declared)) is not None:
             reason = f"the client did not declare the capability {missing}"
         elif len(self._asked) >= self._limit:
             code, reason = CONNECTION_CLOSED, f"more than {self._limit} requests of the server are unanswered"
-        if reason is not None and method == ROOTS and code != CONNECTION_CLOSED:
+        elif len(frame.key) > NAME_BYTES or is_too_long(token_of(params)):
+            code, reason = INVALID_REQUEST, f"the id or the progress token is longer than {NAME_BYTES} bytes"
+        if reason is not None and method == ROOTS and (member is None or code == METHOD_NOT_FOUND):
             return encode_result(frame.key, {"roots": []})  # true of nobody in particular, and what servers cope with
         if reason is not None or member is None:
             return encode_error(frame.key, code, reason or "", {"method": method})
-        self._asked[frame.key] = member, _token_of(params)
+        self._asked[frame.key] = member, token_of(params)
         if method == "elicitation/create":
             self._attribution.add_elicitation(params.get("elicitationId"), member)
         return member
-
-    def certain_owner(self, params: dict[str, Any], related: bytes | None) -> Member | None:
-        """Give whom a frame of the server names, by its stream or by its task."""
-        return self._attribution.of_stream(related) or self._attribution.task_owner(related_task(params))
 
     def answer(self, key: bytes | None, member: Member) -> bool:
         """Take a member's answer; False when it was not asked that."""
@@ -95,12 +96,18 @@ class Questions:
         return keys
 
 
-def _explain_ambiguity(suspects: int) -> str:
-    if not suspects:
+def is_too_long(token: Any) -> bool:
+    """Whether a progress token is no text or number that may be kept."""
+    return token is not None and len(key_of(token) or bytes(NAME_BYTES + 1)) > NAME_BYTES
+
+
+def _explain_ambiguity(reasons: int) -> str:
+    if not reasons:
         return "no client is there to be asked"
-    return f"this cannot be asked of one client: it may be about any of {suspects} sessions that share the server"
+    return f"this cannot be asked of one client: it may be about any of {reasons} sessions that use the server, or did"
 
 
-def _token_of(params: dict[str, Any]) -> Any:
+def token_of(params: dict[str, Any]) -> Any:
+    """Give the progress token that a request carries, whatever it is; None without one."""
     meta = params.get("_meta")
     return meta.get("progressToken") if isinstance(meta, dict) else None

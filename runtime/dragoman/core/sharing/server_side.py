@@ -26,11 +26,13 @@ from dragoman.core.envelope import (
     show,
     with_id,
 )
+from dragoman.core.sharing.allowed import find_fault
 from dragoman.core.sharing.attribution import elicitation_ids
 from dragoman.core.sharing.calls import Call, Member
 from dragoman.core.sharing.desk import Desk, object_in, params_of
 from dragoman.core.sharing.opening import Answered
 from dragoman.core.sharing.questions import INTERNAL_ERROR
+from dragoman.core.tally import deserves_a_line
 
 logger = logging.getLogger("dragoman.sharing")
 
@@ -93,6 +95,8 @@ class ServerSide:
         logger.warning("malformed line from the shared server: %s: %s", malformed.reason, show(line))
         call = desk.calls.find(malformed.key) if malformed.is_response else None
         if call is None:
+            if malformed.is_response and malformed.key is not None:
+                desk.calls.suspects.clear(malformed.key)
             return
         message = f"the server answered with something that is not a response: {malformed.reason}"
         if desk.opening.is_answer(Frame(b"", "error", call.key, None)):
@@ -107,8 +111,9 @@ class ServerSide:
         desk = self._desk
         call = desk.calls.find(frame.key)
         if call is None:
+            is_late = frame.key is not None and desk.calls.suspects.clear(frame.key)
             desk.counters.unmatched += 1
-            logger.debug("the shared server answered what nobody asked or what was answered")
+            logger.debug("the shared server answered what %s", "nobody waits for" if is_late else "nobody asked")
             return
         desk.calls.forget(call)
         if call.member is not None and call.member.present:
@@ -133,23 +138,35 @@ class ServerSide:
         if frame.method == "ping":
             desk.post(None, encode_result(frame.key, {}))
             return
+        fault = find_fault(frame, "server", desk.methods)
+        if fault is not None:
+            self._refuse(frame, encode_error(frame.key, fault.code, fault.reason, {"method": frame.method}))
+            return
         try:
             params = params_of(_decode(frame))
         except ValueError as error:
             desk.counters.malformed += 1
             desk.post(None, encode_error(frame.key, PARSE_ERROR, str(error)))
             return
-        if frame.method in _INTERACTIVE and desk.questions.certain_owner(params, related) is None:
+        if frame.method in _INTERACTIVE and not desk.attribution.named_owners(params, related):
             self._take_turns()
-        chosen = desk.questions.pose(frame, params, desk.members, related)
+        chosen = desk.questions.pose(frame, params, desk.reasons(params, related))
         if isinstance(chosen, Member):
             desk.post(chosen, frame.raw)
-            return
-        is_refused = b'"error":' in chosen
-        desk.counters.refused += is_refused
-        level = logging.WARNING if is_refused else logging.DEBUG
-        logger.log(level, "%s request of the shared server answered by the proxy", frame.method)
-        desk.post(None, chosen)
+        elif b'"error":' in chosen:
+            self._refuse(frame, chosen)
+        else:
+            logger.debug("%s request of the shared server answered by the proxy", frame.method)
+            desk.post(None, chosen)
+
+    def _refuse(self, frame: Frame, line: bytes) -> None:
+        """Answer a question with an error; one line in the log for each 1st, 10th, 100th."""
+        counters = self._desk.counters
+        counters.refused += 1
+        if deserves_a_line(counters.refused):
+            reason, method = decode(line)["error"]["message"], (frame.method or "")[:80]
+            logger.warning("%s request of the shared server refused: %s (%d so far)", method, reason, counters.refused)
+        self._desk.post(None, line)
 
     def _take_turns(self) -> None:
         if not self._desk.lane.asks:
@@ -165,6 +182,10 @@ class ServerSide:
                 if member.ready:
                     desk.post(member, frame.raw)
             return
+        fault = find_fault(frame, "server", desk.methods)
+        if fault is not None:
+            desk.drop("the shared server", frame, fault.reason)
+            return
         try:
             body = _decode(frame)
         except ValueError as error:
@@ -176,7 +197,7 @@ class ServerSide:
             return
         owner = self._news.get(method, self._find_reason)(frame, params, related)
         if owner is None or not owner.present:
-            desk.counters.dropped += 1
+            desk.counters.dropped += 1  # happens to every server that logs, so it is no warning
             logger.debug("%s of the shared server dropped: it belongs to no session", method)
         else:
             desk.post(owner, encode_line(body) if method == "notifications/progress" else frame.raw)
@@ -204,11 +225,8 @@ class ServerSide:
         return member if wanted else None
 
     def _find_reason(self, _: Frame, params: dict[str, Any], related: bytes | None) -> Member | None:
-        named = self._desk.questions.certain_owner(params, related)
-        if named is not None:
-            return named
-        suspects = self._desk.attribution.suspects(self._desk.members)
-        return next(iter(suspects)) if len(suspects) == 1 else None
+        reasons = self._desk.reasons(params, related)
+        return next(iter(reasons)) if len(reasons) == 1 else None
 
 
 _NEWS_FOR_ALL: Final = frozenset(f"notifications/{name}/list_changed" for name in _LISTS)

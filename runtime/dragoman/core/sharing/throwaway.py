@@ -226,7 +226,11 @@ class Throwaways:
     def _end(self, run: Run) -> None:
         run.phase = Phase.OVER
         self.runs.pop(run, None)
-        self._asked = {key: asked for key, asked in self._asked.items() if asked[0] is not run}
+        for key in [key for key, (asking, _) in self._asked.items() if asking is run]:
+            del self._asked[key]
+            params = {"requestId": decode(key), "reason": "the server that asked is gone"}
+            frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            self._post(None, encode_line(frame))  # or the session would wait for its client for ever
         self._post(run, b"")
 
     def _post(self, to: Run | None, line: bytes) -> None:

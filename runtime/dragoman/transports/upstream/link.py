@@ -100,7 +100,13 @@ class Link:
     def fail(self, key: bytes, reason: str, code: int = UNREACHED, data: Any = None) -> None:
         """Answer a request of the client in the server's place, with an error that says why."""
         logger.warning("request %s failed: %s", key[:60].decode(errors="replace"), reason)
-        self._hand_on(encode_error(key, code, reason, data))
+        line = encode_error(key, code, reason, data)
+        if self._over:
+            return
+        if self._by_stream is not None:
+            self._by_stream.request_failed(line, key)
+        else:
+            self._receiver.data_received(line)
 
     def end(self, reason: str) -> None:
         """Say that the server is gone."""
