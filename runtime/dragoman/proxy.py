@@ -89,6 +89,12 @@ class _Edge:
         self.transport = transport
         self.alive = True
 
+    def cut(self) -> None:
+        """Tell the proxy nothing more, and let go of it: a circle stays until somebody looks for such."""
+        if self.alive:
+            self.alive = False
+            del self.proxy, self.transport
+
     def data_received(self, data: bytes) -> None:
         if self.alive:
             self.proxy.perform(lambda session: session.receive(self.side, data))
@@ -184,6 +190,8 @@ class Proxy:
                 await self._edges[Side.SERVER].transport.close()
             await asyncio.gather(*self._old_servers)
             await front.transport.close()
+            while self._edges:
+                self._edges.popitem()[1].cut()
             counters = self.session.exchange.counters
             if counters.lossy_as_before:
                 logger.warning("%d more frames lost what is named above", counters.lossy_as_before)
@@ -256,8 +264,8 @@ class Proxy:
 
     def _restart_server(self) -> None:
         old = self._edges.pop(Side.SERVER)
-        old.alive = False
         self._old_servers.append(asyncio.get_running_loop().create_task(old.transport.close()))
+        old.cut()
         self._open_server()
 
     def _hurry(self) -> None:

@@ -32,10 +32,13 @@ PATIENCE_S = 15
 
 
 class Listening:
-    def __init__(self, *options: str, url: str = "http://127.0.0.1:0", **environment: str) -> None:
+    def __init__(
+        self, *options: str, url: str = "http://127.0.0.1:0", server: list[str] = SERVER, **environment: str
+    ) -> None:
         self.process = subprocess.Popen(
-            [*PROXY, "--listen", url, *options, "--", *SERVER],
+            [*PROXY, "--listen", url, *options, "--", *server],
             stderr=subprocess.PIPE,
+            bufsize=0,  # `communicate` does not see what `readline` has read ahead
             env={**os.environ, **environment},
         )
         assert self.process.stderr is not None
@@ -61,8 +64,8 @@ class Listening:
 
 
 @contextmanager
-def listening(*options: str, url: str = "http://127.0.0.1:0", **environment: str) -> Iterator[Listening]:
-    proxy = Listening(*options, url=url, **environment)
+def listening(*options: str, url: str = "http://127.0.0.1:0", **more: Any) -> Iterator[Listening]:
+    proxy = Listening(*options, url=url, **more)
     try:
         yield proxy
     finally:

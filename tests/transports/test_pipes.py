@@ -6,12 +6,13 @@ import asyncio
 import os
 import pty
 import socket
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dragoman.transports.pipes import HIGH_WATER_BYTES, PipeReader, PipeWriter, enlarge_pipe, is_pollable
+from dragoman.transports.pipes import HIGH_WATER_BYTES, READ_BYTES, PipeReader, PipeWriter, enlarge_pipe, is_pollable
 from tests.transports.recorder import Recorder
 
 
@@ -198,5 +199,49 @@ def test_a_read_that_would_block_is_tried_again() -> None:
         assert recorder.end is None
         os.close(write_fd)
         await recorder.until(lambda: recorder.end is not None)
+
+    asyncio.run(main())
+
+
+def test_readers_share_what_they_read_into() -> None:
+    async def main() -> None:
+        pipes = [os.pipe() for _ in range(100)]
+        tracemalloc.start()
+        try:
+            recorders = [Recorder() for _ in pipes]
+            readers = [make_reader(read_fd, recorder) for (read_fd, _), recorder in zip(pipes, recorders, strict=True)]
+            for _, write_fd in pipes:
+                os.write(write_fd, b"hello")
+            for recorder in recorders:
+                await recorder.until(lambda recorder=recorder: recorder.data == b"hello")
+            assert tracemalloc.get_traced_memory()[1] < 2 * READ_BYTES
+        finally:
+            tracemalloc.stop()
+        for reader, (_, write_fd) in zip(readers, pipes, strict=True):
+            reader.close()
+            os.close(write_fd)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("connect", [a_pipe, a_socket])
+def test_a_reader_that_pauses_notices_that_the_other_end_is_closed_and_reads_the_rest(
+    connect: Callable[[], tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.transports.pipes._LOOK_S", 0.01)
+
+    async def main() -> None:
+        read_fd, write_fd = connect()
+        recorder = Recorder()
+        reader = make_reader(read_fd, recorder)
+        reader.pause()
+        os.write(write_fd, b"last words")
+        await asyncio.sleep(0.05)
+        assert recorder.data == b""
+        os.close(write_fd)
+        await recorder.until(lambda: recorder.end == "end")
+        assert recorder.data == b"last words"
+        reader.pause()
+        reader.close()
 
     asyncio.run(main())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +101,47 @@ def test_a_grandchild_that_holds_the_output_open_does_not_hold_us_up() -> None:
         assert recorder.end == "the server exited with status 0"
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("leader", ["sys.stdin.read()", "time.sleep(30)"])
+@pytest.mark.parametrize("ignored", ["", "signal.signal(15, signal.SIG_IGN);"])
+def test_what_a_child_started_ends_with_it(leader: str, ignored: str, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    left = f"import os, signal, time; {ignored} open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(30)"
+    code = (
+        "import subprocess, sys, time; devnull = subprocess.DEVNULL\n"
+        f"subprocess.Popen([sys.executable, '-c', {left!r}], stdin=devnull, stdout=devnull)\n"
+        f"{leader}"
+    )
+
+    async def main() -> None:
+        child = python(code)
+        child.start(Recorder())
+        async with asyncio.timeout(10):
+            while not note.exists() or not note.read_text():
+                await asyncio.sleep(0.01)
+        await asyncio.wait_for(child.close(), 5)
+        assert not Path(f"/proc/{note.read_text()}").exists() or is_zombie(note.read_text())
+
+    asyncio.run(main())
+
+
+def is_zombie(pid: str) -> bool:
+    return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+
+
+def test_a_child_that_is_closed_is_gone_without_a_search_for_cycles() -> None:
+    async def main() -> weakref.ref[ChildTransport]:
+        child = python(ECHO)
+        child.start(Recorder())
+        await child.close()
+        return weakref.ref(child)
+
+    gc.disable()
+    try:
+        assert asyncio.run(main())() is None
+    finally:
+        gc.enable()
 
 
 def test_a_child_that_closes_its_output_and_stays_is_reported() -> None:

@@ -106,6 +106,17 @@ def readable_file(text: str) -> str:
     return text
 
 
+def directory(text: str) -> str:
+    """Check that there is a directory, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: There is none.
+    """
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"there is no directory {text!r}")
+    return text
+
+
 def certificates(text: str) -> str:
     """Check that a file holds certificates to trust, for argparse.
 
@@ -127,10 +138,10 @@ def check_company(args: argparse.Namespace, needed: str, options: Iterable[argpa
 
     Args:
         args: What was given.
-        needed: The other option, such as `--listen`.
+        needed: The other option, such as `--listen`, or `COMMAND`.
         options: Those that need it.
     """
-    if getattr(args, needed.removeprefix("--")) is not None:
+    if getattr(args, needed.removeprefix("--").lower()) not in (None, []):
         return None
     for option in options:
         if getattr(args, option.dest) != option.default:

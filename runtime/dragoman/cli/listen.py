@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
+from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.options import seconds
 from dragoman.cli.scope import make_pool
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -97,13 +98,16 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--post-sse", action="store_true", help="let a POST open the stream of HTTP+SSE too")
 
 
-def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], Transport]) -> int:
+def listen(
+    args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], Transport], caution: str | None = None
+) -> int:
     """Serve until a signal comes, and give the exit code.
 
     Args:
         args: With the flags above.
         config: For each session.
         connect: Opens a transport to the server.
+        caution: What to mind about the server, if anything.
     """
     import asyncio
 
@@ -118,6 +122,7 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
         front = HttpFront(
             lambda transport, caller: Proxy(config, transport, lambda: pool.connect(caller.principal or None)),
             _configure(args),
+            give_back,
         )
         listener = bind(where)
     except (TransportClosed, ValueError, OSError) as error:
@@ -130,7 +135,7 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
-        await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where, pool))
+        await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where, pool, caution))
         await pool.close()
         return EXIT_SIGNAL + caught[0] if caught else 0
 
@@ -138,12 +143,15 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
         return runner.run(serve())
 
 
-def _announce(url: str, front: HttpFront, where: Address, pool: UpstreamPool) -> None:
+def _announce(url: str, front: HttpFront, where: Address, pool: UpstreamPool, caution: str | None) -> None:
     """Say where we are, before anything else: programs that start us wait for it."""
     import logging
 
     print(f"listening on {url}", file=sys.stderr, flush=True)
+    set_apart()
     pool.caution()
+    if caution is not None:
+        logging.getLogger("dragoman.proxy").warning("%s", caution)
     admission = front.config.admission
     if where.host not in ("127.0.0.1", "localhost", "::1") and not admission.tokens:
         logging.getLogger("dragoman.http").warning("anybody who reaches this address is let in: no --auth-token-file")

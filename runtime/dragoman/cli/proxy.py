@@ -7,23 +7,21 @@ asyncio with it, only once the server has been started, so that both start toget
 from __future__ import annotations
 
 import argparse
-import contextlib
-import gc
 import os
-import signal
 import subprocess
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
 from dragoman.cli.checks import check_company, check_listen, check_upstream
+from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.listen import add_listen_arguments
+from dragoman.cli.memory import collect_seldom
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import free_stderr
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
 from dragoman.errors import TransportClosed
-from dragoman.transports.spawn import spawn
 
 if TYPE_CHECKING:
     from dragoman.proxy import ProxyConfig
@@ -38,10 +36,6 @@ EXIT_CODES: Final = {
     "SERVER_NOT_STARTED": 127,
 }
 """How a session ended, by the name of `core.commands.Outcome`, and what that is to the shell. argparse has 2."""
-
-COLLECT_AFTER: Final = (10_000, 3, 3)
-"""When to look for cycles. A list of 100 tools is thousands of objects, none of them in a cycle; by default (700, 10,
-10) collections run in the midst of each. All objects are looked at once in 90 000 new ones, as often as by default."""
 
 EXIT_NOT_EXECUTABLE: Final = 126
 
@@ -97,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     company = {
         "--listen": [*add_listen_arguments(parser), *add_scope_arguments(parser)],
         "--url": add_upstream_arguments(parser),
+        "COMMAND": add_child_arguments(parser),
     }
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
@@ -113,20 +108,21 @@ def run(args: argparse.Namespace) -> int:
     _fill_standard_descriptors()
     if args.owns_process:
         args.stderr = free_stderr()
-    gc.set_threshold(*COLLECT_AFTER)
+    collect_seldom()
+    launcher = Launcher(args)
     if args.listen is not None:
-        return _listen(args)
+        return _listen(args, launcher)
     with held_signals() as caught:
         process: subprocess.Popen[bytes] | None = None
         problem: TransportClosed | None = None
         try:
-            process = spawn(args.command, args.stderr) if args.command else None
+            process = launcher.start() if args.command else None
         except TransportClosed as error:
             problem = error
         try:
-            return _serve(args, process, problem, caught)
+            return _serve(args, launcher, process, problem, caught)
         finally:
-            _put_away(process)
+            launcher.put_away(process)
 
 
 def _check_company(args: argparse.Namespace) -> str | None:
@@ -134,16 +130,17 @@ def _check_company(args: argparse.Namespace) -> str | None:
     return next(filter(None, said), None)
 
 
-def _listen(args: argparse.Namespace) -> int:
+def _listen(args: argparse.Namespace, launcher: Launcher) -> int:
     from dragoman.cli.listen import listen
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
 
     set_up_logging(args.log_level, LINE_OF_MANY)
-    return listen(args, _configure(args), lambda: _connect(args, []))
+    return listen(args, _configure(args), lambda: _connect(args, launcher, []), launcher.caution)
 
 
 def _serve(
     args: argparse.Namespace,
+    launcher: Launcher,
     process: subprocess.Popen[bytes] | None,
     problem: TransportClosed | None,
     caught: list[int],
@@ -160,7 +157,7 @@ def _serve(
     def connect() -> Transport:
         if problem is not None:
             raise problem
-        return _connect(args, spawned)
+        return _connect(args, launcher, spawned)
 
     async def serve() -> int:
         proxy = Proxy(_configure(args), take_standard_streams(), connect)
@@ -176,15 +173,13 @@ def _serve(
         return runner.run(serve())
 
 
-def _connect(args: argparse.Namespace, spawned: list[subprocess.Popen[bytes]]) -> Transport:
+def _connect(args: argparse.Namespace, launcher: Launcher, spawned: list[subprocess.Popen[bytes]]) -> Transport:
     """Open a transport to the server: to one that was spawned already, to a new child, or to a URL."""
     if args.url is not None:
         from dragoman.transports.upstream.connect import open_upstream
 
         return open_upstream(configure_upstream(args))
-    from dragoman.transports.stdio import ChildTransport
-
-    return ChildTransport(spawned.pop() if spawned else spawn(args.command, args.stderr))
+    return launcher.connect(spawned.pop() if spawned else None)
 
 
 def _configure(args: argparse.Namespace) -> ProxyConfig:
@@ -210,14 +205,6 @@ def _fill_standard_descriptors() -> None:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-
-
-def _put_away(process: subprocess.Popen[bytes] | None) -> None:
-    """Make sure that nothing of ours stays behind, whatever happened."""
-    if process is not None and process.poll() is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _revision_or_auto(text: str) -> str:

@@ -1,8 +1,9 @@
 """Reading from and writing to file descriptors without blocking the event loop.
 
-Lives here: what `transports.stdio` is made of: no streams, no task for each frame, one reused buffer for reading and a
-list of what is still to be written. Works on pipes, sockets and terminals, and on what epoll refuses (regular files,
-/dev/null), which never blocks for long. Must not: own the process at the other end, or look at the bytes.
+Lives here: what `transports.stdio` is made of: no streams, no task for each frame, one reused buffer for all that is
+read and a list of what is still to be written. Works on pipes, sockets and terminals, and on what epoll refuses
+(regular files, /dev/null), which never blocks for long. Must not: own the process at the other end, or look at the
+bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import contextlib
 import errno
 import fcntl
 import os
+import select
 import stat
+import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -25,6 +28,11 @@ PIPE_BYTES = 1024 * 1024
 HIGH_WATER_BYTES = 1024 * 1024
 LOW_WATER_BYTES = 256 * 1024
 
+_LOOK_S = 1.0
+"""How often a reader that pauses looks whether there is anybody left at the other end."""
+
+_HUNG_UP = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+
 _WRITE_AT_ONCE = 64
 """How many pieces go into one writev."""
 
@@ -35,14 +43,37 @@ def enlarge_pipe(fd: int) -> None:
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
+class _Scratch(threading.local):
+    """What every reader of a thread reads into: a read and the copy of what came are one step of its event loop.
+
+    A buffer for each reader took a megabyte for each child, idle or not, and until somebody looked for cycles.
+    """
+
+    def __init__(self) -> None:
+        self.buffer = bytearray(READ_BYTES)
+
+
+_scratch = _Scratch()
+
+
 def is_pollable(fd: int) -> bool:
     """Whether an event loop can wait for this descriptor."""
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
 
 
+def is_hung_up(fd: int) -> bool:
+    """Whether nobody writes to this pipe or socket any more; what they wrote may still wait in it."""
+    poll = select.poll()
+    poll.register(fd, _HUNG_UP)
+    return any(found & _HUNG_UP for _, found in poll.poll(0))
+
+
 class PipeReader:
     """Reads a descriptor until its end and hands on what comes; closes it at the end.
+
+    A reader that pauses does not see the end, which comes after all that it leaves in the pipe. So now and then it
+    looks whether the other end was closed, and then reads what is left in spite of the pause: what a pipe holds.
 
     Args:
         fd: The descriptor; it belongs to the reader from here on.
@@ -54,9 +85,11 @@ class PipeReader:
         self._fd = fd
         self._on_data = on_data
         self._on_end = on_end
-        self._buffer = bytearray(READ_BYTES)
+        self._buffer = _scratch.buffer
         self._pollable = is_pollable(fd)
         self._reading = False
+        self._hung_up = False
+        self._look: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
     def resume(self) -> None:
@@ -64,6 +97,7 @@ class PipeReader:
         if self._reading or self._fd < 0:
             return
         self._reading = True
+        self._stop_looking()
         if self._pollable:
             self._loop.add_reader(self._fd, self._read)
         else:
@@ -71,17 +105,36 @@ class PipeReader:
 
     def pause(self) -> None:
         """Take nothing more for now."""
-        if self._reading:
-            self._reading = False
+        if self._reading and not self._hung_up:
+            self._stop_reading()
             if self._pollable:
-                self._loop.remove_reader(self._fd)
+                self._look = self._loop.call_later(_LOOK_S, self._look_for_end)
 
     def close(self) -> None:
         """Stop for good."""
-        self.pause()
+        self._stop_looking()
+        if self._reading:
+            self._stop_reading()
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+    def _stop_reading(self) -> None:
+        self._reading = False
+        if self._pollable:
+            self._loop.remove_reader(self._fd)
+
+    def _look_for_end(self) -> None:
+        self._hung_up = is_hung_up(self._fd)
+        if self._hung_up:
+            self.resume()
+        else:
+            self._look = self._loop.call_later(_LOOK_S, self._look_for_end)
+
+    def _stop_looking(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
 
     def _read(self) -> None:
         try:

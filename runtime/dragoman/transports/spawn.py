@@ -6,34 +6,71 @@ while we still import. Must not: import anything heavy. Called by `dragoman.cli.
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dragoman.errors import TransportClosed
+from dragoman.transports.surroundings import without_ours
+
+if TYPE_CHECKING:
+    from dragoman.transports.warden import Warden
 
 
-def spawn(command: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
+def spawn(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    directory: str | None = None,
+    warden: Warden | None = None,
+    stderr: int | None = None,
+) -> subprocess.Popen[bytes]:
     """Start a server; its stderr is ours, or the descriptor given.
 
     It leads a session of its own: Ctrl-C at a terminal then reaches only us, who end the child in order, and a signal
     for it reaches what it started too (`npx`, `uvx` and shells are wrappers).
 
+    Args:
+        command: The program, found by our own PATH unless the environment has one, and its arguments.
+        environment: What it finds in its environment, from `transports.surroundings`; None is all of ours but what is
+            meant for us (`DRAGOMAN_…`).
+        directory: Where it runs; None is where we do.
+        warden: Told of it, and ends it should we be killed.
+
     Raises:
         TransportClosed: There is no such command, or it may not be run. The cause is the `OSError`.
     """
+    given = without_ours(os.environ) if environment is None else dict(environment)
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             list(command),
+            executable=_find(command[0], given),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
             bufsize=0,
             start_new_session=True,
+            env=given,
+            cwd=directory,
         )
     except FileNotFoundError as error:
+        if directory is not None and error.filename == directory:
+            raise TransportClosed(command[0], f"cannot be run in {directory}: no such directory") from error
         hint = ": write the command and its arguments as words of their own, without quotes around all of them"
         in_one_word = len(command) == 1 and len(command[0].split()) > 1
         raise TransportClosed(command[0], f"command not found{hint if in_one_word else ''}") from error
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise TransportClosed(command[0] or "''", f"cannot be run: {reason.lower()}") from error
+    if warden is not None:
+        warden.watch(process.pid)
+    return process
+
+
+def _find(program: str, environment: Mapping[str, str]) -> str | None:
+    """Give where a program is that the child's own PATH, for it has none, does not say."""
+    if "PATH" in environment or os.path.dirname(program):
+        return None
+    import shutil
+
+    return shutil.which(program)

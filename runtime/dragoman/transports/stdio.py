@@ -19,6 +19,10 @@ from dataclasses import dataclass
 
 from dragoman.transports.base import Receiver
 from dragoman.transports.pipes import PipeReader, PipeWriter, enlarge_pipe
+from dragoman.transports.warden import Warden
+
+_LOOK_S = 0.02
+"""How often it is looked whether what a child left behind is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class Patience:
     Attributes:
         after_eof_s: After its input was closed, before SIGTERM.
         after_term_s: After SIGTERM, before SIGKILL.
-        after_exit_s: After it exited, for a grandchild that still holds its output open.
+        after_exit_s: After it exited, for what it started and left behind: to go, and to let go of its output.
     """
 
     after_eof_s: float = 3.0
@@ -37,7 +41,7 @@ class Patience:
 
     def hurried(self) -> Patience:
         """The same for somebody who was told to stop: our own parent may be counting to SIGKILL already."""
-        return Patience(min(self.after_eof_s, 0.5), min(self.after_term_s, 1.0), min(self.after_exit_s, 0.5))
+        return Patience(min(self.after_eof_s, 0.4), min(self.after_term_s, 0.8), min(self.after_exit_s, 0.2))
 
 
 class ChildTransport:
@@ -46,18 +50,21 @@ class ChildTransport:
     Args:
         process: From `spawn`.
         patience: How long it gets to go.
+        warden: Who was told of the process, if anybody was, and is told that it is gone.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], patience: Patience | None = None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], patience: Patience | None = None, warden: Warden | None = None
+    ) -> None:
         self.process = process
         self.patience = patience or Patience()
+        self._warden = warden
         self._receiver: Receiver | None = None
         self._reader: PipeReader | None = None
         self._writer: PipeWriter | None = None
         self._exited = asyncio.Event()
         self._news = asyncio.Event()  # it exited, or our patience changed
         self._output_ended = asyncio.Event()
-        self._told = False
 
     def start(self, receiver: Receiver) -> None:
         """Begin to read what the child writes, and to watch over it."""
@@ -96,37 +103,64 @@ class ChildTransport:
         self._news.set()
 
     async def close(self) -> None:
-        """Close the child's input, then ask it to go, then make it go; what it still writes is still delivered."""
-        if self._writer is None or self._reader is None:
+        """Close the child's input, then ask it to go, then make it go, and with it what it started.
+
+        What it still writes is still delivered.
+        """
+        reader, writer = self._reader, self._writer
+        if writer is None or reader is None:
             return  # never started: whoever spawned the child still owns it
+        self._reader = self._writer = None
+        flushed = asyncio.ensure_future(writer.close())
+        flushed.add_done_callback(lambda _: self._news.set())
+        await self._within(flushed.done, lambda: self.patience.after_eof_s)
+        writer.abort()
+        await self._end_child()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._writer.close(), self.patience.after_eof_s)
-        self._writer.abort()
-        for sent, patience_s in (
+            await asyncio.wait_for(self._output_ended.wait(), self.patience.after_exit_s)
+        reader.close()
+        if self._warden is not None:
+            self._warden.forget(self.process.pid)
+        self._tell()
+
+    async def _end_child(self) -> None:
+        steps: tuple[tuple[signal.Signals | None, Callable[[], float]], ...] = (
             (None, lambda: self.patience.after_eof_s),
             (signal.SIGTERM, lambda: self.patience.after_term_s),
             (signal.SIGKILL, lambda: self.patience.after_term_s),
-        ):
+        )
+        left = [signal.SIGTERM, signal.SIGKILL]
+        for sent, patience_s in steps:
             if sent is not None:
                 self._signal(sent)
-            if await self._exits_within(patience_s):
+                left.remove(sent)
+            if await self._within(self._exited.is_set, patience_s):
                 break
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._output_ended.wait(), self.patience.after_exit_s)
-        self._reader.close()
+        # Wrappers (`npx`, `uvx`, shells) may be gone before what they started; all of it has heard what they have.
+        while not await self._within(self._is_alone, lambda: self.patience.after_exit_s) and left:
+            self._signal(left.pop(0))
 
-    async def _exits_within(self, patience_s: Callable[[], float]) -> bool:
-        """Wait for the child to exit, no longer than our patience, which `hurry` may shorten meanwhile."""
+    async def _within(self, is_done: Callable[[], bool], patience_s: Callable[[], float]) -> bool:
+        """Wait until something is so, no longer than our patience, which `hurry` may shorten meanwhile."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        while not self._exited.is_set():
+        while not is_done():
             left_s = began + patience_s() - loop.time()
             if left_s <= 0:
                 return False
             self._news.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), left_s)
+                # Nobody tells us when a process that is not our child has gone.
+                await asyncio.wait_for(self._news.wait(), min(left_s, _LOOK_S) if self._exited.is_set() else left_s)
         return True
+
+    def _is_alone(self) -> bool:
+        """Whether nothing is left of what the child started, as far as it stayed in the child's group."""
+        try:
+            os.killpg(self.process.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return True
+        return False
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -153,9 +187,9 @@ class ChildTransport:
             asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell)
 
     def _tell(self) -> None:
-        if self._receiver is not None and not self._told:
-            self._told = True
-            self._receiver.ended(describe_exit(self.process))
+        if self._receiver is not None:
+            receiver, self._receiver = self._receiver, None
+            receiver.ended(describe_exit(self.process))
 
 
 def describe_exit(process: subprocess.Popen[bytes]) -> str:

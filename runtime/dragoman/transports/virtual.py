@@ -108,6 +108,7 @@ class VirtualTransport:
             self.closed = True
             self._forget()
             await self._owner.end_virtual(self)
+            self.receiver = None
 
     def add(self, line: bytes) -> None:
         """Let a line wait for the session; follow up with `flush` or `schedule`."""

@@ -33,11 +33,17 @@ class HttpFront:
     Args:
         serve: Makes what runs a session, from its transport and who opened it: a `Proxy`, say.
         config: What was decided.
+        tidy: Called a few seconds after sessions have ended, for whoever wants to give memory back then.
     """
 
-    def __init__(self, serve: Callable[[Transport, Caller], Runner], config: FrontConfig | None = None) -> None:
+    def __init__(
+        self,
+        serve: Callable[[Transport, Caller], Runner],
+        config: FrontConfig | None = None,
+        tidy: Callable[[], None] | None = None,
+    ) -> None:
         self.config = config or FrontConfig()
-        self.sessions = Sessions(self.config, serve)
+        self.sessions = Sessions(self.config, serve, tidy)
         self._gate = Gate(self.config.admission)
         self._streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)

@@ -71,6 +71,7 @@ class Patience:
             its revision knows of that (2025-11-25); None keeps it open.
         retry_s: How long a client is asked to wait before it comes back.
         closing_s: How long connections may take to end when the server stops.
+        tidy_s: How long after the end of sessions whoever made the front may tidy up.
     """
 
     headers_s: float = 10.0
@@ -83,6 +84,7 @@ class Patience:
     poll_s: float | None = None
     retry_s: float = 1.0
     closing_s: float = 3.0
+    tidy_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)

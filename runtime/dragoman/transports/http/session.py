@@ -41,7 +41,7 @@ class StreamableSession:
         self._flow = Flow(config.limits.high_water_bytes)
         self.readable = self._flow.readable
         self._routing = Routing()
-        self._ledger = Ledger(self._weigh, config.limits.replay_bytes, config.limits.replay_events)
+        self._ledger = Ledger(self._flow.weigh, config.limits.replay_bytes, config.limits.replay_events)
         self._streams: dict[str, Stream] = {}
         self._standing: list[Stream] = []  # GET streams, the newest last
         self._backlog: deque[bytes] = deque()
@@ -126,7 +126,7 @@ class StreamableSession:
     def charge(self, size: int) -> None:
         """Count bytes that are on their way to the client, and hold the server back if they are too many."""
         self._ledger.waiting += size
-        self._weigh()
+        self._flow.weigh(self._ledger.waiting)
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether one of these ids belongs to a request that waits for its answer."""
@@ -230,6 +230,3 @@ class StreamableSession:
         self._streams[stream.name] = stream
         self.sweep(self.loop.time())
         return stream
-
-    def _weigh(self) -> None:
-        self._flow.weigh(self._ledger.waiting)

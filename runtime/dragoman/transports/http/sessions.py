@@ -130,12 +130,21 @@ class Sessions:
     Args:
         config: With the cap, and how long a session may be idle.
         serve: Makes what runs a session; called once for each.
+        tidy: Called a while after sessions have ended.
     """
 
-    def __init__(self, config: FrontConfig, serve: Callable[[Transport, Caller], Runner]) -> None:
+    def __init__(
+        self,
+        config: FrontConfig,
+        serve: Callable[[Transport, Caller], Runner],
+        tidy: Callable[[], None] | None = None,
+    ) -> None:
         self._limit = config.limits.sessions
         self._idle_s = config.patience.idle_s
         self._serve = serve
+        self._tidy_s = config.patience.tidy_s
+        self._tidy = tidy
+        self._tidying: asyncio.TimerHandle | None = None
         self._sessions: dict[str, Session[ClientTransport]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
@@ -188,9 +197,9 @@ class Sessions:
     async def close(self, reason: str) -> None:
         """End every session, and wait until everything of theirs is gone."""
         self.closing = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            self._sweeper = None
+        for timer in (self._sweeper, self._tidying):
+            if timer is not None:
+                timer.cancel()
         for session in list(self._sessions.values()):
             session.runner.stop(reason)
         tasks = [session.task for session in self._sessions.values() if session.task is not None]
@@ -209,6 +218,15 @@ class Sessions:
             session.transport.over = True
             del self._sessions[session.id]
             logger.info("a session over %s is over; %d are open", session.caller.transport, len(self._sessions))
+            self._schedule_tidying()
+
+    def _schedule_tidying(self) -> None:
+        if self._tidying is None and self._tidy is not None and not self.closing:
+            self._tidying = asyncio.get_running_loop().call_later(self._tidy_s, self._tidy_up, self._tidy)
+
+    def _tidy_up(self, tidy: Callable[[], None]) -> None:
+        self._tidying = None
+        tidy()
 
     def _schedule_sweep(self) -> None:
         if self._sweeper is None and self._sessions:

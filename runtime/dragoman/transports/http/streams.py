@@ -46,14 +46,14 @@ class Ledger:
     """What the streams of one session hold together.
 
     Attributes:
-        weigh: Called whenever `waiting` has changed.
+        weigh: Called with `waiting` whenever it has changed.
         limit_bytes: How much may be kept of one session.
         limit_events: How many events may be kept of one stream.
         waiting: The bytes that attached readers have not taken.
         kept: The bytes of all events.
     """
 
-    weigh: Callable[[], None]
+    weigh: Callable[[int], None]
     limit_bytes: int
     limit_events: int
     waiting: int = 0
@@ -213,4 +213,4 @@ class Stream:
 
     def _weigh(self, size: int) -> None:
         self._ledger.waiting += size
-        self._ledger.weigh()
+        self._ledger.weigh(self._ledger.waiting)

@@ -1,0 +1,105 @@
+"""Somebody who ends our children when we cannot: after SIGKILL, or a crash of the interpreter.
+
+Lives here: a small shell script that outlives this process, and telling it whom to end. Must not: end children while we
+live; `transports.stdio` does. Made by `dragoman.cli`; `transports.spawn` and `transports.stdio` tell it of children.
+
+Theory of operation. The script reads the groups of our children from a pipe that only this process can write to. When
+we are gone, whatever the reason, the pipe ends. Children whose input ended with us get a moment to go by themselves,
+as most do; then their groups get SIGTERM, and SIGKILL. Linux can do as much by itself (`PR_SET_PDEATHSIG`), but not for
+what children start in their turn (`npx` starts `node`), and only by code that runs between fork and exec, which makes
+each start slower (docs/decisions/0018).
+
+What it cannot do: it misses a child that was started less than a millisecond before we were killed, and children that
+left their group. It cannot help where there is no /bin/sh, or where it is killed along with us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import subprocess
+from typing import Final
+
+logger = logging.getLogger("dragoman.stdio")
+
+GRACE_S: Final = 1
+"""How long children get after the end of their input, and again after SIGTERM."""
+
+_SHELL: Final = "/bin/sh"
+
+_SCRIPT: Final = """
+trap '' HUP INT TERM
+exec 3<&0
+{
+    groups=' '
+    while read -r change group; do
+        case $change in
+            add) groups="$groups$group " ;;
+            drop) groups="${groups%% $group *} ${groups#* $group }" ;;
+        esac
+    done
+    for signal in TERM KILL; do
+        case $groups in *[0-9]*) ;; *) exit 0 ;; esac
+        sleep "$1"
+        left=' '
+        for group in $groups; do
+            kill -s $signal -- "-$group" && left="$left$group "
+        done
+        groups=$left
+    done
+} <&3 >/dev/null 2>&1 &
+"""
+"""The part in braces goes on as a process that is nobody's child; `sh` itself ends at once."""
+
+
+class Warden:
+    """Ends the children that are known to it once this process is gone.
+
+    Args:
+        grace_s: How long children get at each step, in seconds.
+    """
+
+    def __init__(self, grace_s: float = GRACE_S) -> None:
+        self._grace_s = grace_s
+        self._fd = -1
+        self._tried = False
+
+    def watch(self, pid: int) -> None:
+        """Take charge of a child that leads a process group.
+
+        Args:
+            pid: The child's, which is its group's as well.
+        """
+        if not self._tried:
+            self._tried = True
+            self._start()
+        self._tell(b"add %d\n" % pid)
+
+    def forget(self, pid: int) -> None:
+        """Let go of a child that is gone, with its group."""
+        self._tell(b"drop %d\n" % pid)
+
+    def close(self) -> None:
+        """Do now what is due when this process is gone."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _start(self) -> None:
+        read_fd, self._fd = os.pipe()
+        os.set_blocking(self._fd, False)
+        command = [_SHELL, "-c", _SCRIPT, "dragoman-warden", f"{self._grace_s:g}"]
+        try:
+            surroundings = {"PATH": os.defpath}
+            subprocess.run(command, stdin=read_fd, start_new_session=True, cwd="/", env=surroundings, check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            logger.info("servers are left behind if this process is killed by SIGKILL: no %s: %s", _SHELL, error)
+            self.close()
+        finally:
+            os.close(read_fd)
+
+    def _tell(self, line: bytes) -> None:
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):  # it is gone, or stopped: nothing can be done about that
+                os.write(self._fd, line)

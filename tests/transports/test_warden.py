@@ -1,0 +1,138 @@
+"""What becomes of children when this process is killed, or as good as that."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from dragoman.transports.spawn import spawn
+from dragoman.transports.warden import Warden
+
+STUBBORN = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 15.0
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.02)
+
+
+def end_of(process: subprocess.Popen[bytes]) -> int:
+    process.communicate(timeout=PATIENCE_S)
+    return process.returncode
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_a_child_that_stays_gets_sigterm_and_one_that_ignores_that_sigkill() -> None:
+    warden = Warden(grace_s=0.1)
+    stays = spawn(["sleep", "60"], warden=warden)
+    stubborn = spawn(["sh", "-c", STUBBORN], warden=warden)
+    assert stubborn.stdout is not None
+    stubborn.stdout.readline()
+    warden.close()
+    assert end_of(stays) == -signal.SIGTERM
+    assert end_of(stubborn) == -signal.SIGKILL
+
+
+def test_what_a_child_started_goes_with_it() -> None:
+    warden = Warden(grace_s=0.1)
+    wrapper = spawn(["sh", "-c", f'sh -c "{STUBBORN.replace("$", chr(92) + "$")}" & exec sleep 60'], warden=warden)
+    assert wrapper.stdout is not None
+    started = int(wrapper.stdout.readline())
+    warden.close()
+    until(lambda: not is_alive(started))
+    end_of(wrapper)
+
+
+def test_a_child_that_is_forgotten_is_left_alone() -> None:
+    warden = Warden(grace_s=0.1)
+    one, other = (spawn(["sleep", "60"], warden=warden) for _ in range(2))
+    warden.forget(one.pid)
+    warden.close()
+    assert end_of(other) == -signal.SIGTERM
+    assert one.poll() is None
+    one.kill()
+    end_of(one)
+
+
+def test_it_is_no_child_of_ours() -> None:
+    before = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    warden = Warden()
+    warden.watch(2**22 + 1)
+    assert Path(f"/proc/self/task/{os.getpid()}/children").read_text() == before
+    warden.forget(2**22 + 1)
+    warden.close()
+
+
+def test_without_a_shell_nothing_else_is_different(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dragoman.transports.warden._SHELL", "/no/shell")
+    warden = Warden()
+    with caplog.at_level(logging.INFO, "dragoman.stdio"):
+        process = spawn([sys.executable, "-c", "input()"], warden=warden)
+        warden.forget(process.pid)
+    warden.close()
+    assert "left behind if this process is killed by SIGKILL: no /no/shell" in caplog.text
+    end_of(process)
+
+
+@pytest.mark.parametrize("front", ["stdio", "listen"])
+def test_a_proxy_that_is_killed_leaves_no_server_behind(front: str, tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    server = ["sh", "-c", f"trap '' TERM; sleep 60 & echo $$ $! > {note}; while :; do sleep 0.1; done"]
+    options = ["--listen", "http://127.0.0.1:0"] if front == "listen" else []
+    with contextlib.ExitStack() as stack:
+        proxy = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, "-m", "dragoman", "proxy", *options, "--", *server],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                cwd=ROOT,
+                bufsize=0,
+            )
+        )
+        if front == "listen":
+            assert proxy.stderr is not None
+            stack.enter_context(open_session(proxy.stderr.readline().decode().split()[-1]))
+        until(lambda: note.exists() and len(note.read_text().split()) == 2)
+        time.sleep(0.05)  # what was started is made known before anything else is done
+        proxy.kill()
+        proxy.wait(PATIENCE_S)
+    pids = [int(pid) for pid in note.read_text().split()]
+    until(lambda: not any(map(is_alive, pids)))
+
+
+def open_session(url: str) -> socket.socket:
+    """Ask for a session, and wait for nothing."""
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    host = urlsplit(url).netloc
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    client = socket.create_connection(("127.0.0.1", int(host.rpartition(":")[2])))
+    client.sendall((head + body).encode())
+    return client
