@@ -174,6 +174,7 @@ class Proxy:
             How it ended and why; both transports are closed by then.
         """
         self._ending = asyncio.get_running_loop().create_future()
+        self.perform(Session.open)
         self._open_server()
         front = self._edges[Side.CLIENT]
         front.transport.start(front)

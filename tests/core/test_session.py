@@ -47,6 +47,24 @@ def test_opening_gives_these_commands() -> None:
     assert session.receive(CLIENT, ready) == [StopTimer(), Send(SERVER, ready)]
 
 
+def test_a_client_that_never_initialises_has_as_long_as_one_that_does() -> None:
+    session = make_session(init_timeout_s=7.0)
+    assert session.open() == [SetTimer(7.0)]
+    assert session.receive(CLIENT, encode_line(request(1, "tools/list"))) == []
+    *answered, end = session.expire()
+    assert decode(sent(answered, CLIENT))["error"]["data"]["waitingFor"] == "the client's initialize"
+    assert isinstance(end, Finish)
+    assert end.outcome is Outcome.INITIALIZATION_TIMED_OUT
+
+
+def test_the_clock_starts_anew_when_initialize_was_refused() -> None:
+    session = make_session(init_timeout_s=7.0)
+    session.open()
+    session.receive(CLIENT, encode_line(initialize(D)))
+    assert SetTimer(7.0) in session.receive(SERVER, encode_line(error(0, -32603, "no API key")))
+    assert session.state is State.CONNECTING
+
+
 def test_lines_for_one_peer_are_written_together() -> None:
     session = open_session(A, D)
     lines = encode_line(request(1, "tools/list")) + encode_line(request(2, "prompts/list"))

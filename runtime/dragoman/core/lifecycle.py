@@ -34,7 +34,7 @@ class State(Enum):
 class Event(Enum):
     """What happened to a session."""
 
-    REQUEST_CAME_EARLY = "request came early"
+    OPENED = "opened"
     INITIALIZE_REQUESTED = "initialize requested"
     INITIALIZE_ANSWERED = "initialize answered"
     REVISION_REJECTED = "revision rejected"
@@ -82,8 +82,8 @@ _STOP = (_A.STOP_TIMER, _A.FAIL_INITIALIZE, _A.FAIL_QUEUE, _A.FAIL_CLIENT_REQUES
 
 TRANSITIONS: Final[Mapping[tuple[State, Event], Transition]] = MappingProxyType(
     {
-        # Nothing asked yet. Requests that come before `initialize` start the clock.
-        (_S.CONNECTING, _E.REQUEST_CAME_EARLY): Transition(_S.CONNECTING, (_A.START_TIMER,)),
+        # Nothing asked yet. The clock runs all the same: a client may connect, and never say a word.
+        (_S.CONNECTING, _E.OPENED): Transition(_S.CONNECTING, (_A.START_TIMER,)),
         (_S.CONNECTING, _E.INITIALIZE_REQUESTED): Transition(_S.INITIALIZING, (_A.OFFER, _A.START_TIMER)),
         (_S.CONNECTING, _E.TIMED_OUT): Transition(_S.FAILED, _FAIL),
         (_S.CONNECTING, _E.CLIENT_CLOSED): Transition(_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)),
@@ -98,7 +98,7 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], Transition]] = MappingProxyType(
         (_S.INITIALIZING, _E.SERVER_LOST_ON_RETRY): Transition(_S.INITIALIZING, (_A.RESTART_SERVER,)),
         # An error that is not about revisions is the server's own: the client may correct itself and ask again.
         (_S.INITIALIZING, _E.INITIALIZE_REFUSED): Transition(
-            _S.CONNECTING, (_A.STOP_TIMER, _A.PASS_REFUSAL, _A.FAIL_QUEUE)
+            _S.CONNECTING, (_A.START_TIMER, _A.PASS_REFUSAL, _A.FAIL_QUEUE)
         ),
         (_S.INITIALIZING, _E.INITIALIZE_FAILED): Transition(_S.FAILED, _FAIL),
         (_S.INITIALIZING, _E.TIMED_OUT): Transition(_S.FAILED, _FAIL),

@@ -116,6 +116,11 @@ class Session:
         self._outcome = Outcome.CLIENT_CLOSED
         self._finished = False
 
+    def open(self) -> list[Command]:
+        """Begin: from here on the client has so long to initialise."""
+        self._advance(Event.OPENED)
+        return self._outbox.take_all()
+
     def receive(self, side: Side, data: bytes) -> list[Command]:
         """Take bytes that a peer sent, in pieces of any size."""
         for line in self._splitters[side].feed(data):
@@ -223,14 +228,11 @@ class Session:
             self.exchange.relay(Side.SERVER, frame)
 
     def _wait(self, side: Side, frame: Frame) -> None:
-        first = not self._early[side]
         if not self._early[side].add(frame):
             logger.warning("%s %s of the %s dropped: too many frames wait", frame.method, frame.kind, side.value)
             if frame.kind == "request":
                 message = "too many frames wait for the end of initialisation"
                 self._reply(side, frame, encode_error(frame.key, CONNECTION_CLOSED, message))
-        elif first and side is Side.CLIENT:
-            self._advance(Event.REQUEST_CAME_EARLY)
 
     def _reply(self, side: Side, frame: Frame, line: bytes) -> None:
         logger.debug("%s request of the %s answered by the proxy", frame.method, side.value)

@@ -36,6 +36,9 @@ EVENT_STREAM: Final = (
 ABORT: Final = "dragoman.abort"
 """The name under which `serve` offers a way to cut a connection whose client reads nothing; ASGI has none."""
 
+GONE: Final = "dragoman.gone"
+"""The name under which it says whether a connection is lost; ASGI says so only after all that was sent before."""
+
 
 LARGE_BYTES: Final = 64 * 1024
 """From here on it matters whether a client reads what it is sent."""

@@ -17,12 +17,17 @@ _LAST_WORDS_S: Final = 2.0
 
 
 class Gate:
-    """What `asyncio.Event` offers, open from the start; while it is open it takes 40 bytes, not 760."""
+    """What `asyncio.Event` offers, open from the start; while it is open it takes 48 bytes, not 760.
 
-    __slots__ = ("_shut",)
+    Attributes:
+        shut_at: When it was shut last.
+    """
+
+    __slots__ = ("_shut", "shut_at")
 
     def __init__(self) -> None:
         self._shut: asyncio.Event | None = None
+        self.shut_at = 0.0
 
     def is_set(self) -> bool:
         """Whether it is open."""
@@ -38,6 +43,7 @@ class Gate:
         """Shut it."""
         if self._shut is None:
             self._shut = asyncio.Event()
+            self.shut_at = asyncio.get_running_loop().time()
 
     async def wait(self) -> None:
         """Wait until it is opened, if it is shut."""

@@ -12,7 +12,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.http11 import Request
 
-from dragoman.transports.http.exchange import ABORT
+from dragoman.transports.http.exchange import ABORT, GONE
 
 _FLUSH_S: Final = 1.0
 """How long a client that has answered no ping gets to take what was written before."""
@@ -27,10 +27,10 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
     """One WebSocket connection. Closing one whose client reads nothing would wait for it for ever."""
 
     def handle_connect(self, event: Request) -> None:
-        """Offer the application a way to cut it."""
+        """Offer the application a way to cut it, and to see that it is lost."""
         super().handle_connect(event)
         if not self.close_sent:  # as it is where the request was none
-            extensions: dict[str, Any] = {ABORT: self.transport.abort}
+            extensions: dict[str, Any] = {ABORT: self.transport.abort, GONE: self.transport.is_closing}
             self.scope["extensions"].update(extensions)
 
     def handle_cont(self, event: Frame) -> None:

@@ -19,6 +19,7 @@ from dragoman.core.commands import Finish, Outcome
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Refused
+from dragoman.transports.http.flow import Gate
 from dragoman.transports.label import LABEL, write_label
 
 logger = logging.getLogger("dragoman.http")
@@ -58,6 +59,10 @@ class ClientTransport(Transport, Protocol):
     """What the fronts add to a transport."""
 
     over: bool
+
+    @property
+    def readable(self) -> Gate:
+        """Shut while the server does not read: then nothing more of the client's is taken."""
 
     def end(self, reason: str) -> None:
         """Tell the proxy that the client says no more."""
@@ -115,6 +120,18 @@ class Session(Generic[TransportT]):
         While the server does not read, one body at a time is read: the others stay in their sockets, out of our memory.
         """
         return _AT_ONCE if readable and not self._turn.locked() else self._turn
+
+    @property
+    def idle_since(self) -> float | None:
+        """Since when nothing has been done for the client; None while something is.
+
+        What waits for a server that does not read is nothing that is done, and a client that waits cannot be seen to
+        have gone.
+        """
+        readable = self.transport.readable
+        if not readable.is_set():
+            return readable.shut_at
+        return None if self.visits else self.touched_at
 
     def __enter__(self) -> None:
         self.visits += 1
@@ -239,9 +256,11 @@ class Sessions:
         for session in list(self._sessions.values()):
             LABEL.set(session.label)  # in the context of this timer alone
             session.transport.sweep(now)
-            if not session.visits and not session.transport.over and now - session.touched_at > self._idle_s:
-                logger.info("a session over %s ends: it was idle", session.caller.transport)
-                session.transport.over = True
-                session.runner.stop("the session was idle")
+            since = session.idle_since
+            if since is not None and not session.transport.over and now - since > self._idle_s:
+                reason = "the session was idle" if session.transport.readable.is_set() else "the server read nothing"
+                logger.info("a session over %s ends: %s for %g s", session.caller.transport, reason, self._idle_s)
+                session.transport.over = not session.visits  # who is there is told
+                session.runner.stop(reason)
         LABEL.set("")
         self._schedule_sweep()

@@ -9,15 +9,16 @@ Source: there is no page in the specification; this is what the official SDKs sp
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.commands import Outcome
 from dragoman.core.envelope import encode_error
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import ABORT, JSON, Receive, Refused, Scope, Send
+from dragoman.transports.http.exchange import ABORT, GONE, JSON, Receive, Refused, Scope, Send
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import read_posted
 from dragoman.transports.http.sessions import Caller, Session, Sessions
@@ -38,6 +39,9 @@ _CODES: Final[Mapping[Outcome, int]] = MappingProxyType({Outcome.CLIENT_CLOSED: 
 
 _REASON_BYTES: Final = 123
 """RFC 6455, 5.5: a control frame has no more than 125 bytes, of which the code has two."""
+
+_LOOK_S: Final = 1.0
+"""How often it is looked whether a client is still there whose server does not read."""
 
 _CLOSING_S: Final = 2.0
 """How long a close frame may take, and how long the end of the front waits for those of all connections."""
@@ -82,7 +86,8 @@ class WebSocketFront:
             try:
                 await receive()  # websocket.connect
                 await send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
-                code, reason = await self._talk(session, receive, send)
+                gone = scope.get("extensions", {}).get(GONE, _never)
+                code, reason = await self._talk(session, receive, send, gone)
                 session.transport.end(reason)
                 if code:
                     await self._close(scope, send, code, reason)
@@ -92,9 +97,11 @@ class WebSocketFront:
                 session.transport.end(reason)
                 self._open.discard(task)
 
-    async def _talk(self, session: Session[WebSocketTransport], receive: Receive, send: Send) -> tuple[int, str]:
+    async def _talk(
+        self, session: Session[WebSocketTransport], receive: Receive, send: Send, gone: Callable[[], bool]
+    ) -> tuple[int, str]:
         """Move frames both ways until either side ends; give the code to close with, and the reason."""
-        listening = asyncio.ensure_future(self._listen(session.transport, receive))
+        listening = asyncio.ensure_future(self._listen(session.transport, receive, gone))
         sending = asyncio.ensure_future(self._send_all(session, send))
         try:
             done, _ = await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
@@ -116,10 +123,13 @@ class WebSocketFront:
         else:
             asyncio.get_running_loop().call_later(self._config.patience.stall_s, cut)
 
-    async def _listen(self, transport: WebSocketTransport, receive: Receive) -> tuple[int, str]:
+    async def _listen(
+        self, transport: WebSocketTransport, receive: Receive, gone: Callable[[], bool]
+    ) -> tuple[int, str]:
         """Take what the client sends; give the code to close with, 0 if it has closed itself."""
         while True:
-            await transport.readable.wait()
+            if not transport.readable.is_set() and not await _readable_before(transport, gone):
+                return 0, "the connection is lost"
             message = await receive()
             if message["type"] == "websocket.disconnect":
                 return 0, f"the client has closed with {message.get('code', 1005)}"
@@ -160,6 +170,21 @@ class WebSocketFront:
         if session.finish is not None:
             return _CODES.get(session.finish.outcome, INTERNAL), session.finish.reason
         return GOING_AWAY if self._sessions.closing else NORMAL, "the session is over"
+
+
+async def _readable_before(transport: WebSocketTransport, gone: Callable[[], bool]) -> bool:
+    """Wait until the server reads again; False if the client has gone before. Its going is behind all that it said."""
+    while not gone():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_S):
+                await transport.readable.wait()
+                return True
+    return False
+
+
+def _never() -> bool:
+    """What is known of the client's going where the server does not say."""
+    return False
 
 
 def _leave() -> None:
