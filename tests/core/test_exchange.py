@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import dragoman_spec
 from dragoman.core.commands import Side
-from dragoman.core.envelope import Frame, encode_line, read_line
+from dragoman.core.envelope import Frame, decode, encode_line, read_line
 from dragoman.core.exchange import Exchange
-from tests.proxy.conversation import error, notification, request, result
+from tests.proxy.conversation import an_error, error, notification, request, result
 
 A, B, C, D = dragoman_spec.HANDSHAKE_REVISIONS
 CLIENT, SERVER = Side.CLIENT, Side.SERVER
 
 
 class Talk:
-    def __init__(self, client_revision: str, server_revision: str) -> None:
+    def __init__(self, client_revision: str, server_revision: str, **limits: int) -> None:
         self.posted: list[tuple[Side, bytes]] = []
-        self.exchange = Exchange(lambda side, line: self.posted.append((side, line)))
+        self.exchange = Exchange(lambda side, line: self.posted.append((side, line)), **limits)
         translate = dragoman_spec.translator
         self.exchange.speak(translate(client_revision, server_revision), translate(server_revision, client_revision))
 
@@ -40,11 +42,109 @@ def test_everything_passes_before_the_revisions_are_known() -> None:
     assert posted == [(CLIENT, line)]
 
 
-def test_equal_peers_see_the_answers_that_nobody_asked_for() -> None:
+@pytest.mark.parametrize("revisions", [(A, A), (B, B), (A, D)])
+def test_an_answer_that_nobody_asked_for_reaches_nobody(revisions: tuple[str, str]) -> None:
+    talk = Talk(*revisions)
+    assert talk.relay(SERVER, result(5, {})) == []
+    assert talk.relay(CLIENT, result(5, {})) == []
+    assert talk.exchange.counters.unmatched == 2
+
+
+@pytest.mark.parametrize("revisions", [(A, A), (B, B), (D, D), (A, D), (D, A), (B, A), (A, B)])
+def test_of_several_answers_only_the_first_reaches_who_asked(revisions: tuple[str, str]) -> None:
+    talk = Talk(*revisions)
+    talk.relay(CLIENT, request(1, "ping"))
+    assert [decode(line) for _, line in talk.relay(SERVER, result(1, {"n": 1}))] == [result(1, {"n": 1})]
+    assert talk.relay(SERVER, result(1, {"n": 2})) == []
+    assert talk.relay(SERVER, result("1", {"n": 3})) == []
+
+
+@pytest.mark.parametrize("client_revision", [A, B, C, D])
+def test_of_several_answers_in_one_array_only_the_first_reaches_who_asked(client_revision: str) -> None:
+    talk = Talk(client_revision, B)
+    for key in (1, 2):
+        talk.relay(CLIENT, request(key, "ping"))
+    answers = [result(1, {"n": 1}), result(1, {"n": 2}), result("1", {"n": 3}), error(9, -1), result(2, {"n": 4})]
+    posted = [decode(line) for _, line in talk.relay(SERVER, answers)]
+    heard = posted[0] if client_revision == B else posted
+    assert heard == [result(1, {"n": 1}), result(2, {"n": 4})]
+    assert talk.relay(SERVER, answers) == []
+
+
+def test_an_answer_in_an_array_has_its_id_again() -> None:
+    talk = Talk(B, B)
+    talk.relay(CLIENT, request(1, "ping"))
+    assert [decode(line) for _, line in talk.relay(SERVER, [result("1", {})])] == [[result(1, {})]]
+
+
+@pytest.mark.parametrize("revisions", [(B, B), (A, B)])
+def test_who_waits_for_an_answer_that_is_garbled_in_an_array_is_told(revisions: tuple[str, str]) -> None:
+    talk = Talk(*revisions)
+    talk.relay(CLIENT, request(1, "ping"))
+    garbled = {"jsonrpc": "2.0", "id": 1, "result": []}
+    [(to, line)] = talk.relay(SERVER, [garbled, result(1, {})])
+    assert to is CLIENT
+    assert an_error(1, -32603, "no response")(decode(line))
+
+
+def test_an_array_that_uses_an_id_twice_asks_it_once() -> None:
+    talk = Talk(B, B)
+    posted = talk.relay(CLIENT, [request(1, "ping"), request(1, "tools/list")])
+    assert [(to, decode(line)) for to, line in posted] == [(SERVER, request(1, "ping"))]
+    ((_, whole),) = talk.relay(SERVER, result(1, {}))
+    assert [frame["id"] for frame in decode(whole)] == [None, 1]
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("revisions", [(A, A), (B, B), (A, D)])
+def test_beyond_so_many_unanswered_requests_an_error_says_so(side: Side, revisions: tuple[str, str]) -> None:
+    talk = Talk(*revisions, open_requests=2)
+    for key in (1, 2):
+        assert talk.relay(side, request(key, "ping"))[0][0] is side.other
+    [(to, line)] = talk.relay(side, request(3, "ping"))
+    assert to is side
+    assert an_error(3, -32000, "more than 2 requests", "'limit': 2")(decode(line))
+    assert talk.exchange.counters.excess == 1
+    talk.relay(side.other, result(1, {}))
+    assert talk.relay(side, request(3, "ping"))[0][0] is side.other
+
+
+@pytest.mark.parametrize("revisions", [(B, B), (B, A)])
+def test_an_array_goes_as_far_as_the_limit(revisions: tuple[str, str]) -> None:
+    talk = Talk(*revisions, open_requests=2)
+    posted = talk.relay(CLIENT, [request(key, "ping") for key in range(4)])
+    assert [to for to, _ in posted] == [SERVER, SERVER]
+    for key in (0, 1):
+        posted = talk.relay(SERVER, result(key, {}))
+    [(to, line)] = posted
+    assert to is CLIENT
+    assert [("error" in frame, frame["id"]) for frame in decode(line)] == [(True, 2), (True, 3), (False, 0), (False, 1)]
+
+
+@pytest.mark.parametrize("side", Side)
+def test_an_array_of_too_many_requests_is_refused_with_one_error(side: Side) -> None:
+    talk = Talk(B, B, batch_requests=2)
+    talk.relay(side.other, request("q", "ping"))
+    posted = talk.relay(side, [*(request(key, "ping") for key in range(3)), result("q", {})])
+    assert [to for to, _ in posted] == [side, side.other]
+    assert an_error(None, -32000, "no more than 2 requests")(decode(posted[0][1]))
+    assert decode(posted[1][1]) == result("q", {})
+
+
+def test_an_id_without_end_is_refused() -> None:
     talk = Talk(A, A)
-    line = encode_line(result(5, {}))
-    assert talk.relay(SERVER, line) == [(CLIENT, line)]
-    assert talk.exchange.counters.unmatched == 1
+    [(to, line)] = talk.relay(CLIENT, request("x" * 2000, "ping"))
+    assert to is CLIENT
+    assert an_error("x" * 2000, -32600, "1024 bytes")(decode(line))
+
+
+def test_a_flood_of_requests_is_no_flood_of_lines(caplog: pytest.LogCaptureFixture) -> None:
+    talk = Talk(B, B, open_requests=1, batch_requests=1)
+    for key in range(60):
+        talk.relay(CLIENT, request(key, "ping"))
+        talk.relay(CLIENT, [request(key, "ping")] * 2)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.rpartition("(")[2] for line in lines] == ["1 so far)", "10 so far)", "100 so far)"]
 
 
 def test_an_error_without_id_crosses_where_both_revisions_have_it() -> None:
@@ -79,6 +179,7 @@ def test_an_answer_to_neither_id_is_nobodys() -> None:
 def test_answers_in_an_array_end_requests_that_came_alone() -> None:
     talk = Talk(B, B)
     talk.relay(CLIENT, request(1, "ping"))
+    talk.relay(CLIENT, request(2, "ping"))
     answers = encode_line([result(1, {}), error(2, -1)])
     assert talk.relay(SERVER, answers) == [(CLIENT, answers)]
     assert not talk.exchange.in_flight[CLIENT].waiting

@@ -1,16 +1,21 @@
 """JSON-RPC batches, which only revision 2025-03-26 knows.
 
-Lives here: collecting the answers to the requests of one array until the array that answers it is complete. Must not:
-send. Called by `core.session`, which splits arrays and translates their members one by one.
+Lives here: reading the members of an array, and collecting the answers to its requests until the array that answers it
+is complete. Must not: send. Called by `core.exchange`, which splits arrays and translates their members one by one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
+
+from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, classify, encode_line
 
 REVISION_WITH_BATCHES: Final = "2025-03-26"
 """Added in 2025-03-26 and removed in 2025-06-18 (changelogs of the specification)."""
+
+BATCH_REQUESTS: Final = 1000
+"""How many requests one array may hold, unless told otherwise: each costs far more than its bytes."""
 
 
 @dataclass(slots=True)
@@ -36,3 +41,14 @@ class Batch:
         if self.open_requests > 0 or not self.answers:
             return None
         return b"[" + b",".join(line.strip() for line in self.answers) + b"]\n"
+
+
+def read_member(member: Any) -> Frame | Malformed:
+    """Tell what a member of an array is."""
+    if isinstance(member, list):
+        return Malformed(INVALID_REQUEST, "expected a JSON object, found an array inside a batch")
+    frame = classify(encode_line(member), member)
+    if isinstance(frame, Frame) and frame.method == "initialize":
+        # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26/basic/lifecycle).
+        return Malformed(INVALID_REQUEST, "initialize must not be part of a batch", frame.key)
+    return frame

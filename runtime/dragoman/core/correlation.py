@@ -10,11 +10,27 @@ They are kept as canonical JSON, so that `1` and `"1"` are two ids.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
 
 from dragoman.core.batches import Batch
 
-CANCELLED_KEPT = 1024
+CANCELLED_KEPT: Final = 1024
 """How many cancelled requests are remembered, in case their answer was already on its way."""
+
+NAME_BYTES: Final = 1024
+"""How long the id and the method of a request may be together: both are kept until it is answered."""
+
+OPEN_REQUESTS: Final = 4096
+"""How many requests of one peer may be unanswered, unless told otherwise."""
+
+
+class Unfit(Enum):
+    """Why a request is not taken in."""
+
+    DUPLICATE = "its id belongs to a request that is not answered yet"
+    TOO_MANY = "too many requests are unanswered"
+    TOO_LONG = "its id and method are too long to be kept"
 
 
 @dataclass(slots=True)
@@ -27,17 +43,36 @@ class Asked:
 
 @dataclass(slots=True)
 class InFlight:
-    """The requests that one peer has sent and that are not answered yet."""
+    """The requests that one peer has sent and that are not answered yet.
 
+    Attributes:
+        limit: How many there may be.
+        waiting: Those that wait for their answer, by id.
+        cancelled: Those that were cancelled, by id.
+    """
+
+    limit: int = OPEN_REQUESTS
     waiting: dict[bytes, Asked] = field(default_factory=dict)
     cancelled: dict[bytes, Asked] = field(default_factory=dict)
 
-    def add(self, key: bytes, asked: Asked) -> bool:
-        """Remember a request; False when the same id is already waiting."""
-        if key in self.waiting:
-            return False
-        self.waiting[key] = asked
-        return True
+    def add(self, key: bytes, asked: Asked) -> Unfit | None:
+        """Remember a request; give the reason where it cannot be."""
+        waiting = self.waiting
+        if key in waiting:
+            return Unfit.DUPLICATE
+        if len(waiting) >= self.limit:
+            return Unfit.TOO_MANY
+        if len(key) + len(asked.method) > NAME_BYTES:
+            return Unfit.TOO_LONG
+        if self.cancelled:  # an id that is used again has one answer, not two
+            self.cancelled.pop(key, None)
+        waiting[key] = asked
+        return None
+
+    def fits(self, requests: dict[bytes, Asked]) -> bool:
+        """Whether all these could be added."""
+        short = all(len(key) + len(asked.method) <= NAME_BYTES for key, asked in requests.items())
+        return short and len(self.waiting) + len(requests) <= self.limit and self.waiting.keys().isdisjoint(requests)
 
     def take(self, key: bytes) -> Asked | None:
         """Take the request that a response answers off the table; None for an unknown or late response."""

@@ -11,15 +11,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from dragoman.core.batches import REVISION_WITH_BATCHES, Batch
+from dragoman.core.batches import BATCH_REQUESTS, REVISION_WITH_BATCHES, Batch, read_member
 from dragoman.core.commands import Side
-from dragoman.core.correlation import Asked, InFlight
+from dragoman.core.correlation import NAME_BYTES, OPEN_REQUESTS, Asked, InFlight, Unfit
 from dragoman.core.envelope import (
     INVALID_REQUEST,
     Frame,
     Malformed,
     Overlong,
-    classify,
     decode,
     encode_error,
     encode_line,
@@ -27,11 +26,14 @@ from dragoman.core.envelope import (
     show,
     twin_of,
 )
+from dragoman.core.tally import deserves_a_line
 from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, OnLoss, Refusal, Translator
 
 logger = logging.getLogger("dragoman.exchange")
 
 METHOD_NOT_FOUND = -32601
+TOO_MANY = -32000
+"""The implementation-defined code for a request that is one too many; also that of a connection that went away."""
 
 
 class Method(Protocol):
@@ -57,10 +59,13 @@ class Exchange:
         post: Called with (side, line) for every line to send to a peer.
         on_loss: What to do about frames that cannot be carried whole.
         restore_ids: Whether rule `restore-id-type` is on.
+        open_requests: How many requests of each peer may be unanswered.
+        batch_requests: How many requests one array may hold.
     """
 
     __slots__ = (
         "_adaptors",
+        "_batch_requests",
         "_capabilities",
         "_client_methods",
         "_on_loss",
@@ -73,11 +78,18 @@ class Exchange:
     )
 
     def __init__(
-        self, post: Callable[[Side, bytes], None], on_loss: OnLoss = OnLoss.WARN, *, restore_ids: bool = True
+        self,
+        post: Callable[[Side, bytes], None],
+        on_loss: OnLoss = OnLoss.WARN,
+        *,
+        restore_ids: bool = True,
+        open_requests: int = OPEN_REQUESTS,
+        batch_requests: int = BATCH_REQUESTS,
     ) -> None:
         self._restore_ids = restore_ids
+        self._batch_requests = batch_requests
         self.counters = Counters()
-        self.in_flight = {Side.CLIENT: InFlight(), Side.SERVER: InFlight()}
+        self.in_flight = {Side.CLIENT: InFlight(open_requests), Side.SERVER: InFlight(open_requests)}
         self._post = post
         self._on_loss = on_loss
         self._revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
@@ -139,11 +151,7 @@ class Exchange:
         shown = f": {show(line)}" if line and side is Side.SERVER else ""
         logger.warning("malformed line from the %s: %s%s", side.value, malformed.reason, shown)
         if malformed.is_response:
-            asked = None if malformed.key is None else self.in_flight[side.other].take(malformed.key)
-            if asked is not None and malformed.key is not None:
-                message = f"the {side.value} answered with something that is not a response: {malformed.reason}"
-                data = {"method": asked.method}
-                self._deliver(side.other, asked, encode_error(malformed.key, INTERNAL_ERROR, message, data))
+            self._fail_garbled(side, malformed)
         elif side is Side.CLIENT:
             key = None if malformed.key in self.in_flight[side].waiting else malformed.key
             self._post(side, encode_error(key, malformed.code, malformed.reason))
@@ -153,8 +161,9 @@ class Exchange:
         assert key is not None
         assert method is not None
         asked = Asked(method, batch)
-        if not self.in_flight[side].add(key, asked):
-            self._refuse_duplicate(side, frame, asked)
+        unfit = self.in_flight[side].add(key, asked)
+        if unfit is not None:
+            self._refuse_unfit(side, frame, asked, unfit)
             return
         refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
         adapted = refusal or self._adaptors[side].adapt(frame, method)
@@ -165,6 +174,29 @@ class Exchange:
             self._deliver(side, asked, _write_refusal(key, adapted))
         else:
             self._post(side.other, adapted)
+
+    def _fail_garbled(self, side: Side, malformed: Malformed) -> None:
+        """Tell who waits for a response that this peer garbled."""
+        asked = None if malformed.key is None else self.in_flight[side.other].take(malformed.key)
+        if asked is not None and malformed.key is not None:
+            message = f"the {side.value} answered with something that is not a response: {malformed.reason}"
+            data = {"method": asked.method}
+            self._deliver(side.other, asked, encode_error(malformed.key, INTERNAL_ERROR, message, data))
+
+    def _refuse_unfit(self, side: Side, frame: Frame, asked: Asked, unfit: Unfit) -> None:
+        if unfit is Unfit.DUPLICATE:
+            self._refuse_duplicate(side, frame, asked)
+            return
+        limit = self.in_flight[side].limit
+        code, reason = TOO_MANY, f"more than {limit} requests of the {side.value} are unanswered"
+        if unfit is Unfit.TOO_LONG:
+            code, reason = INVALID_REQUEST, f"expected id and method to have at most {NAME_BYTES} bytes together"
+        self.counters.excess += 1
+        if deserves_a_line(self.counters.excess):
+            method, so_far = asked.method[:80], self.counters.excess
+            logger.warning("%s request of the %s refused: %s (%d so far)", method, side.value, reason, so_far)
+        data = {"method": asked.method[:80], "limit": limit if unfit is Unfit.TOO_MANY else NAME_BYTES}
+        self._deliver(side, asked, encode_error(frame.key, code, reason, data))
 
     def _refuse_duplicate(self, side: Side, frame: Frame, asked: Asked) -> None:
         # "The request ID MUST NOT have been previously used by the requestor within the same session." The answer
@@ -211,14 +243,12 @@ class Exchange:
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
         asked = None if key is None else self.in_flight[side.other].take(key)
-        if asked is None and key is not None and self._restore_ids:
+        if asked is None and key is not None:
             frame, asked = self._take_twin(side, frame, key)
             key = frame.key
         if asked is None and key is not None:
-            self.counters.unmatched += 1
-            logger.debug("the %s answered %s, which nobody asked or which was answered", side.value, _shown(key))
-            if not self.identity:
-                return
+            self._note_unmatched(side, key)
+            return
         adapted = self._adaptors[side].adapt(frame, asked.method if asked else None)
         if asked is None or key is None:
             if isinstance(adapted, bytes):
@@ -229,9 +259,14 @@ class Exchange:
         line = _write_refusal(key, adapted) if isinstance(adapted, Refusal) else adapted
         self._deliver(side.other, asked, line)
 
+    def _note_unmatched(self, side: Side, key: bytes) -> None:
+        # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
+        self.counters.unmatched += 1
+        logger.debug("the %s answered %s, which nobody asked or which was answered", side.value, _shown(key))
+
     def _take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Asked | None]:
         """Find the request whose id came back as another type, and give the response its id again."""
-        twin = twin_of(key)
+        twin = twin_of(key) if self._restore_ids else None
         asked = None if twin is None else self.in_flight[side.other].take(twin)
         if twin is None or asked is None:
             return frame, None
@@ -253,13 +288,27 @@ class Exchange:
             reason = f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches"
             self.reject(side, Malformed(INVALID_REQUEST, reason))
             return
-        members = [_read_member(member) for member in frame.body]
+        members = [read_member(member) for member in frame.body]
+        requests = {m.key: Asked(m.method) for m in members if isinstance(m, Frame) and m.key and m.method}
+        asking = sum(isinstance(member, Frame) and member.kind == "request" for member in members)
         if not members:
             self.reject(side, Malformed(INVALID_REQUEST, "expected a batch to hold at least one frame"))
-        elif self.identity:
+        elif asking > self._batch_requests:
+            self._refuse_requests(side, members)
+        elif self.identity and asking == len(requests) and self.in_flight[side].fits(requests):
             self._pass_batch(side, frame, members)
         else:
             self._split_batch(side, members)
+
+    def _refuse_requests(self, side: Side, members: list[Frame | Malformed]) -> None:
+        """Refuse the requests of an array together, with one error; what else is in it passes."""
+        self.counters.excess += 1
+        reason = f"expected a batch to hold no more than {self._batch_requests} requests"
+        if deserves_a_line(self.counters.excess):
+            logger.warning("a batch of the %s refused: %s (%d so far)", side.value, reason, self.counters.excess)
+        self._post(side, encode_error(None, TOO_MANY, reason, {"limit": self._batch_requests}))
+        rest = [member for member in members if not (isinstance(member, Frame) and member.kind == "request")]
+        self._split_batch(side, rest)
 
     def _split_batch(self, side: Side, members: list[Frame | Malformed]) -> None:
         frames = [member for member in members if isinstance(member, Frame)]
@@ -268,7 +317,9 @@ class Exchange:
             if isinstance(member, Malformed):
                 self.counters.malformed += 1
                 logger.warning("malformed member of a batch from the %s: %s", side.value, member.reason)
-                if not member.is_response:
+                if member.is_response:
+                    self._fail_garbled(side, member)
+                else:
                     batch.answers.append(encode_error(member.key, member.code, member.reason))
         whole = batch.complete()
         if whole is not None:
@@ -280,24 +331,47 @@ class Exchange:
                 self.relay(side, frame)
 
     def _pass_batch(self, side: Side, frame: Frame, members: list[Frame | Malformed]) -> None:
-        """Pass an array between two peers that both know arrays; only note who waits for what."""
+        """Pass an array between two peers that both know arrays, without the answers that nobody waits for."""
         batch = Batch()
-        for member in members:
-            if isinstance(member, Malformed):
-                continue
-            if member.method == "notifications/cancelled":
-                self._note_cancellation(side, member)
-            if member.key is None:
-                continue
-            if member.kind == "request":
-                assert member.method is not None
-                batch.open_requests += self.in_flight[side].add(member.key, Asked(member.method, batch))
-            else:
-                asked = self.in_flight[side.other].take(member.key)
-                if asked is not None and asked.batch is not None:
-                    asked.batch.open_requests -= 1
+        noted = [self._note_member(side, member, batch) for member in members]
         self.counters.passed += 1
-        self._post(side.other, frame.raw)
+        if all(passes is member for passes, member in zip(noted, members, strict=True)):
+            self._post(side.other, frame.raw)
+            return
+        wanted = [
+            passes.body if isinstance(passes, Frame) else body
+            for passes, body in zip(noted, frame.body, strict=True)
+            if passes is not None
+        ]
+        if wanted:
+            self._post(side.other, encode_line(wanted))
+
+    def _note_member(self, side: Side, member: Frame | Malformed, batch: Batch) -> Frame | Malformed | None:
+        """Note who waits for what of an array that passes; give what passes of this member of it."""
+        if isinstance(member, Malformed):
+            if not member.is_response:
+                return member
+            self.reject(side, member)
+            return None
+        if member.method == "notifications/cancelled":
+            self._note_cancellation(side, member)
+        if member.key is None:
+            return member
+        if member.kind == "request":
+            assert member.method is not None
+            unfit = self.in_flight[side].add(member.key, Asked(member.method, batch))
+            assert unfit is None, "an array that does not fit is split"
+            batch.open_requests += 1
+            return member
+        asked = self.in_flight[side.other].take(member.key)
+        if asked is None:
+            member, asked = self._take_twin(side, member, member.key)
+        if asked is None:
+            self._note_unmatched(side, member.key or b"")
+            return None
+        if asked.batch is not None:
+            asked.batch.open_requests -= 1
+        return member
 
 
 def cancelled_key(frame: Frame) -> bytes | None:
@@ -312,16 +386,6 @@ def cancelled_key(frame: Frame) -> bytes | None:
 
 def _write_refusal(key: bytes, refusal: Refusal) -> bytes:
     return encode_error(key, refusal.code, refusal.message, refusal.data or None)
-
-
-def _read_member(member: Any) -> Frame | Malformed:
-    if isinstance(member, list):
-        return Malformed(INVALID_REQUEST, "expected a JSON object, found an array inside a batch")
-    frame = classify(encode_line(member), member)
-    if isinstance(frame, Frame) and frame.method == "initialize":
-        # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26/basic/lifecycle).
-        return Malformed(INVALID_REQUEST, "initialize must not be part of a batch", frame.key)
-    return frame
 
 
 def _declares(capabilities: dict[str, Any], path: str) -> bool:

@@ -99,7 +99,13 @@ class Session:
         self.state = State.CONNECTING
         self._outbox = Outbox()
         self._post = self._outbox.post
-        self.exchange = Exchange(self._post, settings.on_loss, restore_ids=settings.restore_ids)
+        self.exchange = Exchange(
+            self._post,
+            settings.on_loss,
+            restore_ids=settings.restore_ids,
+            open_requests=settings.open_requests,
+            batch_requests=settings.batch_requests,
+        )
         self._settings = settings
         self._translate = translate
         self._methods_of = methods_of

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dragoman.core.batches import BATCH_REQUESTS
+from dragoman.core.correlation import OPEN_REQUESTS
 from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.translate import OnLoss
@@ -27,6 +29,8 @@ class Settings:
         limit_bytes: The longest line accepted.
         queue_frames: How many frames of a side may wait for readiness.
         queue_bytes: How many bytes of a side may wait for readiness.
+        open_requests: How many requests of a side may be unanswered.
+        batch_requests: How many requests one array may hold.
     """
 
     client_revision: str = AUTO
@@ -42,3 +46,5 @@ class Settings:
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     queue_frames: int = 256
     queue_bytes: int = 16 * 1024 * 1024
+    open_requests: int = OPEN_REQUESTS
+    batch_requests: int = BATCH_REQUESTS

@@ -88,6 +88,7 @@ class Counters:
     swallowed: int = 0
     malformed: int = 0
     unmatched: int = 0
+    excess: int = 0
 
     def describe(self) -> str:
         """Give the counters that are not zero, on one line."""
