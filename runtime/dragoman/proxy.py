@@ -132,7 +132,17 @@ class Proxy:
         translate: Gives the composed steps from one revision to another; for tests.
     """
 
-    __slots__ = ("_connect", "_edges", "_ending", "_full", "_old_servers", "_timer", "session")
+    __slots__ = (
+        "_connect",
+        "_edges",
+        "_ending",
+        "_full",
+        "_limit_bytes",
+        "_old_servers",
+        "_timer",
+        "_unread_bytes",
+        "session",
+    )
 
     def __init__(
         self,
@@ -145,6 +155,8 @@ class Proxy:
         self._connect = connect
         self._edges = {Side.CLIENT: _Edge(self, Side.CLIENT, front)}
         self._full = _NEITHER
+        self._limit_bytes = config.limit_bytes
+        self._unread_bytes = 0  # what was written to the server since it is full
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Future[Finish] | None = None
         self._old_servers: list[asyncio.Task[None]] = []
@@ -208,6 +220,8 @@ class Proxy:
     def let_go(self, full: Side) -> None:
         """Read again, where nobody else is in the way."""
         self._full -= {full}
+        if full is Side.SERVER:
+            self._unread_bytes = 0
         for side in _HELD_BACK[full]:
             if side in self._edges and not any(side in _HELD_BACK[other] for other in self._full):
                 self._edges[side].transport.resume_reading()
@@ -217,6 +231,8 @@ class Proxy:
             case Send(side, data):
                 if side in self._edges:
                     self._edges[side].transport.write(data)
+                    if self._full and side is Side.SERVER:
+                        self._count_unread(len(data))
             case SetTimer(after_s):
                 self._stop_timer()
                 loop = asyncio.get_running_loop()
@@ -227,6 +243,17 @@ class Proxy:
                 self._restart_server()
             case Finish():
                 self._finish(command)
+
+    def _count_unread(self, size: int) -> None:
+        """End a session whose server reads nothing and has us answer all the same: its client is held back already."""
+        if Side.SERVER not in self._full:
+            return
+        before, self._unread_bytes = self._unread_bytes, self._unread_bytes + size
+        if before <= self._limit_bytes < self._unread_bytes:
+            reason = "the server asks without end and reads nothing"
+            logger.error("%s", reason)
+            self._hurry()
+            self.perform(lambda session: session.close(Side.SERVER, reason))
 
     def _open_server(self) -> None:
         try:
