@@ -23,6 +23,7 @@ from typing import Final
 
 import dragoman_spec
 from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
+from dragoman.core.correlation import OPEN_REQUESTS
 from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
 from dragoman.core.exchange import Method
 from dragoman.core.negotiation import AUTO
@@ -49,6 +50,7 @@ class ProxyConfig:
         init_timeout_s: How long to wait for each half of the handshake, in seconds.
         drain_timeout_s: How long a client that has closed its end is still answered, in seconds.
         limit_bytes: The longest line accepted from either peer.
+        open_requests: How many requests of either peer may be unanswered.
     """
 
     client_revision: str = AUTO
@@ -60,6 +62,7 @@ class ProxyConfig:
     init_timeout_s: float = 60.0
     drain_timeout_s: float = 10.0
     limit_bytes: int = DEFAULT_LIMIT_BYTES
+    open_requests: int = OPEN_REQUESTS
 
     def to_settings(self) -> Settings:
         """Give the part that the core needs."""
@@ -75,6 +78,7 @@ class ProxyConfig:
             init_timeout_s=self.init_timeout_s,
             drain_timeout_s=self.drain_timeout_s,
             limit_bytes=self.limit_bytes,
+            open_requests=self.open_requests,
         )
 
 

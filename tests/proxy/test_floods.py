@@ -10,7 +10,20 @@ import pytest
 from dragoman.core.envelope import encode_line
 from dragoman.core.sharing.desk import SharingSettings
 from dragoman.transports.pool import Scope
-from tests.proxy.conversation import READY, an_error, initialize, initialized, request, result
+from tests.proxy.conversation import (
+    READY,
+    an_error,
+    client,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    initialize,
+    initialized,
+    opening,
+    request,
+    result,
+    server,
+)
 from tests.transports.house import House, hear, say, settle, until
 
 LIMIT_BYTES = 400_000
@@ -32,17 +45,16 @@ def test_a_server_that_asks_without_end_and_reads_nothing_is_given_up(scope: Sco
             guest.say(READY)
             guest.say(request(1, "tools/call", name="t"))
             await settle()
-            server = house.servers[-1]
+            last = house.servers[-1]
             if scope is Scope.REQUEST:
-                say(server, initialized("2025-11-25", (await hear(server))["id"]))
+                say(last, initialized("2025-11-25", (await hear(last))["id"]))
                 await settle()
-            server.transport.pause_reading()
+            last.transport.pause_reading()
             kept = [0]
             for _ in range(40):
-                say(server, FLOOD)
+                say(last, FLOOD)
                 await settle(3)
-                assert server.transport._peer is not None
-                kept.append(server.transport._inbox_bytes)
+                kept.append(last.transport._inbox_bytes)
             assert an_error(1, -32000, "reads nothing")(await hear(guest))
             assert max(kept) < 256 * 1024 + LIMIT_BYTES + 300 * len(FLOOD) // 100
         finally:
@@ -56,15 +68,15 @@ def test_a_server_that_takes_a_break_is_not_given_up() -> None:
         house = House(Scope.CLIENT)
         try:
             guest = await house.open()
-            server = house.servers[0]
-            await hear(server)
-            server.transport.pause_reading()
+            peer = house.servers[0]
+            await hear(peer)
+            peer.transport.pause_reading()
             for key in range(8):
                 guest.say(request(key, "tools/call", name="t", arguments={"x": "y" * 100_000}))
                 await settle()
-            server.transport.resume_reading()
+            peer.transport.resume_reading()
             for _ in range(8):
-                say(server, result((await hear(server))["id"], {"content": []}))
+                say(peer, result((await hear(peer))["id"], {"content": []}))
             assert [(await hear(guest))["id"] for _ in range(8)] == list(range(8))
         finally:
             await house.close()
@@ -72,22 +84,39 @@ def test_a_server_that_takes_a_break_is_not_given_up() -> None:
     asyncio.run(main())
 
 
+def test_how_many_requests_may_be_unanswered_can_be_chosen() -> None:
+    hold(
+        [
+            *opening("2024-11-05", "2025-11-25", ["sampling"]),
+            client(request(1, "ping")),
+            expect_to_server(request(1, "ping")),
+            client(request(2, "ping")),
+            expect_to_client(an_error(2, -32000, "more than 1 requests of the client")),
+            server(request("a", "ping")),
+            expect_to_client(request("a", "ping")),
+            server(request("b", "ping")),
+            expect_to_server(an_error("b", -32000, "more than 1 requests of the server")),
+        ],
+        open_requests=1,
+    )
+
+
 def test_a_client_that_asks_without_end_is_told_so_and_the_rest_goes_on() -> None:
     async def main() -> None:
         house = House(Scope.CLIENT)
         try:
             guest = await house.open()
-            server = house.servers[0]
-            await hear(server)
+            peer = house.servers[0]
+            await hear(peer)
             guest.say(b"".join(encode_line(request(key, "ping")) for key in range(5000)))
             await until(lambda: guest.lines.qsize() == 5000 - 4096)
-            asked: list[Any] = [await hear(server) for _ in range(4096)]
+            asked: list[Any] = [await hear(peer) for _ in range(4096)]
             answered = [await hear(guest) for _ in range(5000 - 4096)]
             assert all(an_error(frame["id"], -32000, "4096")(frame) for frame in answered)
-            say(server, result(asked[0]["id"], {}))
+            say(peer, result(asked[0]["id"], {}))
             assert await hear(guest) == result(0, {})
             guest.say(request("again", "ping"))
-            assert (await hear(server))["id"] == "again"
+            assert (await hear(peer))["id"] == "again"
         finally:
             await house.close()
 
