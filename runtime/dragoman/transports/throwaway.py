@@ -140,6 +140,11 @@ class ThrowawayServers:
     def _close(self, run: Run) -> None:
         edge = self._edges.pop(run, None)
         if edge is not None:
+            self._machine.ending += 1
             task = asyncio.get_running_loop().create_task(edge.transport.close())
             self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            task.add_done_callback(self._note_closed)
+
+    def _note_closed(self, task: asyncio.Task[None]) -> None:
+        self._machine.ending -= 1
+        self._closing.discard(task)
