@@ -23,6 +23,7 @@ from typing import Final
 
 import dragoman_spec
 from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
+from dragoman.core.correlation import OPEN_REQUESTS
 from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
 from dragoman.core.exchange import Method
 from dragoman.core.negotiation import AUTO
@@ -49,6 +50,7 @@ class ProxyConfig:
         init_timeout_s: How long to wait for each half of the handshake, in seconds.
         drain_timeout_s: How long a client that has closed its end is still answered, in seconds.
         limit_bytes: The longest line accepted from either peer.
+        open_requests: How many requests of either peer may be unanswered.
     """
 
     client_revision: str = AUTO
@@ -60,6 +62,7 @@ class ProxyConfig:
     init_timeout_s: float = 60.0
     drain_timeout_s: float = 10.0
     limit_bytes: int = DEFAULT_LIMIT_BYTES
+    open_requests: int = OPEN_REQUESTS
 
     def to_settings(self) -> Settings:
         """Give the part that the core needs."""
@@ -75,6 +78,7 @@ class ProxyConfig:
             init_timeout_s=self.init_timeout_s,
             drain_timeout_s=self.drain_timeout_s,
             limit_bytes=self.limit_bytes,
+            open_requests=self.open_requests,
         )
 
 
@@ -150,7 +154,17 @@ class Proxy:
         translate: Gives the composed steps from one revision to another; for tests.
     """
 
-    __slots__ = ("_connect", "_edges", "_ending", "_full", "_old_servers", "_timer", "session")
+    __slots__ = (
+        "_connect",
+        "_edges",
+        "_ending",
+        "_full",
+        "_limit_bytes",
+        "_old_servers",
+        "_timer",
+        "_unread_bytes",
+        "session",
+    )
 
     def __init__(
         self,
@@ -163,6 +177,8 @@ class Proxy:
         self._connect = connect
         self._edges = {Side.CLIENT: _Edge(self, Side.CLIENT, front)}
         self._full = _NEITHER
+        self._limit_bytes = config.limit_bytes
+        self._unread_bytes = 0  # what was written to the server since it is full
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Future[Finish] | None = None
         self._old_servers: list[asyncio.Task[None]] = []
@@ -234,6 +250,8 @@ class Proxy:
     def let_go(self, full: Side) -> None:
         """Read again, where nobody else is in the way."""
         self._full -= {full}
+        if full is Side.SERVER:
+            self._unread_bytes = 0
         for side in _HELD_BACK[full]:
             if side in self._edges and not any(side in _HELD_BACK[other] for other in self._full):
                 self._edges[side].transport.resume_reading()
@@ -243,6 +261,8 @@ class Proxy:
             case Send(side, data):
                 if side in self._edges:
                     self._edges[side].transport.write(data)
+                    if self._full and side is Side.SERVER:
+                        self._count_unread(len(data))
             case SetTimer(after_s):
                 self._stop_timer()
                 loop = asyncio.get_running_loop()
@@ -253,6 +273,17 @@ class Proxy:
                 self._restart_server()
             case Finish():
                 self._finish(command)
+
+    def _count_unread(self, size: int) -> None:
+        """End a session whose server reads nothing and has us answer all the same: its client is held back already."""
+        if Side.SERVER not in self._full:
+            return
+        before, self._unread_bytes = self._unread_bytes, self._unread_bytes + size
+        if before <= self._limit_bytes < self._unread_bytes:
+            reason = "the server asks without end and reads nothing"
+            logger.error("%s", reason)
+            self._hurry()
+            self.perform(lambda session: session.close(Side.SERVER, reason))
 
     def _open_server(self) -> None:
         try:

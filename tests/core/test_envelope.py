@@ -75,6 +75,70 @@ def test_a_glimpse_leaves_what_it_cannot_be_sure_of(line: bytes) -> None:
     assert glimpse(line) is None
 
 
+TWICE = [
+    b'{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}\n',
+    b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping","params":{}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"id":1}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{}, "id" : 2 }\n',
+    b'{"jsonrpc":"2.0","method":"ping","params":{},"id":2,"id":2}\n',
+    b'{"method":"ping","params":{},"id":2,"jsonrpc":"2.0","id":3}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}\n',
+    b'{"jsonrpc":"2.0","id":1,"x":1,"id":1,"method":"ping"}\n',
+    b'{"jsonrpc":"2.0","x":1,"id":1,"\\u0069d":2,"method":"ping"}\n',
+    b'{"jsonrpc":"2.0","x":1,"id":1,"method":"ping","m\\u0065thod":"tools/call"}\n',
+]
+
+
+@pytest.mark.parametrize("line", TWICE)
+def test_two_frames_in_one_are_refused(line: bytes) -> None:
+    told = read_line(line)
+    assert isinstance(told, Malformed)
+    assert (told.code, told.is_response) == (-32600, False)
+
+
+@pytest.mark.parametrize("name", [b"result", b"error"])
+@pytest.mark.parametrize(
+    "edge", [b'{"id":1,"id":1,"jsonrpc":"2.0","%s":{}}', b'{"id":1,"jsonrpc":"2.0","%s":{},"id":1}']
+)
+def test_two_answers_in_one_are_refused_and_say_what_they_answer(edge: bytes, name: bytes) -> None:
+    told = read_line(edge % name + b"\n")
+    assert isinstance(told, Malformed)
+    assert (told.key, told.is_response) == (b"1", True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"x":1,"jsonrpc":"2.0","id":1,"result":{"id":1,"method":"id"}}',
+        b'{"x":{"id":2,"id":3},"jsonrpc":"2.0","id":1,"result":{}}',
+        b'{"x":"\\u0069d","jsonrpc":"2.0","id":1,"result":{}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"id":2,"method":"y"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":[{"id":2}],"id":3}}',
+    ],
+)
+def test_what_only_looks_like_two_frames_is_one(line: bytes) -> None:
+    told = read_line(line)
+    assert isinstance(told, Frame)
+    assert told.key == b"1"
+
+
+def test_an_array_in_which_a_frame_is_two_is_written_so_that_everybody_reads_the_same() -> None:
+    told = read_line(b'[{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"},7]\n')
+    assert isinstance(told, Frame)
+    assert told.raw == b'[{"jsonrpc":"2.0","id":2,"method":"ping"},7]\n'
+
+
+def test_what_is_too_deep_to_be_looked_into_is_refused() -> None:
+    deep = b"[" * 1005 + b"]" * 1005
+    told = read_line(b'{"x":1,"jsonrpc":"2.0","id":1,"method":"ping","params":{"id":1,"x":' + deep + b"}}\n")
+    assert isinstance(told, Malformed)
+
+
+@pytest.mark.parametrize("key", [b"-0", b"007"])
+def test_a_number_that_has_another_spelling_is_not_glimpsed(key: bytes) -> None:
+    assert glimpse(b'{"jsonrpc":"2.0","id":%s,"method":"x"}' % key) is None
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),

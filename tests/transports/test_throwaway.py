@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+from dragoman.transports.memory import MemoryTransport
 from dragoman.transports.pool import Scope
 from tests.proxy.conversation import (
     READY,
@@ -149,6 +151,38 @@ def test_there_is_a_limit_to_requests_at_once() -> None:
         assert an_error(2, -32000, "more than 1")(await hear(guest))
 
     run(main, Scope.REQUEST, runs=1)
+
+
+def test_who_asks_and_cancels_without_end_does_not_start_servers_without_end() -> None:
+    let_go = asyncio.Event()
+
+    def open_stubborn(house: House) -> MemoryTransport:
+        transport = house._open()
+        close = transport.close
+
+        async def close_late() -> None:
+            await let_go.wait()
+            await close()
+
+        transport.close = close_late  # type: ignore[method-assign]
+        return transport
+
+    async def live() -> None:
+        house = House(Scope.REQUEST, lambda: open_stubborn(house), runs=2)
+        guest = await house.open(REVISION)
+        for key in range(20):
+            guest.say(request(key, "tools/list"))
+            await settle()
+            guest.say(notification("notifications/cancelled", requestId=key))
+            await settle()
+        assert an_error(7, -32000, "8 servers", "not gone yet")(await hear(guest))
+        assert len(house.servers) == 8
+        let_go.set()
+        await settle()
+        await ask(house, guest, request("later", "tools/list"))
+        await house.close()
+
+    asyncio.run(live())
 
 
 def test_a_session_that_ends_takes_its_servers_with_it() -> None:

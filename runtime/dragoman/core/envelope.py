@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import orjson
 
+from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.errors import FrameTooLarge
 
 PARSE_ERROR: Final = -32700
@@ -124,11 +125,11 @@ class LineSplitter:
 
 
 # Ids and methods are read only where they are plain printable ASCII: anything else is decoded.
-_ID = rb'(-?[0-9]{1,18}|"[ !#-\[\]-~]*")'
-_HEAD = re.compile(
-    rb'\s*\{\s*(?:(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*'
+_ID = rb'(0|-?[1-9][0-9]{0,17}|"[ !#-\[\]-~]*")'
+_HEAD = re.compile(  # `(?(2)(?!))`: no second id
+    rb'\s*\{\s*(?:(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*(?(2)(?!))'
     + _ID
-    + rb'|"method"\s*:\s*"([ !#-\[\]-~]*)")\s*(?:,\s*|(?=\})))*'
+    + rb'|"method"\s*:\s*(?(3)(?!))"([ !#-\[\]-~]*)")\s*(?:,\s*|(?=\})))*'
     rb'(?:"(params|result|error)"\s*:|(\})\s*\Z)'
 )
 _TAIL = re.compile(rb'(?:,\s*(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*' + _ID + rb")\s*)+\}\s*\Z")
@@ -144,11 +145,14 @@ def glimpse(line: bytes) -> Frame | None:
     head = _HEAD.match(line)
     if head is None:
         return None
-    version, key, method, member, _ = head.groups()
-    if version is None or key is None:
+    version, key, method, member, end = head.groups()
+    # What ends with two braces has no id at its end. Anything else that has one already must not have another there.
+    if version is None or key is None or (end is None and not line.endswith(b"}}\n")):
         tail = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
         if tail is not None:
             version = version or tail[1]
+            if tail[2] is not None and (key is not None or tail[0].count(b'"id"') > 1):
+                return None  # which of two ids counts, a peer may see in another way than we do
             key = key or tail[2]
         if version is None:
             return None
@@ -174,7 +178,12 @@ def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
         body = decode(line)
     except ValueError as error:
         return Malformed(PARSE_ERROR, str(error))
-    return classify(line, body)
+    told = classify(line, body)
+    if not isinstance(told, Frame) or not repeats_name(line):
+        return told
+    if told.kind == "batch":
+        return told._replace(raw=encode_line(body))  # from here on, everybody reads the same in it
+    return Malformed(INVALID_REQUEST, TWO_FRAMES, told.key, told.kind in ("result", "error"))
 
 
 def show(line: bytes | Overlong) -> str:

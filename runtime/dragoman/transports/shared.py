@@ -77,6 +77,7 @@ class SharedUpstream:
         self._written: list[bytes] = []
         self._held_back = False
         self._full = False
+        self._unread_bytes = 0  # what was written since it is full
         self._timer: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
 
@@ -145,7 +146,7 @@ class SharedUpstream:
 
     def resume_writing(self) -> None:
         """The server has caught up."""
-        self._full = False
+        self._full, self._unread_bytes = False, 0
         for virtual in self._virtuals.values():
             if virtual.receiver is not None:
                 virtual.receiver.resume_writing()
@@ -223,7 +224,12 @@ class SharedUpstream:
     def _write(self) -> None:
         lines, self._written = self._written, []
         if lines and self.closing is None:
-            self._transport.write(lines[0] if len(lines) == 1 else b"".join(lines))
+            data = lines[0] if len(lines) == 1 else b"".join(lines)
+            self._transport.write(data)
+            if self._full:  # the sessions are held back: what is written are answers to the server
+                self._unread_bytes += len(data)
+                if self._unread_bytes > self._config.sharing.limit_bytes:
+                    self.ended("the server asks without end and reads nothing")
 
     def _balance(self) -> None:
         """Read from the server only while its sessions take what comes."""

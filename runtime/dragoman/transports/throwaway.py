@@ -25,6 +25,8 @@ class _Edge:
         self._servers = servers
         self._run = run
         self.transport = transport
+        self._full = False
+        self._unread_bytes = 0
 
     def data_received(self, data: bytes) -> None:
         self._servers.take_data(self._run, data)
@@ -36,10 +38,24 @@ class _Edge:
         self._servers.take_end(self._run, reason)
 
     def pause_writing(self) -> None:
-        """Nothing to do: a server is written one request, and answers to what it asks."""
+        """The server does not keep up: it is written one request, and answers to what it asks."""
+        self._full = True
 
     def resume_writing(self) -> None:
-        """Nothing to do."""
+        """The server has caught up."""
+        self._full, self._unread_bytes = False, 0
+
+    def write(self, line: bytes, limit_bytes: int) -> None:
+        """Write a line.
+
+        Raises:
+            TransportClosed: The server reads nothing and asks without end.
+        """
+        self.transport.write(line)
+        if self._full:
+            self._unread_bytes += len(line)
+            if self._unread_bytes > limit_bytes:
+                raise TransportClosed("the server", "it asks without end and reads nothing")
 
 
 class ThrowawayServers:
@@ -55,6 +71,7 @@ class ThrowawayServers:
         self.virtual = VirtualTransport(self)
         self._open = open_upstream
         self._machine = Throwaways(runs, limit_bytes)
+        self._limit_bytes = limit_bytes
         self._edges: dict[Run, _Edge] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -107,7 +124,7 @@ class ThrowawayServers:
                 try:
                     edge = self._edges.get(run) or self._connect(run)
                     if line:
-                        edge.transport.write(line)
+                        edge.write(line, self._limit_bytes)
                 except TransportClosed as error:
                     deliveries += self._machine.lose(run, str(error))
             if run is not None and run.phase is Phase.OVER and not any(run is other for other, _ in deliveries):
@@ -123,6 +140,11 @@ class ThrowawayServers:
     def _close(self, run: Run) -> None:
         edge = self._edges.pop(run, None)
         if edge is not None:
+            self._machine.ending += 1
             task = asyncio.get_running_loop().create_task(edge.transport.close())
             self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            task.add_done_callback(self._note_closed)
+
+    def _note_closed(self, task: asyncio.Task[None]) -> None:
+        self._machine.ending -= 1
+        self._closing.discard(task)

@@ -309,6 +309,15 @@ def test_an_answer_over_the_limit_is_told_to_who_waits() -> None:
     assert an_error("x", -32603, "2000")(frame)
 
 
+def test_of_several_answers_in_an_array_the_first_counts() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b")
+    talk.says("a", call(1))
+    answers = [result(number, {"n": 1}), result(number, {"n": 2}), result(str(number), {"n": 3})]
+    assert talk.says("server", answers) == [("a", result(1, {"n": 1}))]
+    assert talk.hub.counters.unmatched == 2
+
+
 def test_an_answer_that_nobody_waits_for_is_counted() -> None:
     talk = Talk()
     talk.opens("a")

@@ -264,6 +264,13 @@ async def test_a_length_and_chunks_together_are_refused() -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"id":2}', -32600),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"method":"initialize"}', -32600),
         (b'{"jsonrpc":"2.0","id":1,"result":{},"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping","params":{}}', -32600),
+        (b'{"jsonrpc":"2.0","method":"ping","params":{},"id":1,"id":2}', -32600),
+        (b'{"jsonrpc":"2.0","method":"ping","params":{},"id":1,"x":1,"id":2}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"x":1,"id":1,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}', -32600),
+        (b'[{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}]', -32600),
     ],
 )
 @on_loop

@@ -36,6 +36,7 @@ from dragoman.core.sharing.desk import object_in, params_of
 _LEVEL_ID: Final = "dragoman-level"
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 _QUESTIONS: Final = 1024
+_ENDING: Final = 4
 _LASTING: Final = frozenset({"resources/subscribe", "resources/unsubscribe"})
 _NOT_OFFERED: Final = {
     "tools": ("listChanged",),
@@ -79,12 +80,18 @@ class Throwaways:
     """The servers of one session.
 
     Args:
-        limit: How many there may be at once.
+        limit: How many requests there may be at once; four times as many servers may still be on their way out.
         limit_bytes: The longest line accepted.
+
+    Attributes:
+        runs: The servers that are at work.
+        ending: How many are over and not gone yet; counted by whoever closes them. Who asks and cancels without end
+            must not start servers without end.
     """
 
     def __init__(self, limit: int = 64, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.runs: dict[Run, None] = {}
+        self.ending = 0
         self._limit = limit
         self._limit_bytes = limit_bytes
         self._splitter = LineSplitter(limit_bytes)
@@ -137,6 +144,9 @@ class Throwaways:
             self._post(None, encode_error(frame.key, -32601, reason))
         elif len(self.runs) >= self._limit:
             self._post(None, encode_error(frame.key, CONNECTION_CLOSED, f"more than {self._limit} requests at once"))
+        elif self.ending >= self._limit * _ENDING:
+            reason = f"{self._limit * _ENDING} servers of earlier requests are not gone yet"
+            self._post(None, encode_error(frame.key, CONNECTION_CLOSED, reason))
         else:
             opening = frame if frame.method == "initialize" else self._initialize
             if opening is None:

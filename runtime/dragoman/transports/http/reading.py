@@ -15,9 +15,13 @@ import orjson
 
 from dragoman.core.batches import REVISION_WITH_BATCHES
 from dragoman.core.envelope import PARSE_ERROR, Frame, classify, decode, glimpse, key_of
+from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.transports.http.exchange import Refused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
+
+_EDGES: Final = frozenset({"jsonrpc", "id", "method"})
+"""What may stand between a member and the edge of its object where a glimpse finds it."""
 
 _MEMBERS: Final = 1000
 """How many frames a batch may hold: each costs far more than its bytes, and everybody waits meanwhile."""
@@ -60,12 +64,15 @@ def read_posted(body: bytes, nesting: int) -> Posted:
         raise Refused(400, f"expected no more than {nesting} levels of arrays and objects")
     line = _on_one_line(body)
     if isinstance(value, list):
-        return _read_batch(line, value)
+        posted = _read_batch(line, value)
+        if repeats_name(body):
+            raise Refused(400, TWO_FRAMES)
+        return posted
     frame = _read_frame(value, in_batch=False)
     seen = glimpse(line)
-    if seen is not None and seen[1:4] != frame[1:4]:
-        # The core would take it for another frame than we do, and what one waits for the other would never see.
-        raise Refused(400, "expected one kind of frame, and id and method no more than once")
+    # The core, or the server, could take it for another frame than we do, and what one waits for the other never see.
+    if repeats_name(body) if seen is None else seen[1:4] != frame[1:4] or _is_in_the_middle("id", value):
+        raise Refused(400, TWO_FRAMES)
     return _read_single(line, frame)
 
 
@@ -166,6 +173,18 @@ def _cancelled(frame: Frame) -> bytes | None:
         return None
     params = frame.body.get("params")
     return key_of(params.get("requestId")) if isinstance(params, dict) else None
+
+
+def _is_in_the_middle(name: str, value: dict[str, Any]) -> bool:
+    """Whether a name that a glimpse has seen at an edge of an object comes first in its middle: then it is there twice.
+
+    A name that is there twice keeps its first place and has its last value.
+    """
+    if name not in value:
+        return False
+    names = list(value)
+    place = names.index(name)
+    return not _EDGES.issuperset(names[:place]) and not _EDGES.issuperset(names[place + 1 :])
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
