@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -103,6 +104,28 @@ def test_it_says_where_it_listens_serves_and_ends_in_order(number: signal.Signal
         code, said = proxy.end(number)
         assert code == 128 + number
         assert "Traceback" not in said
+        assert not Path(f"/proc/{child}").exists()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\ncontent-length: 9\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
+    ],
+)
+def test_what_is_half_sent_does_not_keep_it_from_ending_in_order(said: bytes) -> None:
+    with listening() as proxy:
+        assert proxy.post(INITIALIZE)[0] == 200
+        (child,) = children_of(proxy.process.pid)
+        with socket.create_connection(("127.0.0.1", int(proxy.url.split(":")[2].split("/")[0]))) as client:
+            client.sendall(said)
+            assert proxy.post(INITIALIZE)[0] == 200  # by then it has been taken
+            code, errors = proxy.end()
+        assert code == 128 + signal.SIGTERM
+        assert "Traceback" not in errors
         assert not Path(f"/proc/{child}").exists()
 
 

@@ -15,9 +15,20 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from dragoman.transports.base import Transport
+from dragoman.transports.http.budget import Budget, Hold
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import Disconnected, HttpExchange, Receive, Refused, Scope, Send, read_headers
+from dragoman.transports.http.exchange import (
+    HOLD,
+    Disconnected,
+    HttpExchange,
+    Receive,
+    Refused,
+    Scope,
+    Send,
+    read_headers,
+)
 from dragoman.transports.http.legacy import LegacyFront
+from dragoman.transports.http.refusals import Refusals
 from dragoman.transports.http.security import Gate
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
@@ -37,6 +48,8 @@ class HttpFront:
     def __init__(self, serve: Callable[[Transport, Caller], Runner], config: FrontConfig | None = None) -> None:
         self.config = config or FrontConfig()
         self.sessions = Sessions(self.config, serve)
+        self.budget = Budget(self.config.limits.memory_bytes, self.config.limits.body_bytes)
+        self.refusals = Refusals()
         self._gate = Gate(self.config.admission)
         self._streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
@@ -59,7 +72,7 @@ class HttpFront:
         await self._websocket.close()
 
     async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = HttpExchange(scope, receive, send, {})
+        exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
         try:
             exchange.headers = read_headers(scope, self.config.limits)
             host = self._gate.check_host(exchange.headers)
@@ -68,6 +81,8 @@ class HttpFront:
                 await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
                 return
             exchange.principal = self._gate.authenticate(exchange.headers)
+            if exchange.principal:
+                exchange.hold.belong(name_owner(exchange.principal))
             service = self._services.get(find_path(scope))
             if service is None:
                 raise Refused(404, "there is nothing at this path")
@@ -77,6 +92,16 @@ class HttpFront:
             await exchange.refuse(refused)
         except Disconnected:
             logger.debug("a client left before it was answered")
+        finally:
+            exchange.hold.release()
+
+    def _find_hold(self, scope: Scope) -> Hold:
+        """Give what counts the bytes of a request: its connection's, or one of our own where the server has none."""
+        hold: Hold | None = scope.get("extensions", {}).get(HOLD)
+        if hold is None:
+            client = scope.get("client")
+            hold = Hold(self.budget, client[0] if client else "")
+        return hold
 
     def _list_services(self) -> dict[str, Callable[[HttpExchange], Awaitable[None]]]:
         """Say what serves which path; where two are the same, the one listed last."""
@@ -93,6 +118,8 @@ class HttpFront:
             headers = read_headers(scope, self.config.limits)
             self._gate.check_origin(headers, scope["scheme"], self._gate.check_host(headers))
             principal = self._gate.authenticate(headers)
+            if principal:
+                self._find_hold(scope).belong(name_owner(principal))
             if find_path(scope) != self.config.paths.websocket:
                 raise Refused(404, "there is nothing at this path")
             await self._websocket.serve(scope, receive, send, principal)
@@ -108,6 +135,11 @@ class HttpFront:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
             await send({"type": "lifespan.startup.complete"})
+
+
+def name_owner(principal: str) -> str:
+    """Give the name under which bytes of a principal are counted; no address has it."""
+    return f"principal {principal}"
 
 
 def find_path(scope: Scope) -> str:
