@@ -69,9 +69,11 @@ def add_listen_arguments(parser: argparse.ArgumentParser) -> list[argparse.Actio
 
 
 def _add_limits(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--max-body", type=_size, default=_size("16m"), metavar="BYTES", help="the longest message (default: 16m)"
-    )
+    for option, size, what in (
+        ("--max-body", "16m", "the longest message"),
+        ("--max-memory", "256m", "what all unfinished messages of clients may hold together, one client half of it"),
+    ):
+        group.add_argument(option, type=_size, default=_size(size), metavar="BYTES", help=f"{what} (default: {size})")
     for option, default, what in (
         ("--max-sessions", 100, "how many sessions may be open at once"),
         ("--max-streams", 64, "how many requests of a session may be under way at once"),
@@ -154,7 +156,12 @@ def _configure(args: argparse.Namespace) -> FrontConfig:
 
     return FrontConfig(
         paths=Paths(mcp=args.mcp_path, sse=args.sse_path or None, websocket=args.ws_path or None),
-        limits=Limits(body_bytes=args.max_body, sessions=args.max_sessions, streams=args.max_streams),
+        limits=Limits(
+            body_bytes=args.max_body,
+            memory_bytes=args.max_memory,
+            sessions=args.max_sessions,
+            streams=args.max_streams,
+        ),
         patience=Patience(
             headers_s=args.header_timeout,
             body_s=args.body_timeout,
