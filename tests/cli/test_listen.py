@@ -152,6 +152,27 @@ def test_paths_limits_and_origins_can_be_chosen() -> None:
         assert proxy.post(INITIALIZE, origin="https://a.example")[0] == 200
 
 
+def machine_address() -> str:
+    """Give an address that this machine has beside loopback; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no other address")
+        return str(probe.getsockname()[0])
+
+
+def test_on_a_wildcard_it_is_reached_by_the_machines_own_addresses_and_names() -> None:
+    with listening(url="http://0.0.0.0:0") as proxy:
+        port = proxy.url.split(":")[2].split("/")[0]
+        for host in (machine_address(), "127.0.0.1"):
+            assert proxy.post(INITIALIZE, f"http://{host}:{port}/mcp")[0] == 200
+        assert proxy.post(INITIALIZE, f"http://127.0.0.1:{port}/mcp", host=socket.gethostname())[0] == 200
+        assert proxy.post(INITIALIZE, f"http://127.0.0.1:{port}/mcp", host="evil.example")[0] == 421
+        _, said = proxy.end()
+    assert "add --allow-host evil.example" in said
+
+
 def test_secrets_come_from_a_file_or_the_environment(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("ada from-the-file\n")

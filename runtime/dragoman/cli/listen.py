@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
+from dragoman.cli.names import describe_names, is_loopback, own_names
 from dragoman.cli.options import seconds
 from dragoman.cli.scope import make_pool
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -146,9 +147,14 @@ def _announce(url: str, front: HttpFront, where: Address, pool: UpstreamPool) ->
 
     print(f"listening on {url}", file=sys.stderr, flush=True)
     pool.caution()
+    logger = logging.getLogger("dragoman.http")
     admission = front.config.admission
-    if where.host not in ("127.0.0.1", "localhost", "::1") and not admission.tokens:
-        logging.getLogger("dragoman.http").warning("anybody who reaches this address is let in: no --auth-token-file")
+    if is_loopback(where.host):
+        return
+    if "*" not in admission.hosts:
+        logger.warning("%s", describe_names(where.host, admission.hosts))
+    if not admission.tokens:
+        logger.warning("anybody who reaches this address is let in: no --auth-token-file")
 
 
 def _configure(args: argparse.Namespace) -> FrontConfig:
@@ -190,9 +196,8 @@ def _read_admission(args: argparse.Namespace) -> Admission:
     elif TOKEN_VARIABLE in os.environ:
         # One that is set and empty is a secret that did not arrive: better no proxy than one that lets everybody in.
         tokens = {"environment": check_secret(os.environ[TOKEN_VARIABLE].strip(), f"${TOKEN_VARIABLE}")}
-    own = args.listen[0]
-    hosts = () if own in ("0.0.0.0", "::") else (f"[{own}]" if ":" in own else own,)
-    return Admission(hosts=(*hosts, *args.allow_host), origins=tuple(args.allow_origin), tokens=tokens)
+    hosts = (*own_names(args.listen[0]), *args.allow_host)
+    return Admission(hosts=hosts, origins=tuple(args.allow_origin), tokens=tokens)
 
 
 def _fail(reason: str, code: int) -> int:

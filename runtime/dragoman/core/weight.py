@@ -5,9 +5,9 @@ by `envelope` for long lines, and by `transports.http.reading` for long bodies.
 
 Theory of operation. What decoding costs is not the bytes but the values: 16 MiB of `[[],[],…` are five million arrays.
 They take seconds and hundreds of megabytes, and nobody else is served meanwhile: a thread would not help, for the
-decoder holds the interpreter's lock. Every value but the first stands behind a comma, or is the first of an array or object.
-So commas and opening brackets bound the values. Those inside strings have to be told apart only where there are too
-many: a long text, or an image in Base64, is one value.
+decoder holds the interpreter's lock. Every value but the first stands behind a comma, or is the first of an array or
+object. So commas and opening brackets bound the values. Those inside strings have to be told apart only where there are
+too many: a long text, or an image in Base64, is one value.
 """
 
 from __future__ import annotations

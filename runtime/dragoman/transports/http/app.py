@@ -28,7 +28,7 @@ from dragoman.transports.http.exchange import (
     read_headers,
 )
 from dragoman.transports.http.legacy import LegacyFront
-from dragoman.transports.http.refusals import Refusals
+from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Gate
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
@@ -75,7 +75,7 @@ class HttpFront:
         exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
         try:
             exchange.headers = read_headers(scope, self.config.limits)
-            host = self._gate.check_host(exchange.headers)
+            host = self._gate.check_host(exchange.headers, own_address(scope))
             exchange.extra = self._gate.check_origin(exchange.headers, scope["scheme"], host)
             if exchange.method == "OPTIONS" and b"access-control-request-method" in exchange.headers:
                 await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
@@ -88,7 +88,7 @@ class HttpFront:
                 raise Refused(404, "there is nothing at this path")
             await service(exchange)
         except Refused as refused:
-            logger.info("%s %s is refused with %d: %s", scope["method"], scope["path"], refused.status, refused.reason)
+            self._note(scope, scope["method"], refused)
             await exchange.refuse(refused)
         except Disconnected:
             logger.debug("a client left before it was answered")
@@ -116,7 +116,7 @@ class HttpFront:
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             headers = read_headers(scope, self.config.limits)
-            self._gate.check_origin(headers, scope["scheme"], self._gate.check_host(headers))
+            self._gate.check_origin(headers, scope["scheme"], self._gate.check_host(headers, own_address(scope)))
             principal = self._gate.authenticate(headers)
             if principal:
                 self._find_hold(scope).belong(name_owner(principal))
@@ -124,8 +124,17 @@ class HttpFront:
                 raise Refused(404, "there is nothing at this path")
             await self._websocket.serve(scope, receive, send, principal)
         except Refused as refused:
-            logger.info("websocket %s is refused with %d: %s", scope["path"], refused.status, refused.reason)
+            self._note(scope, "WebSocket", refused)
             await refuse(scope, receive, send, refused)
+
+    def _note(self, scope: Scope, what: str, refused: Refused) -> None:
+        """Log a refusal: so that it is seen, where the way that we were started may be the reason."""
+        if refused.advice:
+            client = scope.get("client")
+            line = f"{what} {shorten(scope['path'])} from {client[0] if client else 'somebody'} is refused with"
+            self.refusals.note(f"refused with {refused.status}", f"{line} {refused.status}: {refused.advice}")
+        else:
+            logger.info("%s %s is refused with %d: %s", what, scope["path"], refused.status, refused.reason)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -135,6 +144,12 @@ class HttpFront:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
             await send({"type": "lifespan.startup.complete"})
+
+
+def own_address(scope: Scope) -> str | None:
+    """Give the address of this machine that a connection came to; None where the server does not say."""
+    server = scope.get("server")
+    return server[0] if server else None
 
 
 def name_owner(principal: str) -> str:

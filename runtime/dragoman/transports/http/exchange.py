@@ -59,6 +59,7 @@ class Refused(Exception):
         headers: What the answer carries beside the usual.
         code: The JSON-RPC error code.
         key: The id of the JSON-RPC request, as JSON, where there is one.
+        advice: For whoever runs the proxy: what to do if this should have been served.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Refused(Exception):
         *headers: tuple[bytes, bytes],
         code: int = INVALID_REQUEST,
         key: bytes | None = None,
+        advice: str = "",
     ) -> None:
         super().__init__(status, reason)
         self.status = status
@@ -75,6 +77,7 @@ class Refused(Exception):
         self.headers = headers
         self.code = code
         self.key = key
+        self.advice = advice
 
 
 class Disconnected(Exception):
