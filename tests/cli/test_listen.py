@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -109,6 +110,28 @@ def test_it_says_where_it_listens_serves_and_ends_in_order(number: signal.Signal
         assert not Path(f"/proc/{child}").exists()
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\ncontent-length: 9\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
+    ],
+)
+def test_what_is_half_sent_does_not_keep_it_from_ending_in_order(said: bytes) -> None:
+    with listening() as proxy:
+        assert proxy.post(INITIALIZE)[0] == 200
+        (child,) = children_of(proxy.process.pid)
+        with socket.create_connection(("127.0.0.1", int(proxy.url.split(":")[2].split("/")[0]))) as client:
+            client.sendall(said)
+            assert proxy.post(INITIALIZE)[0] == 200  # by then it has been taken
+            code, errors = proxy.end()
+        assert code == 128 + signal.SIGTERM
+        assert "Traceback" not in errors
+        assert not Path(f"/proc/{child}").exists()
+
+
 def test_every_session_has_a_child_that_ends_with_it() -> None:
     with listening() as proxy:
         first = proxy.post(INITIALIZE)[1]["mcp-session-id"]
@@ -130,6 +153,27 @@ def test_paths_limits_and_origins_can_be_chosen() -> None:
         assert proxy.post({"x": "y" * 2000})[0] == 413
         assert proxy.post(INITIALIZE, origin="https://b.example")[0] == 403
         assert proxy.post(INITIALIZE, origin="https://a.example")[0] == 200
+
+
+def machine_address() -> str:
+    """Give an address that this machine has beside loopback; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no other address")
+        return str(probe.getsockname()[0])
+
+
+def test_on_a_wildcard_it_is_reached_by_the_machines_own_addresses_and_names() -> None:
+    with listening(url="http://0.0.0.0:0") as proxy:
+        port = proxy.url.split(":")[2].split("/")[0]
+        for host in (machine_address(), "127.0.0.1"):
+            assert proxy.post(INITIALIZE, f"http://{host}:{port}/mcp")[0] == 200
+        assert proxy.post(INITIALIZE, f"http://127.0.0.1:{port}/mcp", host=socket.gethostname())[0] == 200
+        assert proxy.post(INITIALIZE, f"http://127.0.0.1:{port}/mcp", host="evil.example")[0] == 421
+        _, said = proxy.end()
+    assert "add --allow-host evil.example" in said
 
 
 def test_secrets_come_from_a_file_or_the_environment(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
 from dragoman.cli.memory import give_back, set_apart
+from dragoman.cli.names import describe_names, is_loopback, own_names
 from dragoman.cli.options import seconds
 from dragoman.cli.scope import make_pool
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -70,9 +71,11 @@ def add_listen_arguments(parser: argparse.ArgumentParser) -> list[argparse.Actio
 
 
 def _add_limits(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--max-body", type=_size, default=_size("16m"), metavar="BYTES", help="the longest message (default: 16m)"
-    )
+    for option, size, what in (
+        ("--max-body", "16m", "the longest message"),
+        ("--max-memory", "256m", "what all unfinished messages of clients may hold together, one client half of it"),
+    ):
+        group.add_argument(option, type=_size, default=_size(size), metavar="BYTES", help=f"{what} (default: {size})")
     for option, default, what in (
         ("--max-sessions", 100, "how many sessions may be open at once"),
         ("--max-streams", 64, "how many requests of a session may be under way at once"),
@@ -152,9 +155,14 @@ def _announce(url: str, front: HttpFront, where: Address, pool: UpstreamPool, ca
     pool.caution()
     if caution is not None:
         logging.getLogger("dragoman.proxy").warning("%s", caution)
+    logger = logging.getLogger("dragoman.http")
     admission = front.config.admission
-    if where.host not in ("127.0.0.1", "localhost", "::1") and not admission.tokens:
-        logging.getLogger("dragoman.http").warning("anybody who reaches this address is let in: no --auth-token-file")
+    if is_loopback(where.host):
+        return
+    if "*" not in admission.hosts:
+        logger.warning("%s", describe_names(where.host, admission.hosts))
+    if not admission.tokens:
+        logger.warning("anybody who reaches this address is let in: no --auth-token-file")
 
 
 def _configure(args: argparse.Namespace) -> FrontConfig:
@@ -162,7 +170,12 @@ def _configure(args: argparse.Namespace) -> FrontConfig:
 
     return FrontConfig(
         paths=Paths(mcp=args.mcp_path, sse=args.sse_path or None, websocket=args.ws_path or None),
-        limits=Limits(body_bytes=args.max_body, sessions=args.max_sessions, streams=args.max_streams),
+        limits=Limits(
+            body_bytes=args.max_body,
+            memory_bytes=args.max_memory,
+            sessions=args.max_sessions,
+            streams=args.max_streams,
+        ),
         patience=Patience(
             headers_s=args.header_timeout,
             body_s=args.body_timeout,
@@ -191,9 +204,8 @@ def _read_admission(args: argparse.Namespace) -> Admission:
     elif TOKEN_VARIABLE in os.environ:
         # One that is set and empty is a secret that did not arrive: better no proxy than one that lets everybody in.
         tokens = {"environment": check_secret(os.environ[TOKEN_VARIABLE].strip(), f"${TOKEN_VARIABLE}")}
-    own = args.listen[0]
-    hosts = () if own in ("0.0.0.0", "::") else (f"[{own}]" if ":" in own else own,)
-    return Admission(hosts=(*hosts, *args.allow_host), origins=tuple(args.allow_origin), tokens=tokens)
+    hosts = (*own_names(args.listen[0]), *args.allow_host)
+    return Admission(hosts=hosts, origins=tuple(args.allow_origin), tokens=tokens)
 
 
 def _fail(reason: str, code: int) -> int:

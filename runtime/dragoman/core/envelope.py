@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import orjson
 
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
+from dragoman.core.weight import is_heavier
 from dragoman.errors import FrameTooLarge
 
 PARSE_ERROR: Final = -32700
@@ -25,6 +26,11 @@ INVALID_REQUEST: Final = -32600
 
 DEFAULT_LIMIT_BYTES: Final = 100 * 1024 * 1024
 """The longest line accepted from a peer, unless told otherwise."""
+
+MOST_VALUES: Final = 4_000_000
+MOST_CONTAINERS: Final = 1_000_000
+"""How many values are decoded at most, and how many of them may be arrays and objects: they take 0.4 s and 0.3 GB; as
+many as the longest line can hold would take ten seconds and 3 GB."""
 
 _HEAD_BYTES = 256
 _TAIL_BYTES = 160
@@ -304,6 +310,7 @@ def decode(line: bytes) -> Any:
     Raises:
         ValueError: It is not JSON, or nested or long beyond what can be held; the text says which.
     """
+    _check_weight(line)
     if not may_hold_long_integer(line):
         try:
             return orjson.loads(line)
@@ -325,10 +332,16 @@ def skim(line: bytes) -> Any:
     Raises:
         ValueError: As `decode`.
     """
+    _check_weight(line)
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
         return decode(line)
+
+
+def _check_weight(line: bytes) -> None:
+    if len(line) > MOST_CONTAINERS and is_heavier(line, MOST_VALUES, MOST_CONTAINERS):
+        raise ValueError(f"more than {MOST_VALUES} values, or {MOST_CONTAINERS} arrays and objects")
 
 
 def may_hold_long_integer(line: bytes) -> bool:

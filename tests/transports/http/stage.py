@@ -127,8 +127,10 @@ class Stage:
 
 
 @asynccontextmanager
-async def serving(config: FrontConfig | None = None, **proxy: Any) -> AsyncIterator[Stage]:
-    address = Address()
+async def serving(
+    config: FrontConfig | None = None, address: Address | None = None, **proxy: Any
+) -> AsyncIterator[Stage]:
+    address = address or Address()
     stage: Stage
     front = HttpFront(lambda transport, _: Proxy(ProxyConfig(**proxy), transport, stage.connect), config)
     listener = bind(address)

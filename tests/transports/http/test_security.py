@@ -42,6 +42,61 @@ async def test_the_host_must_be_ours(allowed: tuple[str, ...], host: str, status
         assert reply.status == status
 
 
+@pytest.mark.parametrize(
+    ("host", "own", "admitted"),
+    [
+        ("192.0.2.7:8080", "192.0.2.7", True),
+        ("192.0.2.7", "192.0.2.7", True),
+        ("192.0.2.8", "192.0.2.7", False),
+        ("192.0.2.7", None, False),
+        ("192.0.2.7.evil.example", "192.0.2.7", False),
+        ("192.0.2.7", "::ffff:192.0.2.7", True),
+        ("[2001:db8::7]:80", "2001:db8::7", True),
+        ("[2001:db8:0::7]", "2001:db8::7", True),
+        ("[fe80::1]", "fe80::1%eth0", True),
+        ("[2001:db8::8]", "2001:db8::7", False),
+        ("evil.example", "evil.example", False),
+        ("testserver", "testserver", False),
+        ("3221225991", "192.0.2.7", False),
+        ("", "192.0.2.7", False),
+    ],
+)
+def test_the_address_that_a_connection_came_to_is_ours(host: str, own: str | None, admitted: bool) -> None:
+    headers = {b"host": host.encode()}
+    if admitted:
+        assert Gate(Admission()).check_host(headers, own) == host
+    else:
+        with pytest.raises(Refused):
+            Gate(Admission()).check_host(headers, own)
+
+
+@pytest.mark.parametrize(
+    ("headers", "line"),
+    [
+        ({"host": "Tools.example:80"}, "421: if 'tools.example:80' is this server, add --allow-host tools.example"),
+        ({"host": "a b" * 100}, "is this server, add --allow-host NAME"),
+        ({"origin": "https://app.example:444"}, "add --allow-origin https://app.example:444"),
+        ({"origin": "x y"}, "may call this server, add --allow-origin SCHEME://HOST"),
+        ({"sec-fetch-site": "cross-site"}, "403: an image, a link or a form cannot be let in"),
+        ({}, "401: clients show a secret of --auth-token-file or $DRAGOMAN_AUTH_TOKEN, as Authorization: Bearer"),
+        ({"authorization": "Bearer wrong-secret"}, "or X-API-Key: SECRET"),
+    ],
+)
+@on_loop
+async def test_a_refusal_is_a_warning_that_says_what_would_help(
+    headers: dict[str, str], line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(SECRETS) as stage:
+        for _ in range(3):
+            await request(stage.port, "POST", "/mcp?secret-in-the-query", headers, initialize())
+    (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert line in said
+    assert said.startswith("POST '/mcp' from 127.0.0.1 is refused with 4")
+    assert len(said) < 400
+    assert "secret-in" not in said
+    assert "wrong-secret" not in said
+
+
 @on_loop
 async def test_a_request_without_host_is_refused() -> None:
     async with serving() as stage:

@@ -15,9 +15,20 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from dragoman.transports.base import Transport
+from dragoman.transports.http.budget import Budget, Hold
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import Disconnected, HttpExchange, Receive, Refused, Scope, Send, read_headers
+from dragoman.transports.http.exchange import (
+    HOLD,
+    Disconnected,
+    HttpExchange,
+    Receive,
+    Refused,
+    Scope,
+    Send,
+    read_headers,
+)
 from dragoman.transports.http.legacy import LegacyFront
+from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Gate
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
@@ -44,6 +55,8 @@ class HttpFront:
     ) -> None:
         self.config = config or FrontConfig()
         self.sessions = Sessions(self.config, serve, tidy)
+        self.budget = Budget(self.config.limits.memory_bytes, self.config.limits.body_bytes)
+        self.refusals = Refusals()
         self._gate = Gate(self.config.admission)
         self._streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
@@ -67,24 +80,36 @@ class HttpFront:
 
     async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         LABEL.set("")  # a task of the request before, on the same connection, may have begun this one
-        exchange = HttpExchange(scope, receive, send, {})
+        exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
         try:
             exchange.headers = read_headers(scope, self.config.limits)
-            host = self._gate.check_host(exchange.headers)
+            host = self._gate.check_host(exchange.headers, own_address(scope))
             exchange.extra = self._gate.check_origin(exchange.headers, scope["scheme"], host)
             if exchange.method == "OPTIONS" and b"access-control-request-method" in exchange.headers:
                 await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
                 return
             exchange.principal = self._gate.authenticate(exchange.headers)
+            if exchange.principal:
+                exchange.hold.belong(name_owner(exchange.principal))
             service = self._services.get(find_path(scope))
             if service is None:
                 raise Refused(404, self._point_the_way(scope))
             await service(exchange)
         except Refused as refused:
-            logger.info("%s %s is refused with %d: %s", scope["method"], scope["path"], refused.status, refused.reason)
+            self._note(scope, scope["method"], refused)
             await exchange.refuse(refused)
         except Disconnected:
             logger.debug("a client left before it was answered")
+        finally:
+            exchange.hold.release()
+
+    def _find_hold(self, scope: Scope) -> Hold:
+        """Give what counts the bytes of a request: its connection's, or one of our own where the server has none."""
+        hold: Hold | None = scope.get("extensions", {}).get(HOLD)
+        if hold is None:
+            client = scope.get("client")
+            hold = Hold(self.budget, client[0] if client else "")
+        return hold
 
     def _list_services(self) -> dict[str, Callable[[HttpExchange], Awaitable[None]]]:
         """Say what serves which path; where two are the same, the one listed last."""
@@ -107,14 +132,25 @@ class HttpFront:
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             headers = read_headers(scope, self.config.limits)
-            self._gate.check_origin(headers, scope["scheme"], self._gate.check_host(headers))
+            self._gate.check_origin(headers, scope["scheme"], self._gate.check_host(headers, own_address(scope)))
             principal = self._gate.authenticate(headers)
+            if principal:
+                self._find_hold(scope).belong(name_owner(principal))
             if find_path(scope) != self.config.paths.websocket:
                 raise Refused(404, self._point_the_way(scope))
             await self._websocket.serve(scope, receive, send, principal)
         except Refused as refused:
-            logger.info("websocket %s is refused with %d: %s", scope["path"], refused.status, refused.reason)
+            self._note(scope, "WebSocket", refused)
             await refuse(scope, receive, send, refused)
+
+    def _note(self, scope: Scope, what: str, refused: Refused) -> None:
+        """Log a refusal: so that it is seen, where the way that we were started may be the reason."""
+        if refused.advice:
+            client = scope.get("client")
+            line = f"{what} {shorten(scope['path'])} from {client[0] if client else 'somebody'} is refused with"
+            self.refusals.note(f"refused with {refused.status}", f"{line} {refused.status}: {refused.advice}")
+        else:
+            logger.info("%s %s is refused with %d: %s", what, scope["path"], refused.status, refused.reason)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -124,6 +160,17 @@ class HttpFront:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
             await send({"type": "lifespan.startup.complete"})
+
+
+def own_address(scope: Scope) -> str | None:
+    """Give the address of this machine that a connection came to; None where the server does not say."""
+    server = scope.get("server")
+    return server[0] if server else None
+
+
+def name_owner(principal: str) -> str:
+    """Give the name under which bytes of a principal are counted; no address has it."""
+    return f"principal {principal}"
 
 
 def find_path(scope: Scope) -> str:

@@ -35,9 +35,11 @@ class Limits:
         header_bytes: All headers of a request together.
         headers: How many headers a request may have.
         nesting: How deep arrays and objects may be nested in a body.
+        memory_bytes: What all messages that have begun to come in, and are not handed on yet, may hold together, beyond
+            the first 64 KiB of each; one client may hold half of it. One message of `body_bytes` always has room.
         sessions: How many sessions may be open at once, ending ones included.
         streams: How many requests of one session may be under way at once, GET streams included.
-        connections: How many connections may be open at once.
+        connections: How many connections may be open at once, from accept on, TLS handshakes included.
         high_water_bytes: How much may wait for readers of one session before its server is held back.
         replay_bytes: How much of what was sent is kept for one session, in case a client resumes a stream.
         replay_events: How many events are kept of one stream.
@@ -47,6 +49,7 @@ class Limits:
     header_bytes: int = 32 * 1024
     headers: int = 100
     nesting: int = 200
+    memory_bytes: int = 256 * 1024 * 1024
     sessions: int = 100
     streams: int = 64
     connections: int = 2048
@@ -60,7 +63,7 @@ class Patience:
     """How long something may take, in seconds.
 
     Attributes:
-        headers_s: The headers of a request, from its connection's opening or its first byte.
+        headers_s: The headers of a request, from its connection's opening, before TLS, or its first byte.
         body_s: The body of a request.
         stall_s: How long a stream's reader may take nothing before its connection is cut; the stream stays resumable.
         idle_s: How long a session may be without request and without connection before it ends.

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.core.envelope import INVALID_REQUEST, encode_error
+from dragoman.transports.http.budget import FREE_BYTES, Excess, Hold
 from dragoman.transports.http.config import Limits
 
 Message = MutableMapping[str, Any]
@@ -40,6 +41,12 @@ GONE: Final = "dragoman.gone"
 """The name under which it says whether a connection is lost; ASGI says so only after all that was sent before."""
 
 
+HOLD: Final = "dragoman.hold"
+"""The name under which `serve` offers the `Hold` of the connection, which counts what comes in before we see it."""
+
+RETRY_AFTER: Final = (b"retry-after", b"5")
+
+
 LARGE_BYTES: Final = 64 * 1024
 """From here on it matters whether a client reads what it is sent."""
 
@@ -55,6 +62,7 @@ class Refused(Exception):
         headers: What the answer carries beside the usual.
         code: The JSON-RPC error code.
         key: The id of the JSON-RPC request, as JSON, where there is one.
+        advice: For whoever runs the proxy: what to do if this should have been served.
     """
 
     def __init__(
@@ -64,6 +72,7 @@ class Refused(Exception):
         *headers: tuple[bytes, bytes],
         code: int = INVALID_REQUEST,
         key: bytes | None = None,
+        advice: str = "",
     ) -> None:
         super().__init__(status, reason)
         self.status = status
@@ -71,6 +80,7 @@ class Refused(Exception):
         self.headers = headers
         self.code = code
         self.key = key
+        self.advice = advice
 
 
 class Disconnected(Exception):
@@ -105,10 +115,11 @@ class HttpExchange:
         receive: Of ASGI.
         send: Of ASGI.
         headers: From `read_headers`.
+        hold: What is read of the body counts there until it is released.
         extra: Headers that every answer carries.
     """
 
-    __slots__ = ("_receive", "_send", "extra", "headers", "method", "principal", "scope")
+    __slots__ = ("_receive", "_send", "extra", "headers", "hold", "method", "principal", "scope")
 
     def __init__(
         self,
@@ -116,11 +127,13 @@ class HttpExchange:
         receive: Receive,
         send: Send,
         headers: dict[bytes, bytes],
+        hold: Hold,
         extra: tuple[tuple[bytes, bytes], ...] = (),
     ) -> None:
         self.scope = scope
         self.method: str = scope["method"]
         self.headers = headers
+        self.hold = hold
         self.extra = extra
         self.principal = ""
         self._receive = receive
@@ -132,10 +145,10 @@ class HttpExchange:
         return None if value is None else value.decode("latin-1").strip()
 
     async def read_body(self, limit_bytes: int, timeout_s: float) -> bytes:
-        """Read the whole body.
+        """Read the whole body; whoever hands it on releases the hold.
 
         Raises:
-            Refused: 413, 408 or 415.
+            Refused: 413, 408, 415, and 429 or 503 where no more may be held.
             Disconnected: The client went away half-way.
         """
         encoding = self.headers.get(b"content-encoding")
@@ -178,8 +191,17 @@ class HttpExchange:
                 raise Disconnected
             parts.append(message.get("body", b""))
             size += len(parts[-1])
+            self._count(size)
             more = message.get("more_body", False)
         return b"".join(parts)
+
+    def _count(self, size: int) -> None:
+        """Count what has been read, where the server does not do so itself, and sooner."""
+        if size > FREE_BYTES and HOLD not in self.scope.get("extensions", ()):
+            try:
+                self.hold.resize(size)
+            except Excess as excess:
+                raise Refused(excess.status, excess.reason, RETRY_AFTER, (b"connection", b"close")) from None
 
     async def wait_for_disconnect(self) -> None:
         """Wait until the client has gone; call it only after the whole body was read."""

@@ -1,111 +1,95 @@
-"""What uvicorn leaves to others: requests that never end, and connections whose client reads nothing.
+"""What uvicorn leaves to others: requests that never end, too many bodies, clients that read nothing.
 
-Lives here: its HTTP protocol with a limit for headers, and deadlines for headers and bodies (`guard_websocket` has its
-WebSocket protocol). Imports uvicorn: only `serve` imports this.
+Lives here: its HTTP protocol with a limit for headers, deadlines for headers and bodies, and the count of what comes in
+(`guard_websocket` has its WebSocket protocol). Imports uvicorn: only `serve` imports this.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from typing import Any, Final
+from typing import Final
 
-from uvicorn.protocols.http.flow_control import FlowControl
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import ABORT
+from dragoman.transports.http.corked import Corked, Flow
+from dragoman.transports.http.defects import describe
+from dragoman.transports.http.exchange import ABORT, HOLD, Receive, Scope, Send
+from dragoman.transports.http.refusals import Refusals
 
 _PIPELINED: Final = 100
 """How many requests may wait on one connection for the answer to the one before."""
 
+_LAST_S: Final = 0.5
+"""How long a connection that waits for nothing may take to close when the server stops; TLS says goodbye first."""
 
-class Corked:
-    """A transport that writes the head of an answer and its body at once, where uvicorn writes one and then the other.
+_DEFECT: Final = "internal error while a request is read"
 
-    Two writes are two packets, and wake the client up twice.
-
-    Args:
-        transport: Of asyncio; whatever is not here is its.
-    """
-
-    __slots__ = ("_held", "_transport", "_write", "abort", "is_closing")
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._write = transport.write
-        self._held = b""
-        # What every request asks for; the rest goes through `__getattr__`.
-        self.abort = transport.abort
-        self.is_closing = transport.is_closing
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        """Write, or hold a head that a body is certain to follow."""
-        if self._held:
-            data, self._held = self._held + data, b""
-        elif data.startswith(b"HTTP/1.1 200") and b"\r\ncontent-length: " in data:
-            self._held = data
-            return
-        if not self.is_closing():  # uvloop minds, and uvicorn tells only the last of several requests of the end
-            self._write(data)
-
-    def flush(self) -> None:
-        """Write what is held."""
-        if self._held:
-            self.write(b"")
-
-    def close(self) -> None:
-        """Write what is held, and close."""
-        self.flush()
-        self._transport.close()
-
-
-class Flow(FlowControl):
-    """When a connection is read: not while requests of it wait, for uvicorn would take in more with each answer.
-
-    Args:
-        transport: Of asyncio.
-        pipeline: The requests that wait.
-    """
-
-    def __init__(self, transport: asyncio.Transport, pipeline: deque[Any]) -> None:
-        super().__init__(transport)
-        self._pipeline = pipeline
-
-    def resume_reading(self) -> None:
-        """Go on reading, if nothing waits."""
-        if self.read_paused and not self._pipeline:
-            super().resume_reading()
+_REASONS: Final = {
+    400: b"Bad Request",
+    408: b"Request Timeout",
+    429: b"Too Many Requests",
+    431: b"Request Header Fields Too Large",
+    503: b"Service Unavailable",
+}
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One connection. `front_config` is set by the subclass that `guard` makes."""
+    """One connection. What all connections of a front share is set by the subclass that `guard` makes.
+
+    Attributes:
+        is_surplus: Whether it is one too many, and every request of it gets 503.
+        accepted_at: When it was accepted, by the loop's clock; the first request has to come in time from then on.
+    """
 
     front_config: FrontConfig
+    budget: Budget
+    refusals: Refusals
+    is_surplus = False
+    accepted_at: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a client that connects has something to say."""
-        self._corked = Corked(transport)
+        patience = self.front_config.patience
+        self._corked = Corked(transport, self._is_unheard, patience.stall_s)
         super().connection_made(self._corked)  # type: ignore[arg-type]
-        self.flow = Flow(self._corked, self.pipeline)  # type: ignore[arg-type]
-        self._header_bytes = self._barren_bytes = 0
+        self.flow: Flow = Flow(self._corked, self.pipeline, self.loop)  # type: ignore[arg-type]
+        self.limit_concurrency = None  # counted at the door
+        if self.is_surplus:
+            self.app = _refuse_surplus
+        self._hold = Hold(self.budget, self.client[0] if self.client else "")
+        self._header_bytes = self._barren_bytes = self._body_bytes = 0
         self._in_headers = self._in_body = self._handed_over = False
         self._deadline: asyncio.TimerHandle | None = None
-        self._start_clock(self.front_config.patience.headers_s)
+        waited_s = 0.0 if self.accepted_at is None else self.loop.time() - self.accepted_at
+        self._start_clock(max(0.0, patience.headers_s - waited_s))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
         self._stop_clock()
+        self._unset_keepalive_if_required()
+        self._hold.release()
         super().connection_lost(exc)
+        self._corked.forget()
 
     def data_received(self, data: bytes) -> None:
+        """Take what came; whatever goes wrong about it ends this connection and nothing else."""
+        if self._corked.is_lingering:
+            return
+        try:
+            self._take(data)
+        except Exception as error:  # a defect of ours, or of the libraries below
+            self.refusals.note(_DEFECT, f"{_DEFECT}: {describe(error)}")
+            self._corked.abort()
+
+    def _take(self, data: bytes) -> None:
         """Count what belongs to headers or trailers that have not ended, so that endless ones are not kept."""
         self._barren_bytes += len(data)
-        super().data_received(data)
-        if self._handed_over:
+        self._unset_keepalive_if_required()
+        self._parse(data)
+        if self._handed_over or self._corked.is_closing():
             return
         if self._in_headers:
             self._header_bytes += len(data)
@@ -115,33 +99,83 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self._deadline is None and (self.cycle is None or self.cycle.response_complete):
             self._start_clock(self.front_config.patience.headers_s)  # blank lines: to uvicorn it is not idle any more
 
+    def _parse(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+            else:  # to something that we do not speak: it is answered as if it had not asked, and that is all
+                self.cycle.keep_alive = False
+        except httptools.HttpParserError as error:
+            self._give_up(400, _explain(error))
+
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._header_bytes = 0
+        self._header_bytes = self._body_bytes = 0
         self._in_headers = True
+
+    def on_url(self, url: bytes) -> None:
+        """Some of the URL is here.
+
+        Raises:
+            ValueError: There is too much of it; the parser gives up at that.
+        """
+        super().on_url(url)
+        if len(self.url) > self.front_config.limits.header_bytes:
+            raise ValueError(f"its URL is longer than {self.front_config.limits.header_bytes} bytes")
 
     def on_headers_complete(self) -> None:
         """Its headers are here: from now on the application watches.
 
         Raises:
-            ValueError: Very many requests wait for the answer to the one before; the parser gives up at that.
+            ValueError: It is none that can be served; the parser gives up at that.
         """
         if len(self.pipeline) >= _PIPELINED:
-            raise ValueError("too many requests wait")
+            raise ValueError("too many requests wait for the answer to the one before")
         # A copy, for uvicorn adds trailers to its own. They "MUST NOT" be taken for headers (RFC 9110, 6.5.1).
         self.scope["headers"] = self.headers.copy()
+        upgrades = self.parser.should_upgrade()
+        if upgrades:
+            self._check_upgrade()
+        self.scope["extensions"] = {ABORT: self._corked.abort, HOLD: self._hold}  # type: ignore[dict-item]
+        super().on_headers_complete()
         self._barren_bytes = 0
         self._in_headers, self._in_body = False, True
         if self._deadline is not None:
             self._stop_clock()
-        self.scope["extensions"] = {ABORT: self._corked.abort}  # type: ignore[dict-item]
-        super().on_headers_complete()
+
+    def _check_upgrade(self) -> None:
+        """Check a request that wants to speak something else on this connection, from here on.
+
+        Raises:
+            ValueError: It cannot.
+        """
+        if self.parser.get_method() == b"CONNECT":
+            raise ValueError("it asks for a tunnel (CONNECT), and this is no forward proxy")
+        if not self._should_upgrade():
+            return
+        if self.parser.get_method() != b"GET" or self.parser.get_http_version() != "1.1":
+            raise ValueError("a WebSocket opens with GET and HTTP/1.1")
+        if self.cycle is not None and not self.cycle.response_complete:
+            raise ValueError("a WebSocket opens before the answer to the request before")
+        if any(
+            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+            for name, value in self.headers
+        ):
+            raise ValueError("a WebSocket opens with a body")
 
     def on_body(self, body: bytes) -> None:
         """Some of the body is here."""
         self._barren_bytes = 0
         super().on_body(body)
+        self._body_bytes += len(body)
+        if self._body_bytes > FREE_BYTES and not self.cycle.response_complete:
+            try:
+                self._hold.resize(self._body_bytes)
+            except Excess as excess:
+                self._give_up(excess.status, excess.reason)
 
     def on_message_complete(self) -> None:
         """The body is here."""
@@ -153,13 +187,28 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Whatever the body was, the head has gone by now."""
         self._corked.flush()
+        if self._hold.size:
+            self._hold.release()
         super().on_response_complete()
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over to the other protocol, which has its own patience."""
         self._handed_over = True
         self._stop_clock()
-        super().handle_websocket_upgrade()
+        if self.is_surplus:
+            self._in_headers = True
+            self._give_up(503, "there are too many connections")
+        else:
+            self._corked.hand_over()
+            super().handle_websocket_upgrade()
+
+    def shutdown(self) -> None:
+        """End as soon as what is being answered is."""
+        if self._in_body and not self.cycle.response_started:
+            self._give_up(503, "the server is stopping")
+        super().shutdown()
+        if self._corked.is_closing():
+            self._corked.abort_after(_LAST_S)
 
     def _start_clock(self, after_s: float) -> None:
         self._deadline = self.loop.call_later(after_s, self._run_out)
@@ -171,32 +220,52 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _watch(self, size: int, patience_s: float) -> None:
         if size > 2 * self.front_config.limits.header_bytes:
-            self._give_up(b"431 Request Header Fields Too Large")
+            self._give_up(431, "headers or trailers do not end")
         elif self._deadline is None:
             self._start_clock(patience_s)
 
     def _run_out(self) -> None:
         self._deadline = None
-        if self._in_body and self.flow.read_paused:
-            self._start_clock(self.front_config.patience.body_s)  # it is we who do not read
+        paused_s = self.flow.take_paused() if self._in_body else 0.0
+        if paused_s:
+            self._start_clock(paused_s)  # it was we who did not read
         else:
-            self._give_up(b"408 Request Timeout")
+            self._give_up(408, "it did not come in time")
 
-    def _give_up(self, status: bytes) -> None:
-        """Cut the connection; say why, if that cannot be taken for a part of another answer."""
-        if self.transport.is_closing():
+    def _give_up(self, status: int, reason: str) -> None:
+        """End the connection; say why, if that cannot be taken for a part of another answer."""
+        if self._corked.is_closing():
             return
+        self._stop_clock()
         if (self._in_headers or self._in_body) and self._is_next():
-            self.logger.warning("a connection is cut: %s", status.decode())
-            self.transport.write(b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
-        self.transport.close()
+            words = f"{status} {_REASONS[status].decode()}"
+            peer = self.client[0] if self.client else "somebody"
+            self.refusals.note(words, f"a request from {peer} is refused with {words}: {reason}")
+            later = b"retry-after: 5\r\n" if status in (429, 503) else b""
+            self._corked.write(
+                b"HTTP/1.1 %d %s\r\n%sconnection: close\r\ncontent-length: 0\r\n\r\n"
+                % (status, _REASONS[status], later)
+            )
+            self._corked.linger()
+        else:
+            self._corked.close()
+        self._drop_body()
+
+    def _drop_body(self) -> None:
+        """Keep nothing of a body that is refused half-way; the application sees a client that has left."""
+        if self._in_body:
+            self.cycle.disconnected = True
+            self.cycle.body.clear()
+            self.cycle.message_event.set()
+            self._hold.release()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; in silence, where that could be taken for a part of another answer."""
-        if self._is_next():
-            super().send_400_response(msg)
-        else:
-            self.transport.close()
+        """Refuse what is no HTTP."""
+        self._give_up(400, msg)
+
+    def _is_unheard(self) -> bool:
+        """Whether the client is still sending a body, which nobody wants."""
+        return self._in_body
 
     def _is_next(self) -> bool:
         """Whether what is written now is the answer to what the client is sending."""
@@ -205,6 +274,25 @@ class GuardedProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
 
-def guard(config: FrontConfig) -> type[GuardedProtocol]:
+def _explain(error: httptools.HttpParserError) -> str:
+    """Say why a request cannot be read."""
+    if not isinstance(error, httptools.HttpParserCallbackError):
+        return str(error) or "it is no HTTP"
+    cause = error.__context__
+    if isinstance(
+        cause, UnicodeError | AttributeError | httptools.HttpParserError
+    ):  # what becomes of no path, or half a URL
+        return "its URL cannot be read"
+    return str(cause) if isinstance(cause, ValueError) else f"internal error: {describe(cause)}"
+
+
+async def _refuse_surplus(_: Scope, __: Receive, send: Send) -> None:
+    """Answer a request on a connection that is one too many."""
+    headers = [(b"content-length", b"0"), (b"connection", b"close"), (b"retry-after", b"5")]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def guard(config: FrontConfig, budget: Budget, refusals: Refusals) -> type[GuardedProtocol]:
     """Give the protocol with these limits."""
-    return type("GuardedProtocol", (GuardedProtocol,), {"front_config": config})
+    return type("GuardedProtocol", (GuardedProtocol,), {"front_config": config, "budget": budget, "refusals": refusals})

@@ -54,6 +54,7 @@ class LegacyFront:
         session = self._sessions.open(transport, Caller(exchange.principal, "sse"))
         if posted is not None:
             transport.deliver(posted.line)
+            exchange.hold.release()
         with session:
             reason = "the client has closed its stream"
             try:
@@ -91,6 +92,7 @@ class LegacyFront:
                 if session.transport.over:
                     raise Refused(404, "the session is over")
                 session.transport.deliver(posted.line)
+                exchange.hold.release()
             await exchange.reply(202)
 
     async def _read_opening(self, exchange: HttpExchange) -> Posted | None:

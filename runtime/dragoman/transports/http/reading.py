@@ -16,6 +16,7 @@ import orjson
 from dragoman.core.batches import REVISION_WITH_BATCHES
 from dragoman.core.envelope import PARSE_ERROR, Frame, classify, decode, glimpse, key_of
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
+from dragoman.core.weight import is_heavier
 from dragoman.transports.http.exchange import Refused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
@@ -25,6 +26,11 @@ _EDGES: Final = frozenset({"jsonrpc", "id", "method"})
 
 _MEMBERS: Final = 1000
 """How many frames a batch may hold: each costs far more than its bytes, and everybody waits meanwhile."""
+
+_VALUES: Final = 500_000
+_CONTAINERS: Final = 100_000
+"""How many values a body may hold, and how many of them may be arrays and objects. What 16 MiB can hold of them takes
+seconds to decode; this takes a tenth of one."""
 
 
 class Posted(NamedTuple):
@@ -57,8 +63,10 @@ def read_posted(body: bytes, nesting: int) -> Posted:
         nesting: How deep it may be nested.
 
     Raises:
-        Refused: 400, with the JSON-RPC error that says what is wrong.
+        Refused: 400, with the JSON-RPC error that says what is wrong; 413 for more values than are decoded quickly.
     """
+    if len(body) > _CONTAINERS and is_heavier(body, _VALUES, _CONTAINERS):
+        raise Refused(413, f"expected no more than {_VALUES} values, {_CONTAINERS} of them arrays and objects")
     value = _decode(body)
     if body.count(b"[") + body.count(b"{") > nesting and _is_deeper(value, nesting):
         raise Refused(400, f"expected no more than {nesting} levels of arrays and objects")

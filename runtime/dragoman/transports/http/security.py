@@ -8,22 +8,34 @@ CORS it cannot read the answers, but with a name of its own that resolves to 127
 browser both are one origin. So `Host` has to name us, and `Origin`, where there is one, somebody we know: "Servers
 MUST validate the Origin header on all incoming connections to prevent DNS rebinding attacks" (2025-11-25/basic/
 transports, Security Warning). WebSocket has no CORS at all: there `Origin` is the only guard.
+
+An address in `Host` cannot be rebound: only names are looked up, and a browser puts there what stands in the URL. A
+page at the same address was served by us; to any other page we are another origin, and `Origin` says so. We take only
+the address that the connection came to: that needs no list of interfaces, and is right where addresses change.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import re
 from functools import lru_cache
 from typing import Final
 
 from dragoman.transports.http.config import Admission
 from dragoman.transports.http.exchange import Refused
+from dragoman.transports.http.refusals import shorten
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
 _SECRET: Final = re.compile(r"[!-~]+")
+_NAME: Final = re.compile(r"[a-z0-9._-]{1,100}|\[[0-9a-f:.]{2,45}\]")
+_ORIGIN: Final = re.compile(r"null|[a-z][a-z0-9+.-]{0,20}://[a-z0-9._-]{1,100}(:[0-9]{1,5})?")
+_SHOW_SECRET: Final = (
+    "clients show a secret of --auth-token-file or $DRAGOMAN_AUTH_TOKEN, as Authorization: Bearer SECRET "
+    "or X-API-Key: SECRET"
+)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PREFLIGHT: Final[Headers] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE, OPTIONS"),
@@ -49,8 +61,12 @@ class Gate:
         self._origins = frozenset(origin.lower().rstrip("/") for origin in admission.origins)
         self._tokens = tuple((name, _digest(token)) for name, token in admission.tokens.items())
 
-    def check_host(self, headers: dict[bytes, bytes]) -> str:
+    def check_host(self, headers: dict[bytes, bytes], own: str | None = None) -> str:
         """Check whom the client thinks it talks to.
+
+        Args:
+            headers: Of the request.
+            own: The address of this machine that the connection came to, where that is known.
 
         Returns:
             The host, with its port where one is named.
@@ -63,7 +79,10 @@ class Gate:
             raise Refused(400, "expected a Host header")
         if name.rstrip(".") in _LOOPBACK or "*" in self._hosts or host in self._hosts or name in self._hosts:
             return host
-        raise Refused(421, "the Host header names another server than this one")
+        if own is not None and _is_address(name, own):
+            return host
+        advice = f"if {shorten(host)} is this server, add --allow-host {name if _NAME.fullmatch(name) else 'NAME'}"
+        raise Refused(421, "the Host header names another server than this one", advice=advice)
 
     def check_origin(self, headers: dict[bytes, bytes], scheme: str, host: str) -> Headers:
         """Check which page sends the client, if any.
@@ -77,12 +96,15 @@ class Gate:
         value = headers.get(b"origin")
         if value is None:
             if headers.get(b"sec-fetch-site") in _ELSEWHERE:
-                raise Refused(403, "a page of another site sends this, and not in a way that names its origin")
+                reason = "a page of another site sends this, and not in a way that names its origin"
+                raise Refused(403, reason, advice="an image, a link or a form cannot be let in")
             return ()
         origin = value.decode("latin-1").strip().lower()
         own = f"{_HTTP_OF.get(scheme, scheme)}://{host}"
         if origin != own and not self._allows(origin):
-            raise Refused(403, "the Origin header names a page that may not call this server")
+            named = origin if _ORIGIN.fullmatch(origin) else "SCHEME://HOST"
+            advice = f"if pages of {shorten(origin)} may call this server, add --allow-origin {named}"
+            raise Refused(403, "the Origin header names a page that may not call this server", advice=advice)
         return ((b"access-control-allow-origin", value), _EXPOSED, _VARY)
 
     def answer_preflight(self, headers: dict[bytes, bytes]) -> Headers:
@@ -104,14 +126,19 @@ class Gate:
             return ""
         given = _given_secret(headers)
         if given is None:
-            raise Refused(401, "expected a bearer token or an API key", (b"www-authenticate", b'Bearer realm="mcp"'))
+            challenge = b'Bearer realm="mcp"'
+            raise Refused(
+                401, "expected a bearer token or an API key", (b"www-authenticate", challenge), advice=_SHOW_SECRET
+            )
         found, digest = "", _digest(given)
         for name, known in self._tokens:  # all of them, however early one fits
             if hmac.compare_digest(known, digest):
                 found = name
         if not found:
             challenge = b'Bearer realm="mcp", error="invalid_token"'
-            raise Refused(401, "the bearer token or API key is not known", (b"www-authenticate", challenge))
+            raise Refused(
+                401, "the bearer token or API key is not known", (b"www-authenticate", challenge), advice=_SHOW_SECRET
+            )
         return found
 
     def _allows(self, origin: str) -> bool:
@@ -130,6 +157,21 @@ def _read_host(value: bytes) -> tuple[str, str]:
     host = value.decode("latin-1").strip().lower()
     name, colon, port = (host, "", "") if host.endswith("]") else host.rpartition(":")
     return host, name if colon and (port.isdecimal() or not port) else host
+
+
+@lru_cache(maxsize=64)
+def _is_address(name: str, own: str) -> bool:
+    """Whether a host's name is this very address, however it is written."""
+    try:
+        return _read_address(name.removeprefix("[").removesuffix("]")) == _read_address(own)
+    except ValueError:
+        return False
+
+
+def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Read an address; one of IPv4 that a socket for both has, or an interface behind it, is written in other ways."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 _HTTP_OF: Final = {"ws": "http", "wss": "https"}

@@ -8,19 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import socket
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import uvicorn
 
 from dragoman.errors import TransportClosed
 from dragoman.transports.http.app import HttpFront
-from dragoman.transports.http.guard import guard
+from dragoman.transports.http.budget import Budget
+from dragoman.transports.http.config import Limits, Patience
+from dragoman.transports.http.defects import describe as describe_defect
+from dragoman.transports.http.defects import fold_trace, log_defects
+from dragoman.transports.http.door import Door
+from dragoman.transports.http.guard import GuardedProtocol, guard
+from dragoman.transports.http.refusals import Refusals
 from dragoman.transports.keepalive import keep_alive
+
+logger = logging.getLogger("dragoman.http")
+
+_BACKLOG: Final = 2048
+"""How many connections the system keeps until we take them."""
+
+_GLANCE_S: Final = 0.01
+"""How often we look whether all connections have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +80,7 @@ def bind(address: Address) -> socket.socket:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         keep_alive(listener)
         listener.bind(where)
-        listener.listen(512)
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         raise TransportClosed(f"{address.host}:{address.port}", f"cannot listen: {error.strerror}") from error
@@ -79,15 +94,48 @@ def describe(listener: socket.socket, address: Address, path: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but signals are for whoever runs us, and it stops at once when told to."""
+    """uvicorn, but signals are for whoever runs us, it takes in connections by our door, and it stops when told to.
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    Args:
+        config: Loaded.
+        limits: Of the front.
+        patience: Of the front.
+        refusals: Who is turned away is noted here.
+    """
+
+    def __init__(self, config: uvicorn.Config, limits: Limits, patience: Patience, refusals: Refusals) -> None:
         super().__init__(config)
         self.stopping = asyncio.Event()
+        self._limits = limits
+        self._patience = patience
+        self._refusals = refusals
+        self._door: Door
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        assert sockets is not None
+        self.servers = []
+        self._door = Door(
+            sockets[0],
+            self.config.ssl,
+            self._patience.headers_s,
+            self._limits.connections,
+            lambda: len(self.server_state.connections),
+            self._make_protocol,
+            self._refusals,
+        )
+        self._door.open()
+        self.started = True
+
+    def _make_protocol(self, is_surplus: bool, accepted_at: float) -> asyncio.Protocol:
+        protocol: GuardedProtocol = self.config.http_protocol_class(  # type: ignore[call-arg,assignment]
+            config=self.config, server_state=self.server_state, app_state={}
+        )
+        protocol.is_surplus, protocol.accepted_at = is_surplus, accepted_at
+        return protocol
 
     async def main_loop(self) -> None:
         while not self.stopping.is_set():
@@ -95,6 +143,26 @@ class _Server(uvicorn.Server):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     await self.stopping.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End every connection: in order, if that does not take long."""
+        self._door.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            try:
+                connection.shutdown()
+            except Exception as error:  # one that is in a state that nobody thought of must not keep the others
+                logger.error("internal error while a connection is closed: %s", describe_defect(error))
+                connection.transport.abort()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._patience.closing_s):
+                while state.connections or state.tasks or self._door.arriving:
+                    await asyncio.sleep(_GLANCE_S)
+        for connection in list(state.connections):
+            connection.transport.abort()
+        for task in list(state.tasks):
+            task.cancel()
+        await asyncio.sleep(0)  # for those that have been cut off to be told
 
 
 class HttpServer:
@@ -113,8 +181,8 @@ class HttpServer:
         options: dict[str, Any] = {"ssl_certfile": address.certificate, "ssl_keyfile": address.key}
         config = uvicorn.Config(
             front,
-            http=guard(front.config),
-            ws=_open_websocket,  # type: ignore[arg-type]  # whatever makes a protocol will do
+            http=guard(front.config, front.budget, front.refusals),
+            ws=functools.partial(_open_websocket, front.budget, front.refusals),  # type: ignore[arg-type]
             ws_max_size=limits.body_bytes,
             ws_ping_interval=patience.keepalive_s,
             ws_ping_timeout=patience.stall_s,
@@ -124,14 +192,12 @@ class HttpServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=limits.connections,
             timeout_keep_alive=75,
-            timeout_graceful_shutdown=max(1, round(patience.closing_s)),
             **{name: value for name, value in options.items() if value is not None},
         )
         share_log()
         config.load()  # reads the certificate: better now than at the first connection
-        self._server = _Server(config)
+        self._server = _Server(config, limits, patience, front.refusals)
         self._stop = asyncio.Event()
         self._reason = "the server is stopping"
 
@@ -142,6 +208,7 @@ class HttpServer:
 
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Serve until told to stop."""
+        log_defects(asyncio.get_running_loop())
         serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         while not self._server.started and not serving.done():
             await asyncio.sleep(0)
@@ -154,29 +221,21 @@ class HttpServer:
         await serving
 
 
-def _open_websocket(**about: Any) -> asyncio.Protocol:
+def _open_websocket(budget: Budget, refusals: Refusals, **about: Any) -> asyncio.Protocol:
     """Give the protocol of a WebSocket connection; imported at the first one, for most servers never see any."""
     from dragoman.transports.http.guard_websocket import GuardedWebSocket
 
-    return GuardedWebSocket(**about)
+    return GuardedWebSocket(budget, refusals, **about)
 
 
 def share_log() -> None:
-    """Let uvicorn's warnings go where ours go."""
-    theirs = logging.getLogger("uvicorn.error")
-    theirs.setLevel(logging.WARNING)
-    theirs.handlers = list(logging.getLogger("dragoman").handlers)
-    theirs.propagate = not theirs.handlers
-    theirs.addFilter(_leave_out)
-
-
-def _leave_out(record: logging.LogRecord) -> bool:
-    """Give what a client sent one line: a trace is for defects of ours, and a refused or cut connection is none."""
-    if str(record.msg).startswith("ASGI callable returned without completing"):
-        return False
-    if record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError):
-        record.exc_info = None
-    return True
+    """Let the warnings of uvicorn and of the event loop go where ours go, on one line each."""
+    for name in ("uvicorn.error", "asyncio"):
+        theirs = logging.getLogger(name)
+        theirs.setLevel(logging.WARNING)
+        theirs.handlers = list(logging.getLogger("dragoman").handlers)
+        theirs.propagate = not theirs.handlers
+        theirs.addFilter(fold_trace)
 
 
 def choose_loop() -> Callable[[], asyncio.AbstractEventLoop]:

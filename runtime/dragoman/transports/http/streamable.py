@@ -85,6 +85,7 @@ class StreamableFront:
                 body = await exchange.read_body(self._config.limits.body_bytes, self._config.patience.body_s)
                 posted = read_posted(body, self._config.limits.nesting)
                 call = await self._post(session.transport, posted, takes_json, takes_stream)
+                exchange.hold.release()
             if call is None:
                 await exchange.reply(202)
             else:
@@ -118,6 +119,7 @@ class StreamableFront:
         transport = session.transport
         with session:
             call = await self._post(transport, posted, takes_json, takes_stream=False)
+            exchange.hold.release()
             assert call is not None
             try:
                 await _wait(exchange, call)

@@ -1,0 +1,35 @@
+"""How much a JSON text unfolds into, told from its bytes before it is decoded.
+
+Lives here: counting values without making any. Must not: check that the text is JSON; whoever decodes it will. Called
+by `envelope` for long lines, and by `transports.http.reading` for long bodies.
+
+Theory of operation. What decoding costs is not the bytes but the values: 16 MiB of `[[],[],…` are five million arrays.
+They take seconds and hundreds of megabytes, and nobody else is served meanwhile: a thread would not help, for the
+decoder holds the interpreter's lock. Every value but the first stands behind a comma, or is the first of an array or
+object. So commas and opening brackets bound the values. Those inside strings have to be told apart only where there are
+too many: a long text, or an image in Base64, is one value.
+"""
+
+from __future__ import annotations
+
+
+def is_heavier(text: bytes, values: int, containers: int) -> bool:
+    """Whether a JSON text holds more values, or more arrays and objects, than this.
+
+    Args:
+        text: JSON; of what is not, everything up to the first mistake counts as it does in JSON.
+        values: Numbers, strings, literals, arrays and objects; a member of an object is one.
+        containers: How many of them may be arrays and objects.
+    """
+    if len(text) <= containers or not _exceeds(text, values, containers):
+        return False
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if text.count(b'"') > 4 * values:  # two for each name and two for each string
+        return True
+    return _exceeds(b"".join(text.split(b'"')[::2]), values, containers)
+
+
+def _exceeds(text: bytes, values: int, containers: int) -> bool:
+    opened = text.count(b"[") + text.count(b"{")
+    return opened > containers or opened + text.count(b",") >= values

@@ -1,0 +1,156 @@
+"""A connection as the guards write to it, and when it is read.
+
+Lives here: joining the head of an answer to its body, closing without losing what was said last, and holding back
+requests that come before their turn. Must not: know HTTP beyond the first bytes of an answer. A part of `guard`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from uvicorn.protocols.http.flow_control import FlowControl
+
+LINGER_S: Final = 2.0
+"""How long a client that is still sending gets to hear why nobody wants it."""
+
+
+class Corked:
+    """A transport that writes the head of an answer and its body at once, where uvicorn writes one and then the other.
+
+    Two writes are two packets, and wake the client up twice.
+
+    Args:
+        transport: Of asyncio; whatever is not here is its.
+        is_unheard: Whether the client is sending what nobody will read. To close then would make the system reset the
+            connection, and the client lose the answer; so what comes is dropped for a while (RFC 9112, 9.6).
+        stall_s: How long a client may take to read the rest after we have closed.
+
+    Attributes:
+        is_lingering: Whether what comes is to be dropped.
+    """
+
+    __slots__ = (
+        "_end",
+        "_held",
+        "_is_unheard",
+        "_stall_s",
+        "_transport",
+        "_write",
+        "abort",
+        "is_closing",
+        "is_lingering",
+    )
+
+    def __init__(self, transport: asyncio.Transport, is_unheard: Callable[[], bool], stall_s: float) -> None:
+        self._transport = transport
+        self._is_unheard = is_unheard
+        self._stall_s = stall_s
+        self._write = transport.write
+        self._held = b""
+        self._end: asyncio.TimerHandle | None = None
+        self.is_lingering = False
+        # What every request asks for; the rest goes through `__getattr__`.
+        self.abort = transport.abort
+        self.is_closing: Callable[[], bool] = transport.is_closing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write, or hold a head that a body is certain to follow."""
+        if self._held:
+            data, self._held = self._held + data, b""
+        elif data.startswith(b"HTTP/1.1 200") and b"\r\ncontent-length: " in data:
+            self._held = data
+            return
+        if not self.is_closing():  # uvloop minds, and uvicorn tells only the last of several requests of the end
+            self._write(data)
+
+    def flush(self) -> None:
+        """Write what is held."""
+        if self._held:
+            self.write(b"")
+
+    def close(self) -> None:
+        """Write what is held, and close: at once, where the client has nothing more to say."""
+        if self.is_closing():
+            return
+        self.flush()
+        if self._is_unheard():
+            self.linger()
+        else:
+            self._transport.close()
+            self.abort_after(self._stall_s)
+
+    def linger(self) -> None:
+        """Say that nothing more comes, and close once the client has heard it, or has had the time to."""
+        if self.is_closing():
+            return
+        self.flush()
+        self.is_lingering = True
+        self.is_closing = _is_true
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._transport.resume_reading()
+        self.abort_after(LINGER_S)
+
+    def hand_over(self) -> None:
+        """Belong to another protocol from now on, whose client is always heard."""
+        self._is_unheard = _is_false
+
+    def abort_after(self, patience_s: float) -> None:
+        """Cut the connection, if it has not ended by then."""
+        self.forget()
+        self._end = asyncio.get_running_loop().call_later(patience_s, self.abort)
+
+    def forget(self) -> None:
+        """The connection has ended."""
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+
+
+def _is_true() -> bool:
+    return True
+
+
+def _is_false() -> bool:
+    return False
+
+
+class Flow(FlowControl):
+    """When a connection is read: not while requests of it wait, for uvicorn would take in more with each answer.
+
+    Args:
+        transport: Of asyncio.
+        pipeline: The requests that wait.
+        loop: For its clock.
+    """
+
+    def __init__(self, transport: asyncio.Transport, pipeline: deque[Any], loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(transport)
+        self._pipeline = pipeline
+        self._loop = loop
+        self._paused_at = self._paused_s = 0.0
+
+    def pause_reading(self) -> None:
+        """Read nothing more for now."""
+        if not self.read_paused:
+            self._paused_at = self._loop.time()
+            super().pause_reading()
+
+    def resume_reading(self) -> None:
+        """Go on reading, if nothing waits."""
+        if self.read_paused and not self._pipeline:
+            self._paused_s += self._loop.time() - self._paused_at
+            super().resume_reading()
+
+    def take_paused(self) -> float:
+        """Give how long nothing was read since this was asked before, in seconds."""
+        now = self._loop.time()
+        paused_s = self._paused_s + (now - self._paused_at if self.read_paused else 0.0)
+        self._paused_at, self._paused_s = now, 0.0
+        return paused_s

@@ -1,0 +1,46 @@
+"""What an event loop says about exceptions that nobody has caught: one line each, whoever raised them.
+
+Lives here: the handler of the loop, and the filter for what libraries log with a trace. Must not: end anything; the
+process lives on. Called by `serve`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+logger = logging.getLogger("dragoman.http")
+
+
+def log_defects(loop: asyncio.AbstractEventLoop) -> None:
+    """Let a loop write one line for an exception in a callback, unless somebody has chosen what it does already.
+
+    Its own handler writes a trace of many lines, past our log, straight to stderr.
+    """
+    if loop.get_exception_handler() is None:
+        loop.set_exception_handler(_log_one_line)
+
+
+def _log_one_line(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    error: BaseException | None = context.get("exception")
+    where = str(context.get("message", "an exception in the event loop")).partition("\n")[0]
+    logger.error("internal error: %s: %s", where, describe(error))
+    if error is not None:
+        logger.debug("where it happened", exc_info=error)
+
+
+def describe(error: BaseException | None) -> str:
+    """Give an exception on one line."""
+    return "no exception" if error is None else f"{type(error).__name__}: {error}"
+
+
+def fold_trace(record: logging.LogRecord) -> bool:
+    """Give what a library logs one line, the exception at its end; what is no defect is left out."""
+    if str(record.msg).startswith("ASGI callable returned without completing"):
+        return False
+    if record.exc_info:
+        text = f"{record.getMessage().rstrip()}: {describe(record.exc_info[1])}"
+        logger.debug("where it happened", exc_info=record.exc_info)
+        record.msg, record.args, record.exc_info, record.exc_text = text, None, None, None
+    return True

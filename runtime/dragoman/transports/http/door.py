@@ -1,0 +1,130 @@
+"""Taking in connections: from the moment the system accepts one it is counted, and has a deadline.
+
+Lives here: the accept loop, the limit, and TLS handshakes. Must not: speak HTTP (`guard`). Called by `serve`.
+
+Theory of operation. asyncio's own servers tell a protocol of a TLS connection only after the handshake: one that is
+silent before that is nobody's, neither counted nor ended by us. So connections are accepted here, and a handshake has
+what `Patience.headers_s` leaves of the time that the first request may take. The last places are for saying no: up to
+`SURPLUS` connections beyond the limit are served a 503 each, what comes after that is closed unheard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+from dragoman.transports.http.defects import describe
+from dragoman.transports.http.refusals import Refusals
+
+SURPLUS: Final = 64
+"""How many connections beyond the limit are told so."""
+
+_AT_ONCE: Final = 128
+"""How many connections are accepted before everybody else gets a turn."""
+
+_REST_S: Final = 1.0
+"""How long nothing is accepted after the system had no descriptor or memory for a connection."""
+
+Made = Callable[[bool, float], asyncio.Protocol]
+"""Makes the protocol of a connection: whether it is one too many, and when it was accepted, by the loop's clock."""
+
+
+class Door:
+    """Accepts the connections of one listening socket.
+
+    Args:
+        listener: Listens already.
+        tls: With the certificate; None for none.
+        handshake_s: How long a TLS handshake may take.
+        limit: How many connections may be open at once.
+        count: Gives how many protocols have a connection.
+        make: Makes a protocol.
+        refusals: Who is turned away is noted here.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        tls: ssl.SSLContext | None,
+        handshake_s: float,
+        limit: int,
+        count: Callable[[], int],
+        make: Made,
+        refusals: Refusals,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._listener = listener
+        self._tls = tls
+        self._handshake_s = handshake_s
+        self._limit = limit
+        self._count = count
+        self._make = make
+        self._refusals = refusals
+        self._arriving: dict[asyncio.Task[None], socket.socket] = {}
+        self._rest: asyncio.TimerHandle | None = None
+
+    @property
+    def arriving(self) -> int:
+        """How many connections are accepted, and have no protocol yet that serves them."""
+        return len(self._arriving)
+
+    def open(self) -> None:
+        """Begin to accept."""
+        self._listener.setblocking(False)
+        self._loop.add_reader(self._listener.fileno(), self._accept)
+
+    def close(self) -> None:
+        """Accept nothing more, and cut off those that are not through their handshake."""
+        if self._rest is not None:
+            self._rest.cancel()
+        self._loop.remove_reader(self._listener.fileno())
+        self._listener.close()
+        for connection in self._arriving.values():
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)  # the handshake ends by that: the descriptor is the loop's
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                connection, peer = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._pause(error)
+                return
+            self._take(connection, str(peer[0]))
+
+    def _pause(self, error: OSError) -> None:
+        """Wait a while: the system has nothing left for a connection, and would say so again at once."""
+        self._refusals.note("no connection can be accepted", f"no connection can be accepted: {describe(error)}")
+        self._loop.remove_reader(self._listener.fileno())
+        self._rest = self._loop.call_later(_REST_S, self.open)
+
+    def _take(self, connection: socket.socket, peer: str) -> None:
+        taken = self._count() + len(self._arriving)
+        if taken >= self._limit + SURPLUS:
+            line = f"a connection from {peer} is closed: {self._limit} are open, which is the limit"
+            self._refusals.note("connections closed, for there were too many", line)
+            connection.close()
+            return
+        connection.setblocking(False)
+        protocol = self._make(taken >= self._limit, self._loop.time())
+        task = self._loop.create_task(self._admit(connection, protocol, peer))
+        self._arriving[task] = connection
+        task.add_done_callback(self._arriving.pop)
+
+    async def _admit(self, connection: socket.socket, protocol: asyncio.Protocol, peer: str) -> None:
+        """Give a connection to its protocol, once it is through the handshake."""
+        patience_s = None if self._tls is None else self._handshake_s
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: protocol, connection, ssl=self._tls, ssl_handshake_timeout=patience_s
+            )
+        except OSError as error:  # TLS errors are among them
+            self._refusals.note(
+                "connections without TLS handshake", f"a connection from {peer} ends in its TLS handshake: {error}"
+            )

@@ -1,0 +1,56 @@
+"""What is said about those who are turned away: enough to put it right, however many they are.
+
+Lives here: one line for each reason in a while, and the count of those left out. Must not: decide who is refused.
+Called by `app`, `door`, `guard` and `guard_websocket`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+logger = logging.getLogger("dragoman.http")
+
+QUIET_S: Final = 10.0
+"""For how long a reason is not repeated."""
+
+_SHOWN: Final = 100
+"""How much of what a client said a line may have: it can say very much."""
+
+
+class Refusals:
+    """The log of one front's refusals.
+
+    Args:
+        quiet_s: For how long a reason is not repeated.
+    """
+
+    def __init__(self, quiet_s: float = QUIET_S) -> None:
+        self._quiet_s = quiet_s
+        self._left_out: dict[str, int] = {}
+
+    def note(self, reason: str, line: str) -> None:
+        """Write a line, unless there was one for the same reason just now.
+
+        Args:
+            reason: One of few; shown with the count.
+            line: What happened, and what would help.
+        """
+        if reason in self._left_out:
+            self._left_out[reason] += 1
+            return
+        logger.warning("%s", line)
+        self._left_out[reason] = 0
+        asyncio.get_running_loop().call_later(self._quiet_s, self._tell, reason)
+
+    def _tell(self, reason: str) -> None:
+        """Say how many were left out; speak again after that."""
+        count = self._left_out.pop(reason)
+        if count:
+            logger.warning("%s: %d more within %g s", reason, count, self._quiet_s)
+
+
+def shorten(text: str) -> str:
+    """Give what a client said, in quotes and not too long."""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

@@ -1,0 +1,61 @@
+"""What nobody has caught: one line in the log, no trace, and the loop goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from dragoman.transports.http.defects import fold_trace, log_defects
+from tests.transports.http.stage import on_loop, serving
+
+
+def fail() -> None:
+    raise KeyError("a defect")
+
+
+@on_loop
+async def test_an_exception_in_a_callback_is_one_line(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with serving():
+        asyncio.get_running_loop().call_soon(fail)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert record.name == "dragoman.http"
+    assert record.exc_info is None
+    assert record.getMessage().startswith("internal error: Exception in callback fail()")
+    assert record.getMessage().endswith("KeyError: 'a defect'")
+    assert "\n" not in record.getMessage()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@on_loop
+async def test_what_somebody_else_does_about_exceptions_stays() -> None:
+    seen: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: seen.append(context))
+    log_defects(loop)
+    loop.call_soon(fail)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(seen) == 1
+
+
+def test_a_trace_in_what_a_library_logs_is_folded() -> None:
+    try:
+        fail()
+    except KeyError as error:
+        info = (KeyError, error, error.__traceback__)
+    record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "Exception in %s\n", ("x",), info)
+    assert fold_trace(record)
+    assert record.getMessage() == "Exception in x: KeyError: 'a defect'"
+    assert record.exc_info is None
+
+
+def test_an_application_that_was_cut_off_is_no_defect() -> None:
+    text = "ASGI callable returned without completing response."
+    assert not fold_trace(logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, text, (), None))
