@@ -14,7 +14,7 @@ from typing import Final
 
 import aiohttp
 
-from dragoman.core.envelope import Frame, Malformed, read_line
+from dragoman.core.envelope import Frame, read_line
 from dragoman.core.exchange import cancelled_key
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
@@ -63,7 +63,8 @@ class WebSocketTransport:
         """Begin to connect; what is written meanwhile waits."""
         self._receiver = receiver
         self._link = Link(receiver, self._config.peer)
-        self._waiting = Waiting(self._link, self._config.idle_timeout_s)
+        waiting = self._waiting = Waiting(self._link, self._config.idle_timeout_s)
+        self._link.on_response = lambda key, _: _forget(waiting, key)
         self._runner = asyncio.get_running_loop().create_task(self._run(self._link, self._waiting))
 
     def write(self, data: bytes) -> None:
@@ -169,7 +170,7 @@ class WebSocketTransport:
             self._silent_pings = 0
             waiting.note_sign_of_life()
             if message.type is aiohttp.WSMsgType.TEXT:
-                self._take(message.data.encode(errors="surrogatepass"), link, waiting)
+                await link.take(message.data.encode(errors="surrogatepass"))
             elif message.type is aiohttp.WSMsgType.BINARY:
                 logger.warning("%s sent a binary message, which is dropped: MCP is text", link.peer)
             elif message.type is aiohttp.WSMsgType.PING:
@@ -183,12 +184,6 @@ class WebSocketTransport:
         if isinstance(error, aiohttp.WebSocketError) and error.code == _TOO_BIG:
             return FrameTooLarge(self._config.peer, self._config.limit_bytes)
         return TransportError(self._config.peer, f"what it sent is no WebSocket: {_explain(error)}")
-
-    def _take(self, message: bytes, link: Link, waiting: Waiting) -> None:
-        frame = read_line(message)
-        if isinstance(frame, Frame | Malformed) and frame.key is not None:
-            waiting.forget(frame.key)
-        link.take(message)
 
     async def _write(self, socket: aiohttp.ClientWebSocketResponse) -> str:
         while True:
@@ -217,6 +212,10 @@ class WebSocketTransport:
             self._silent_pings += 1
             with contextlib.suppress(ConnectionError):
                 await socket.ping()
+
+
+def _forget(waiting: Waiting, key: bytes) -> None:
+    waiting.forget(key)
 
 
 def _describe_close(code: int | None, words: object) -> str:
