@@ -22,9 +22,37 @@ _FRAGMENTS: Final = 10_000
 
 _TOO_BIG: Final = 1009
 
+_LINGER_S: Final = 5.0
+"""How long is read on what nobody wants, so that the client learns why."""
+
 
 class GuardedWebSocket(WebSocketsSansIOProtocol):
     """One WebSocket connection. Closing one whose client reads nothing would wait for it for ever."""
+
+    lingers = False
+
+    def data_received(self, data: bytes) -> None:
+        """Take what comes; after the last word nothing of it counts."""
+        if not self.lingers:
+            super().data_received(data)
+
+    def handle_parser_exception(self) -> None:
+        """Say why nothing more is taken, and read on until the client closes.
+
+        Were the connection closed while there is something to read, the system would reset it (RFC 9293, 3.6.1), and a
+        client that is still sending would never see the close frame.
+        """
+        assert self.conn.close_sent is not None
+        code, reason = self.conn.close_sent.code, self.conn.close_sent.reason
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.close_sent = self.lingers = True
+        self.close_timer = self.loop.call_later(_LINGER_S, self.transport.abort)
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
 
     def handle_connect(self, event: Request) -> None:
         """Offer the application a way to cut it."""

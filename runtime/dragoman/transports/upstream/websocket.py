@@ -23,6 +23,7 @@ from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.dialling import explain as explain_dialling
 from dragoman.transports.upstream.dialling import last_line, trust
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES, LOW_WATER_BYTES
+from dragoman.transports.upstream.lingering import LingeringSocket
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.waiting import Waiting
 
@@ -115,6 +116,7 @@ class WebSocketTransport:
     async def _run(self, link: Link, waiting: Waiting) -> None:
         """Connect, then read and write until one of the two ends."""
         reason = "it closed the connection"
+        socket: LingeringSocket | None = None
         try:
             async with _open_session(self._config) as session:
                 socket = await self._connect(session)
@@ -127,8 +129,10 @@ class WebSocketTransport:
         finally:
             waiting.close()
         link.end(f"{link.peer}: {reason}")
+        if socket is not None:
+            await socket.linger()
 
-    async def _connect(self, session: aiohttp.ClientSession) -> aiohttp.ClientWebSocketResponse:
+    async def _connect(self, session: aiohttp.ClientSession) -> LingeringSocket:
         timeout = aiohttp.ClientWSTimeout(ws_close=self._patience_s)
         try:
             async with asyncio.timeout(self._config.connect_timeout_s):
@@ -146,6 +150,7 @@ class WebSocketTransport:
             keep_alive(connection)
         if socket.protocol != SUBPROTOCOL:
             logger.warning("%s does not confirm the subprotocol %s", self._config.peer, SUBPROTOCOL)
+        assert isinstance(socket, LingeringSocket)
         return socket
 
     async def _talk(self, socket: aiohttp.ClientWebSocketResponse, link: Link, waiting: Waiting) -> str:
@@ -235,6 +240,7 @@ def _open_session(config: UpstreamConfig) -> aiohttp.ClientSession:
         skip_auto_headers=("User-Agent",),
         read_bufsize=_READ_BYTES,
         trace_configs=[trace],
+        ws_response_class=LingeringSocket,
     )
 
 
