@@ -84,7 +84,7 @@ def test_who_waits_for_an_answer_that_is_garbled_in_an_array_is_told(revisions: 
     garbled = {"jsonrpc": "2.0", "id": 1, "result": []}
     [(to, line)] = talk.relay(SERVER, [garbled, result(1, {})])
     assert to is CLIENT
-    assert an_error(1, -32603, "no response")(decode(line))
+    assert an_error(1, -32603, "not a response")(decode(line))
 
 
 def test_an_array_that_uses_an_id_twice_asks_it_once() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dragoman.core.commands import Outcome
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
@@ -121,6 +123,62 @@ def test_half_a_line_at_the_end_is_malformed() -> None:
             client(b'{"jsonrpc":"2.0","id":1,"meth'),
             client_closes(),
             expect_to_client(an_error(None, -32700)),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
+@pytest.mark.parametrize("server_revision", [A, D])
+@pytest.mark.parametrize("cut", [b'{"tools":[{"name":"a","inputSch', b'{"tools":[{"name":"a","inputSchema":{}}'])
+def test_half_an_answer_at_the_end_of_a_server_fails_the_request(server_revision: str, cut: bytes) -> None:
+    hold(
+        [
+            *opening(A, server_revision),
+            client(LIST),
+            expect_to_server(LIST),
+            server(b'{"jsonrpc":"2.0","id":1,"result":' + cut),
+            server_closes(),
+            expect_to_client(an_error(1, -32603, "the line ends in the middle of a frame")),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )
+
+
+def test_a_whole_answer_without_line_feed_at_the_end_of_a_server_counts() -> None:
+    hold(
+        [
+            *opening(A, A),
+            client(LIST),
+            expect_to_server(LIST),
+            server(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'),
+            server_closes(),
+            expect_to_client(result(1, {"tools": []})),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )
+
+
+def test_half_an_answer_with_a_trace_behind_it_fails_the_request() -> None:
+    hold(
+        [
+            *opening(A, A),
+            client(LIST),
+            expect_to_server(LIST),
+            server(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"Traceback (most recent call last):\n'),
+            expect_to_client(an_error(1, -32603, "answered with something that is no response")),
+            server_closes(),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )
+
+
+def test_half_a_request_at_the_end_of_a_client_does_not_reach_the_server() -> None:
+    hold(
+        [
+            *opening(A, A),
+            client(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{}'),
+            client_closes(),
+            expect_to_client(an_error(1, -32700, "the line ends in the middle of a frame")),
             expect_end(Outcome.CLIENT_CLOSED),
         ]
     )

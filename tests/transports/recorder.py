@@ -7,7 +7,7 @@ import asyncio
 
 class Recorder:
     def __init__(self) -> None:
-        self.data = b""
+        self.data = bytearray()  # bytes would be copied with each read
         self.reads = 0
         self.end: str | None = None
         self.break_reason: str | None = None

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import orjson
 
+from dragoman.core.pieces import Pieces
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.weight import is_heavier
 from dragoman.errors import FrameTooLarge
@@ -90,7 +91,7 @@ class LineSplitter:
 
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.limit_bytes = limit_bytes
-        self._parts: list[bytes] = []
+        self._parts = Pieces()
         self._size = 0
         self._overlong_head: bytes | None = None
 
@@ -111,21 +112,22 @@ class LineSplitter:
         return lines
 
     def finish(self) -> list[bytes | Overlong]:
-        """Take the end of the stream; give what stood there without a line feed, if anything."""
+        """Take the end of the stream; give what stood there without a line feed, if anything.
+
+        Nobody said that it ended there: `wholeness.read_last_line` tells what it holds.
+        """
         return [self._end_line(b"\n")] if self._size else []
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
         if self._overlong_head is None:
-            self._parts.append(part)
+            self._parts.add(part)
             if self._size > self.limit_bytes:
-                self._overlong_head = b"".join(self._parts)[:_HEAD_BYTES]
-                self._parts.clear()
+                self._overlong_head = self._parts.take()[:_HEAD_BYTES]
 
     def _end_line(self, part: bytes) -> bytes | Overlong:
         self._keep(part)
-        head, line = self._overlong_head, b"".join(self._parts)
-        self._parts.clear()
+        head, line = self._overlong_head, self._parts.take()
         self._size, self._overlong_head = 0, None
         return line if head is None else Overlong(head, self.limit_bytes)
 
@@ -163,7 +165,9 @@ def glimpse(line: bytes) -> Frame | None:
         if version is None:
             return None
     if member == b"result" or member == b"error":
-        return None if key is None or method is not None else Frame(line, member.decode(), key, None)
+        if key is None or method is not None or not _ends_with_brace(line):
+            return None
+        return Frame(line, member.decode(), key, None)
     if method is None or not _ends_with_brace(line):
         return None
     if key is not None:
@@ -183,7 +187,8 @@ def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
     try:
         body = decode(line)
     except ValueError as error:
-        return Malformed(PARSE_ERROR, str(error))
+        found = read_beginning(line, PARSE_ERROR, str(error))
+        return found if found.is_response else Malformed(PARSE_ERROR, str(error))  # JSON-RPC: then "it MUST be Null"
     told = classify(line, body)
     if not isinstance(told, Frame) or not repeats_name(line):
         return told
@@ -201,11 +206,21 @@ def show(line: bytes | Overlong) -> str:
 
 def _read_overlong(line: Overlong) -> Malformed:
     """Find out from the first bytes of a line that was not kept whom to tell: who sent it, or who waits for it."""
-    reason = FrameTooLarge("the sender", line.limit_bytes).reason
-    head = _HEAD.match(line.head)
+    return read_beginning(line.head, INVALID_REQUEST, FrameTooLarge("the sender", line.limit_bytes).reason)
+
+
+def read_beginning(line: bytes, code: int, reason: str) -> Malformed:
+    """Find out whom to tell of a line that is no frame, if its first members say so.
+
+    Args:
+        line: It, or its first bytes.
+        code: The JSON-RPC error code that names the defect.
+        reason: What was expected and what came.
+    """
+    head = _HEAD.match(line, 0, _HEAD_BYTES)
     if head is None:
-        return Malformed(INVALID_REQUEST, reason)
-    return Malformed(INVALID_REQUEST, reason, head[2], head[4] in (b"result", b"error"))
+        return Malformed(code, reason)
+    return Malformed(code, reason, head[2], head[4] in (b"result", b"error"))
 
 
 def classify(line: bytes, body: Any) -> Frame | Malformed:

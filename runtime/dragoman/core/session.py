@@ -49,6 +49,7 @@ from dragoman.core.lifecycle import Action, Event, State
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal, Translator
 from dragoman.core.waiting import WaitingRoom, request_keys
+from dragoman.core.wholeness import read_last_line
 from dragoman_spec import LATEST
 
 logger = logging.getLogger("dragoman.session")
@@ -142,7 +143,11 @@ class Session:
             outcome: How the session ends by this, if not in the way that goes with the side.
         """
         for line in self._splitters[side].finish():
-            self._take_line(side, line)
+            frame = read_last_line(line)
+            if isinstance(frame, Frame):
+                self._take_frame(side, frame)
+            elif frame is not None:
+                self._reject(side, frame)
         if side is Side.CLIENT:
             self._close_client(reason)
         else:

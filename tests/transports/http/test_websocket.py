@@ -148,6 +148,27 @@ async def test_what_is_no_message_is_answered_with_an_error() -> None:
         assert (await hear(socket))["error"]["code"] == -32600
 
 
+@pytest.mark.parametrize("between", ["", " ", "\n"])
+@on_loop
+async def test_two_texts_in_one_message_are_an_error_for_each_request(between: str) -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        await say(socket, json.dumps(call(2)) + between + json.dumps(call("b")))
+        errors = [await hear(socket), await hear(socket)]
+        assert [(error["id"], error["error"]["code"]) for error in errors] == [(2, -32700), ("b", -32700)]
+        assert stage.server.hears_nothing()
+
+
+@on_loop
+async def test_half_a_message_before_the_client_leaves_does_not_reach_the_server() -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        socket.transport.write(masked(json.dumps(call(2)), first=0x01))  # not the last fragment
+        socket.transport.write_eof()
+        await until(lambda: not len(stage.front.sessions))
+        assert stage.server.hears_nothing()
+
+
 @on_loop
 async def test_binary_messages_close_with_1003() -> None:
     async with serving() as stage, dial(stage) as socket:
@@ -176,6 +197,45 @@ async def test_a_message_that_is_too_long_closes_with_1009() -> None:
         await say(socket, "x" * 2000)
         assert await closed_with(socket) == 1009
         await until(lambda: not len(stage.front.sessions))
+
+
+@on_loop
+async def test_a_client_that_reads_only_when_all_is_sent_is_told_1009() -> None:
+    async with serving(FrontConfig(limits=Limits(body_bytes=1000))) as stage:
+        reader, writer = await asyncio.open_connection("127.0.0.1", stage.port, limit=2**20)
+        opening = ["GET /ws HTTP/1.1", f"Host: 127.0.0.1:{stage.port}", "Upgrade: websocket", "Connection: Upgrade"]
+        keys = ["Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==", "Sec-WebSocket-Version: 13"]
+        writer.write("\r\n".join([*opening, *keys, "Sec-WebSocket-Protocol: mcp", "", ""]).encode())
+        await within(reader.readuntil(b"\r\n\r\n"))
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(b"\x81\xff" + (16 * 2**20).to_bytes(8, "big") + bytes(4))
+        for _ in range(16):
+            writer.write(bytes(2**20))
+            await within(writer.drain())
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        close = await within(reader.read())
+        assert close[:1] == b"\x88"
+        assert int.from_bytes(close[2:4], "big") == 1009
+        writer.close()
+
+
+def masked(text: str, first: int = 0x81) -> bytes:
+    """Write a frame whose mask changes nothing."""
+    body = text.encode()
+    return bytes([first, 0xFE]) + len(body).to_bytes(2, "big") + bytes(4) + body
+
+
+@on_loop
+async def test_requests_that_cross_the_end_of_the_server_are_answered_before_the_close() -> None:
+    async with serving() as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        padded = [masked(json.dumps(call(key, text="x" * 200))) for key in range(2, 60)]
+        stage.server.exit()
+        socket.transport.write(b"".join(padded))
+        answers = [(await hear(socket)) for _ in padded]
+        assert sorted(answer["id"] for answer in answers) == list(range(2, 60))
+        assert all(answer["error"]["code"] == -32000 for answer in answers)
+        assert await closed_with(socket) == 1011
 
 
 @on_loop

@@ -14,6 +14,8 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.websocket import WebSocketTransport
 from tests.transports.recorder import Recorder
+from tests.transports.upstream.raw import Line
+from tests.transports.upstream.raw_websocket import CLOSE, NOT_LAST, frame_of, frames_server, read_frame
 from tests.transports.upstream.stage import client, hello, on_loop
 
 Say = Callable[[web.WebSocketResponse, dict[str, Any]], Awaitable[None]]
@@ -131,6 +133,86 @@ async def test_garbage_and_binary_messages_are_passed_over() -> None:
 
     async with socket_server(say) as (url, _), client(url) as peer:
         assert "result" in await peer.ask("tools/call")
+
+
+def answer_to(frame: dict[str, Any]) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%d,"result":{"text":"a"}}' % frame["id"]
+
+
+@pytest.mark.parametrize("lost", [1, 2, 10])
+@on_loop
+async def test_a_message_whose_json_is_cut_fails_the_request(lost: int) -> None:
+    async def cut(line: Line, frame: dict[str, Any]) -> None:
+        await line.say(frame_of(answer_to(frame)[:-lost]))
+
+    async with frames_server(cut) as url, client(url) as peer:
+        assert "is not one whole JSON object" in (await peer.ask("tools/call"))["error"]["message"]
+        assert "result" in await peer.ask("ping")
+
+
+@on_loop
+async def test_a_message_without_its_last_fragment_fails_the_request() -> None:
+    async def cut(line: Line, frame: dict[str, Any]) -> None:
+        await line.say(frame_of(answer_to(frame), NOT_LAST))
+        line.writer.close()
+
+    async with frames_server(cut) as url, client(url) as peer:
+        assert "it closed the connection" in (await peer.ask("tools/call"))["error"]["message"]
+
+
+@pytest.mark.parametrize("between", [b"", b" ", b"\n"])
+@on_loop
+async def test_two_texts_in_one_message_fail_both_requests(between: bytes) -> None:
+    frames: list[dict[str, Any]] = []
+
+    async def answer_both(line: Line, frame: dict[str, Any]) -> None:
+        frames.append(frame)
+        if len(frames) == 2:
+            await line.say(frame_of(between.join(answer_to(one) for one in frames)))
+
+    async with frames_server(answer_both) as url, client(url) as peer:
+        first, second = peer.start("tools/call"), peer.start("tools/call")
+        for one in (first, second):
+            assert "is not one whole JSON object" in (await peer.answer(one))["error"]["message"]
+        assert "result" in await peer.ask("ping")
+
+
+@on_loop
+async def test_a_question_with_the_id_of_a_request_does_not_stop_the_clock_of_it() -> None:
+    async def ask(line: Line, frame: dict[str, Any]) -> None:
+        await line.say(frame_of(b'{"jsonrpc":"2.0","id":%d,"method":"roots/list"}' % frame["id"]))
+
+    async with frames_server(ask) as url, client(url, idle_timeout_s=0.3) as peer:
+        assert "nothing came from it for 0.3 s" in (await peer.ask("tools/call"))["error"]["message"]
+
+
+@on_loop
+async def test_requests_that_cross_a_close_are_answered() -> None:
+    async def close(line: Line, frame: dict[str, Any]) -> None:
+        await line.say(frame_of((1011).to_bytes(2, "big"), CLOSE))
+
+    async with frames_server(close) as url, client(url) as peer:
+        asked = [peer.start("tools/call") for _ in range(50)]
+        for one in asked:
+            assert "it closed the connection with 1011" in (await peer.answer(one))["error"]["message"]
+
+
+@on_loop
+async def test_a_server_that_sends_too_much_is_told_1009() -> None:
+    said: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def flood(line: Line, frame: dict[str, Any]) -> None:
+        line.writer.write(b"\x81\x7f" + (16 * 2**20).to_bytes(8, "big"))
+        for _ in range(16):
+            await line.say(bytes(2**20))
+        while not said.done():
+            first, body = await read_frame(line)
+            if first == CLOSE:
+                said.set_result(body)
+
+    async with frames_server(flood) as url, client(url, limit_bytes=2000) as peer:
+        assert "larger than the limit of 2000 bytes" in (await peer.ask("tools/call"))["error"]["message"]
+        assert await asyncio.wait_for(said, 5) == (1009).to_bytes(2, "big")
 
 
 @on_loop

@@ -16,9 +16,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.commands import Outcome
-from dragoman.core.envelope import encode_error
+from dragoman.core.envelope import PARSE_ERROR, encode_error
+from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.wholeness import read_broken
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import ABORT, GONE, JSON, Receive, Refused, Scope, Send
+from dragoman.transports.http.exchange import ABORT, GONE, JSON, LARGE_BYTES, Message, Receive, Refused, Scope, Send
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import read_posted
 from dragoman.transports.http.sessions import Caller, Session, Sessions
@@ -42,6 +44,10 @@ _REASON_BYTES: Final = 123
 
 _LOOK_S: Final = 1.0
 """How often it is looked whether a client is still there whose server does not read."""
+
+_QUIET_S: Final = 0.025
+_LATE_S: Final = 1.0
+"""When a session is over, what came meanwhile is still answered: until nothing came for a moment, at most so long."""
 
 _CLOSING_S: Final = 2.0
 """How long a close frame may take, and how long the end of the front waits for those of all connections."""
@@ -101,15 +107,44 @@ class WebSocketFront:
         self, session: Session[WebSocketTransport], receive: Receive, send: Send, gone: Callable[[], bool]
     ) -> tuple[int, str]:
         """Move frames both ways until either side ends; give the code to close with, and the reason."""
-        listening = asyncio.ensure_future(self._listen(session.transport, receive, gone))
+        late: list[bytes] = []
+        listening = asyncio.ensure_future(self._listen(session.transport, receive, gone, late))
         sending = asyncio.ensure_future(self._send_all(session, send))
         try:
             done, _ = await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
-            return listening.result() if listening in done else sending.result()
         finally:
             for task in (listening, sending):
                 task.cancel()
             await asyncio.gather(listening, sending, return_exceptions=True)
+        if listening in done:
+            return listening.result()
+        code, reason = sending.result()
+        if session.transport.closed:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LATE_S):
+                    await self._answer_late(late, reason, receive, send)
+        return code, reason
+
+    async def _answer_late(self, late: list[bytes], reason: str, receive: Receive, send: Send) -> None:
+        """Answer the requests that came when nobody was there any more: after the close frame nothing may be said."""
+        quiet = 0
+        while True:
+            for body in late:
+                for line in _refuse_late(body, self._config.limits.nesting, reason):
+                    await send({"type": "websocket.send", "text": line.decode()})
+            late.clear()
+            try:
+                async with asyncio.timeout(_QUIET_S):
+                    message = await receive()
+            except TimeoutError:
+                quiet += 1
+                if quiet == 2:  # a loop that was held up may have had something to read the first time
+                    return
+            else:
+                if message["type"] == "websocket.disconnect":
+                    return
+                quiet = 0
+                late.append(_read_text(message) or b"")
 
     async def _close(self, scope: Scope, send: Send, code: int, reason: str) -> None:
         """Close the connection; cut it, where the server lets us, if the client does not take that either."""
@@ -124,26 +159,37 @@ class WebSocketFront:
             asyncio.get_running_loop().call_later(self._config.patience.stall_s, cut)
 
     async def _listen(
-        self, transport: WebSocketTransport, receive: Receive, gone: Callable[[], bool]
+        self, transport: WebSocketTransport, receive: Receive, gone: Callable[[], bool], late: list[bytes]
     ) -> tuple[int, str]:
-        """Take what the client sends; give the code to close with, 0 if it has closed itself."""
+        """Take what the client sends; give the code to close with, 0 if it has closed itself.
+
+        Args:
+            transport: Where it goes.
+            receive: Of ASGI.
+            gone: Whether the connection is lost.
+            late: Where it goes once the session is over.
+        """
         while True:
             if not transport.readable.is_set() and not await _readable_before(transport, gone):
                 return 0, "the connection is lost"
             message = await receive()
             if message["type"] == "websocket.disconnect":
                 return 0, f"the client has closed with {message.get('code', 1005)}"
-            text = message.get("text")
-            if text is None:
+            body = _read_text(message)
+            if body is None:
                 return UNSUPPORTED_DATA, "expected text messages"
-            body = text.encode("utf-8", "surrogatepass")
+            if transport.closed:
+                late.append(body)
+                if sum(map(len, late)) > LARGE_BYTES:
+                    await asyncio.Event().wait()  # until we are cancelled; the rest stays in its socket
+                continue
             if len(body) > self._config.limits.body_bytes:
                 return TOO_BIG, f"a message is larger than {self._config.limits.body_bytes} bytes"
             try:
                 line = read_posted(body, self._config.limits.nesting).line
             except Refused as refused:
                 logger.info("a message over websocket is refused: %s", refused.reason)
-                transport.write(encode_error(refused.key, refused.code, refused.reason))
+                transport.write(_refuse_message(body, refused))
             else:
                 transport.deliver(line)
 
@@ -185,6 +231,31 @@ async def _readable_before(transport: WebSocketTransport, gone: Callable[[], boo
 def _never() -> bool:
     """What is known of the client's going where the server does not say."""
     return False
+
+
+def _read_text(message: Message) -> bytes | None:
+    text = message.get("text")
+    return None if text is None else text.encode("utf-8", "surrogatepass")
+
+
+def _refuse_message(body: bytes, refused: Refused) -> bytes:
+    """Write the error for a message that is not taken; where several texts are in it, one for each request."""
+    if refused.code == PARSE_ERROR:
+        found = [one.key for one in read_broken(body, refused.code, refused.reason) if not one.is_response]
+        keys: list[bytes | None] = [key for key in dict.fromkeys(found) if key is not None]
+    else:
+        keys = [refused.key]
+    return b"".join(encode_error(key, refused.code, refused.reason) for key in keys or [None])
+
+
+def _refuse_late(body: bytes, nesting: int, reason: str) -> list[bytes]:
+    """Write the errors for the requests of a message that came too late, as messages."""
+    try:
+        posted = read_posted(body, nesting)
+    except Refused as refused:
+        return _refuse_message(body, refused).splitlines()
+    errors = [encode_error(key, CONNECTION_CLOSED, reason).rstrip() for key in posted.keys]
+    return [b"[" + b",".join(errors) + b"]"] if posted.is_batch and errors else errors
 
 
 def _leave() -> None:

@@ -10,6 +10,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Final, Protocol
 
+from dragoman.core.pieces import Pieces
 from dragoman.errors import TransportError
 
 _HIGH_WATER_BYTES: Final = 512 * 1024
@@ -47,18 +48,19 @@ class Answer:
         failure: Why no more of it comes; empty if nothing is wrong.
         lost: Whether that is because the connection ended.
         held: Whether nothing more is read from the connection, because so much waits here.
+        framed: Whether length or chunks say where the body ends: if only the end of the connection does, it may be cut.
     """
 
     __slots__ = (
         "_headers",
         "_in_one",
         "_parts",
-        "_size",
         "_source",
         "_waiter",
         "begun",
         "complete",
         "failure",
+        "framed",
         "held",
         "length",
         "lost",
@@ -75,10 +77,10 @@ class Answer:
         self.failure = ""
         self.lost = False
         self.held = False
+        self.framed = True
         self._source: Source | None = source
         self._headers: Headers = {}
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._parts = Pieces()
         self._in_one = False
         self._waiter: asyncio.Future[None] | None = None
 
@@ -142,7 +144,7 @@ class Answer:
     def close(self) -> None:
         """Give the connection back if the answer is complete, drop it if not."""
         source, self._source = self._source, None
-        self._parts.clear()
+        self._parts.take()
         if source is not None:
             source.let_go()
 
@@ -157,11 +159,10 @@ class Answer:
 
     def take_body(self, part: bytes) -> None:
         """A part of the body has come."""
-        self._parts.append(part)
-        self._size += len(part)
+        self._parts.add(part)
         if self._in_one:
             return
-        if self._size > _HIGH_WATER_BYTES and not self.held and self._source is not None:
+        if self._parts.size > _HIGH_WATER_BYTES and not self.held and self._source is not None:
             self.held = True
             self._source.pause()
         self._wake()
@@ -178,6 +179,7 @@ class Answer:
         """
         coding = self._headers.get(b"transfer-encoding", b"").lower()
         if self.status and self.length is None and not coding.rstrip().endswith(b"chunked"):
+            self.framed = False
             self.take_end()
         return self.complete
 
@@ -187,9 +189,9 @@ class Answer:
         self._wake()
 
     def _take_parts(self) -> bytes:
-        parts, self._parts, self._size = self._parts, [], 0
+        taken = self._parts.take()
         self._resume()
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return taken
 
     def _resume(self) -> None:
         if self.held and self._source is not None:

@@ -1,7 +1,7 @@
-"""Bodies of answers: decompressed as they come, and never larger than allowed.
+"""Bodies of answers: decompressed as they come, never larger than allowed, and read as fast as the client takes them.
 
 Lives here: content codings, and reading a body whole within a limit. Must not: know what a body means. Called by
-`streamable`, `legacy` and `streams`.
+`streamable`, `legacy`, `failures` and `streams`.
 
 We ask for no compression (`Accept-Encoding: identity`): a compressed event stream is a delayed one. What a server
 compresses all the same is decompressed piece by piece, so that a small body cannot become a large one unnoticed.
@@ -9,17 +9,32 @@ compresses all the same is decompressed piece by piece, so that a small body can
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Final
 
+from dragoman.core.pieces import Pieces
 from dragoman.errors import FrameTooLarge, TransportError
+from dragoman.transports.upstream.allowance import FREE_BYTES, Lease
 
 if TYPE_CHECKING:
     from dragoman.transports.upstream.answers import Answer
+    from dragoman.transports.upstream.link import Link
 
 _PIECE_BYTES: Final = 256 * 1024
 _WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+
+FREE_UNFOLDED_BYTES: Final = 16 * 1024 * 1024
+"""As long as a body is no longer than this, it may be compressed as well as it likes."""
+
+RATIO: Final = 200
+"""How many times as long as what came a longer body may be. Deflate gets to 1032 with nothing but zeros; what people
+send, to 5 for prose, 15 for listings, 60 for tables whose rows differ in a number (docs/decisions/0016)."""
+
+_RECEIPT_BYTES: Final = 64 * 1024
+_RECEIPT_S: Final = 1.0
 
 
 class Inflater:
@@ -28,58 +43,111 @@ class Inflater:
     Args:
         peer: Whose body it is.
         coding: What `Content-Encoding` says.
+        free_bytes: See `FREE_UNFOLDED_BYTES`.
     """
 
-    def __init__(self, peer: str, coding: str) -> None:
+    def __init__(self, peer: str, coding: str, free_bytes: int = FREE_UNFOLDED_BYTES) -> None:
         if coding not in _WINDOWS:
             raise TransportError(peer, f"its answer is compressed in a way that nobody asked for: {coding[:40]!r}")
         self._peer = peer
+        self._free_bytes = free_bytes
         self._window = _WINDOWS[coding]
         self._inflate = zlib.decompressobj(self._window)
+        self._came = self._unfolded = 0
+        self._in_member = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Give what a chunk holds, in pieces of bounded size."""
+        self._came += len(chunk)
         while chunk:
+            self._in_member = True
             try:
                 piece = self._inflate.decompress(chunk, _PIECE_BYTES)
             except zlib.error as error:
                 raise TransportError(self._peer, f"its compressed answer cannot be read: {error}") from None
+            self._unfolded += len(piece)
+            if self._unfolded > max(self._free_bytes, RATIO * self._came):
+                reason = f"its compressed answer unfolds to more than {RATIO} times its length"
+                raise TransportError(self._peer, reason)
             if piece:
                 yield piece
             chunk = self._inflate.unconsumed_tail
             if self._inflate.eof:  # one body may be several members, one after the other
                 chunk = self._inflate.unused_data
                 self._inflate = zlib.decompressobj(self._window)
+                self._in_member = False
+
+    def finish(self) -> None:
+        """Check that what is compressed has come to its end.
+
+        Raises:
+            TransportError: It has not: the body was cut.
+        """
+        if self._in_member:
+            raise TransportError(self._peer, "its compressed answer ends in the middle")
 
 
 async def pieces_of(answer: Answer) -> AsyncIterator[bytes]:
-    """Give the bytes of a body as they come."""
+    """Give the bytes of a body as they come.
+
+    Raises:
+        TransportError: It did not come whole.
+    """
     coding = answer.header("Content-Encoding").strip().lower()
-    inflater = None if coding in ("", "identity") else Inflater(answer.peer, coding)
-    while chunk := await answer.some():
-        if inflater is None:
+    if coding in ("", "identity"):
+        while chunk := await answer.some():
             yield chunk
-        else:
-            for piece in inflater.feed(chunk):
-                yield piece
+        return
+    inflater = Inflater(answer.peer, coding)
+    while chunk := await answer.some():
+        for piece in inflater.feed(chunk):
+            yield piece
+            await asyncio.sleep(0)  # of one chunk there may be hundreds, and others wait
+    inflater.finish()
 
 
-async def read_body(answer: Answer, limit_bytes: int) -> bytes:
-    """Read a body whole.
+async def read_message(answer: Answer, limit_bytes: int, link: Link, lease: Lease) -> bytes:
+    """Read a body whole that is a message to the client; what is long is left in its socket while nobody may take it.
 
     Raises:
         FrameTooLarge: It is longer than allowed; the rest is not read.
+        TransportError: It did not come whole.
     """
     if answer.length is not None:
         if answer.length > limit_bytes:
             raise FrameTooLarge(answer.peer, limit_bytes)
-        if not answer.header("Content-Encoding"):
+        if answer.length <= FREE_BYTES and not answer.header("Content-Encoding"):
             return await answer.whole()  # the common case: nothing can come that was not announced
-    parts: list[bytes] = []
-    size = 0
+    parts = Pieces()
     async for piece in pieces_of(answer):
-        size += len(piece)
-        if size > limit_bytes:
+        parts.add(piece)
+        if parts.size > limit_bytes:
             raise FrameTooLarge(answer.peer, limit_bytes)
-        parts.append(piece)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+        await lease.hold(parts.size)
+        if link.paused:
+            await link.until_reading()
+    return parts.take()
+
+
+async def read_body(answer: Answer, limit_bytes: int) -> bytes:
+    """Read a short body whole.
+
+    Raises:
+        FrameTooLarge: It is longer than allowed; the rest is not read.
+        TransportError: It did not come whole.
+    """
+    parts = Pieces()
+    async for piece in pieces_of(answer):
+        parts.add(piece)
+        if parts.size > limit_bytes:
+            raise FrameTooLarge(answer.peer, limit_bytes)
+    return parts.take()
+
+
+async def discard(answer: Answer) -> None:
+    """Read what should be empty, so that the connection can be used again; and close the answer."""
+    if not answer.complete:
+        with contextlib.suppress(TransportError, TimeoutError):
+            async with asyncio.timeout(_RECEIPT_S):
+                await read_body(answer, _RECEIPT_BYTES)
+    answer.close()

@@ -58,6 +58,7 @@ class UpstreamConfig:
         idle_timeout_s: How long a server that owes an answer may send nothing at all.
         close_timeout_s: How long the goodbye may take.
         limit_bytes: The longest message accepted, once decompressed.
+        held_bytes: How much of answers that have not come whole is held at once, beside one that may be the longest.
         open_requests: How many requests may be under way at once; more wait.
         end_session: Whether the server is told, by DELETE, that a session is over.
     """
@@ -71,6 +72,7 @@ class UpstreamConfig:
     idle_timeout_s: float = 300.0
     close_timeout_s: float = 2.0
     limit_bytes: int = DEFAULT_LIMIT_BYTES
+    held_bytes: int = 64 * 1024 * 1024
     open_requests: int = 256
     end_session: bool = True
 

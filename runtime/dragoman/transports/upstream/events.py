@@ -8,14 +8,19 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-str
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dragoman.core.envelope import Overlong
+from dragoman.core.pieces import Pieces
 
-_HEAD_BYTES = 512
-_BOM = b"\xef\xbb\xbf"
-_ID_BYTES = 4096
-_LONGEST_RETRY_DIGITS = 9
+_HEAD_BYTES: Final = 512
+_BOM: Final = b"\xef\xbb\xbf"
+_ID_BYTES: Final = 4096
+_FIELD_BYTES: Final = 8 * 1024
+"""The longest line that is kept unless it is data: of comments, names and what nobody knows no more is needed."""
+
+_LONGEST_RETRY_MS: Final = 24 * 3600 * 1000
+"""Who asks for more than a day to be waited gets a day."""
 
 
 class Event(NamedTuple):
@@ -45,22 +50,24 @@ class EventParser:
         self.limit_bytes = limit_bytes
         self.last_id: str | None = None
         self.retry_s: float | None = None
-        self._line: list[bytes] = []
-        self._line_size = 0
+        self._line = Pieces()
         self._line_cut = False
         self._skip_line_feed = False
         self._first_line = True
-        self._data: list[bytes] = []
-        self._data_size = 0
+        self._data: bytes | bytearray = b""
         self._any = False
         self._overlong = False
         self._name = b""
         self._id: bytes | None = None
 
+    @property
+    def pending(self) -> int:
+        """How many bytes are held of an event that has not ended."""
+        return len(self._data) + self._line.size
+
     def restart(self) -> None:
         """Begin a new connection of the same stream: an event that had not ended is forgotten."""
-        self._line = []
-        self._line_size = 0
+        self._line = Pieces()
         self._line_cut = False
         self._skip_line_feed = False
         self._first_line = True
@@ -86,17 +93,25 @@ class EventParser:
 
     def _keep(self, part: bytes) -> None:
         if not self._line_cut:
-            self._line.append(part)
-            self._line_size += len(part)
-            if self._line_size > self.limit_bytes + len(b"data: "):
-                self._line = [b"".join(self._line)[:_HEAD_BYTES]]
+            self._line.add(part)
+            if self._line.size > _FIELD_BYTES and self._line.size > self._longest_line(self._line.head(16)):
+                head = self._line.take()[:_FIELD_BYTES]
+                self._line.add(head)
                 self._line_cut = True
 
+    def _longest_line(self, line: bytes) -> int:
+        """Give how long the line may be that begins so: one of data, as long as the event may still become."""
+        if self._overlong or not line.removeprefix(_BOM if self._first_line else b"").startswith(b"data:"):
+            return _FIELD_BYTES
+        return max(_FIELD_BYTES, len(b"data: ") + self.limit_bytes - len(self._data))
+
     def _end_line(self, part: bytes) -> Event | Overlong | None:
-        self._keep(part)
-        line = self._line[0] if len(self._line) == 1 else b"".join(self._line)
-        cut = self._line_cut
-        self._line, self._line_size, self._line_cut = [], 0, False
+        if self._line.size or len(part) > _FIELD_BYTES:
+            self._keep(part)
+            line = self._line.take()
+        else:  # the common case, without a copy
+            line = part
+        cut, self._line_cut = self._line_cut, False
         if self._first_line:
             self._first_line = False
             line = line.removeprefix(_BOM)
@@ -111,23 +126,32 @@ class EventParser:
         if field == b"data":
             self._add_data(value, cut)
         elif cut:
-            return
+            if field == b"event":
+                self._name = value[:_HEAD_BYTES]  # of no event that we know
         elif field == b"event":
             self._name = value
         elif field == b"id" and b"\0" not in value and len(value) <= _ID_BYTES:
             self._id = value
         elif field == b"retry" and value.isdigit():
-            self.retry_s = int(value[-_LONGEST_RETRY_DIGITS:]) / 1000
+            self.retry_s = _read_retry(value) / 1000
 
     def _add_data(self, value: bytes, cut: bool) -> None:
-        self._any = True
+        """Add a line of data. One array holds all of them: in a list each would take 40 bytes, however short it is."""
+        size = len(self._data) + 1 + len(value) if self._any else len(value)
         if self._overlong:
             return
-        self._data.append(value)
-        self._data_size += len(value) + 1
-        if cut or self._data_size > self.limit_bytes + 1:
+        if cut or size > self.limit_bytes:
             self._overlong = True
-            self._data = [b"\n".join(self._data)[:_HEAD_BYTES]]
+            before = bytes(self._data[:_HEAD_BYTES]) + b"\n" if self._any else b""
+            self._data = (before + value)[:_HEAD_BYTES]
+        elif not self._any:
+            self._data = value
+        else:
+            if isinstance(self._data, bytes):
+                self._data = bytearray(self._data)
+            self._data += b"\n"
+            self._data += value
+        self._any = True
 
     def _dispatch(self) -> Event | Overlong | None:
         if self._id is not None:
@@ -137,16 +161,23 @@ class EventParser:
                 self.last_id = None
         event: Event | Overlong | None = None
         if self._overlong:
-            event = Overlong(self._data[0], self.limit_bytes)
+            event = Overlong(bytes(self._data), self.limit_bytes)
         elif self._any:
-            event = Event(self._data[0] if len(self._data) == 1 else b"\n".join(self._data), self._name)
+            event = Event(bytes(self._data), self._name)
         self._reset()
         return event
 
     def _reset(self) -> None:
-        self._data = []
-        self._data_size = 0
+        self._data = b""
         self._any = False
         self._overlong = False
         self._name = b""
         self._id = None
+
+
+def _read_retry(digits: bytes) -> int:
+    """Give how many milliseconds that is, or the longest that we wait."""
+    digits = digits.lstrip(b"0")
+    if len(digits) > len(str(_LONGEST_RETRY_MS)):
+        return _LONGEST_RETRY_MS
+    return min(int(digits or b"0"), _LONGEST_RETRY_MS)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Final
 
 from dragoman.core.envelope import Frame, Overlong
 from dragoman.errors import FrameTooLarge, TransportError
+from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.events import EventParser
+from dragoman.transports.upstream.events import Event, EventParser
 from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link, Watch
@@ -47,11 +49,11 @@ Get = Callable[[str | None, float | None], Awaitable[Answer]]
 class _Reading:
     """What one connection of a stream brought."""
 
-    __slots__ = ("answered", "events", "messages", "overlong", "reason")
+    __slots__ = ("answered", "events", "failure", "messages", "reason")
 
     def __init__(self) -> None:
         self.answered = False
-        self.overlong = False
+        self.failure: TransportError | None = None  # the answer came, and cannot be handed on
         self.events = 0
         self.messages = 0  # of the events, those that are not only there to be resumed from
         self.reason = "it closed the stream before the answer"
@@ -64,10 +66,12 @@ class Follower:
         link: Where messages go.
         config: Patience and limits.
         get: Opens a stream.
+        allowance: What events may hold until they have ended.
     """
 
-    def __init__(self, link: Link, config: UpstreamConfig, get: Get) -> None:
+    def __init__(self, link: Link, config: UpstreamConfig, get: Get, allowance: Allowance) -> None:
         self._link = link
+        self._allowance = allowance
         self._config = config
         self._get = get
 
@@ -93,8 +97,8 @@ class Follower:
             idle = 0 if reading.messages else idle + 1
             if reading.answered or job.cancelled:
                 return
-            if reading.overlong:
-                raise FrameTooLarge(self._link.peer, self._config.limit_bytes)
+            if reading.failure is not None:
+                raise reading.failure
             if reading.events:
                 progress_at = loop.time()
             if parser.last_id is None:
@@ -152,16 +156,12 @@ class Follower:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(None) as patience:
-                async for event in events_of(answer, parser, self._link):
-                    reading.events += 1
-                    reading.messages += isinstance(event, Overlong) or bool(event.data)
-                    if isinstance(event, Overlong):
-                        reading.overlong = True
-                        reading.answered |= self._link.take_overlong(event, key)
-                    elif event.name in (b"", b"message"):
-                        reading.answered |= self._link.take(event.data, key, _drop if reading.answered else watch)
-                    if reading.answered and patience.when() is None:
-                        patience.reschedule(loop.time() + _AFTER_ANSWER_S)
+                with self._allowance.lease() as lease:
+                    async with aclosing(events_of(answer, parser, self._link, lease)) as events:
+                        async for event in events:
+                            await self._take(event, reading, key, watch)
+                            if reading.answered and patience.when() is None:
+                                patience.reschedule(loop.time() + _AFTER_ANSWER_S)
         except TimeoutError:
             pass  # it is answered, and the server does not close
         except TransportError as error:
@@ -170,6 +170,24 @@ class Follower:
             answer.close()
         reading.events += parser.last_id != before
         return reading
+
+    async def _take(self, event: Event | Overlong, reading: _Reading, key: bytes | None, watch: Watch | None) -> None:
+        """Hand on one event.
+
+        Raises:
+            TransportError: It would be the answer, and cannot be handed on.
+        """
+        reading.events += 1
+        reading.messages += isinstance(event, Overlong) or bool(event.data)
+        try:
+            if isinstance(event, Overlong):
+                reading.failure = FrameTooLarge(self._link.peer, event.limit_bytes)  # it may have been the answer
+                self._link.take_overlong(event, key)
+            elif event.name in (b"", b"message"):
+                reading.answered |= await self._link.take(event.data, key, _drop if reading.answered else watch)
+        except TransportError as error:
+            reading.failure = error
+            raise
 
     async def _resume(self, parser: EventParser, idle: int, is_current: Callable[[], bool]) -> Answer:
         """Come back for the rest of a stream."""

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urljoin
 
-from dragoman.core.envelope import Frame, Overlong, read_line
+from dragoman.core.envelope import Frame, Overlong
 from dragoman.core.exchange import cancelled_key
 from dragoman.errors import TransportError
+from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
-from dragoman.transports.upstream.bodies import read_body
+from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
-from dragoman.transports.upstream.events import Event, EventParser
+from dragoman.transports.upstream.events import EventParser
 from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link
@@ -37,10 +39,11 @@ _ENDPOINT_BYTES: Final = 8 * 1024
 class Legacy:
     """One session with an HTTP+SSE server: it lasts as long as its stream."""
 
-    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link) -> None:
+    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link, allowance: Allowance) -> None:
         self._config = config
         self._wire = wire
         self._link = link
+        self._allowance = allowance
         self._endpoint: str | None = None
         self._reader: asyncio.Task[None] | None = None
         self._waiting = Waiting(link, config.idle_timeout_s)
@@ -54,6 +57,7 @@ class Legacy:
             TransportError: This is no HTTP+SSE server, or it is not there.
         """
         self._initialize, self._opened = job.frame, opened
+        self._link.on_response = self._note_response
         if self._endpoint is None:
             found = asyncio.get_running_loop().create_future()
             self._reader = asyncio.get_running_loop().create_task(self._read(found))
@@ -98,12 +102,9 @@ class Legacy:
         headers = {"Accept": "*/*"}
         idle_s = self._config.idle_timeout_s
         answer = await self._wire.send("POST", self._endpoint, headers, job.frame.raw, job.sent, idle_s)
-        try:
-            if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-                raise await read_refusal(answer)
-            await read_body(answer, self._config.limit_bytes)  # "Accepted"; the answer comes on the stream
-        finally:
-            answer.close()
+        if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            raise await read_refusal(answer)
+        await discard(answer)  # "Accepted"; the answer comes on the stream
 
     async def _read(self, found: asyncio.Future[str]) -> None:
         reason = "it closed the stream"
@@ -127,27 +128,24 @@ class Legacy:
 
     async def _take_events(self, answer: Answer, found: asyncio.Future[str]) -> None:
         parser = EventParser(self._config.limit_bytes)
-        events: AsyncIterator[Event | Overlong] = events_of(answer, parser, self._link)
-        async for event in events:
-            self._waiting.note_sign_of_life()
-            if isinstance(event, Overlong):
-                self._link.take_overlong(event)
-            elif not found.done():
-                if event.name != b"endpoint":
-                    raise TransportError(self._link.peer, "its first event is not the endpoint")
-                found.set_result(self._read_endpoint(event.data))
-            elif event.name in (b"", b"message"):
-                self._take_message(event.data)
+        with self._allowance.lease() as lease:
+            async with aclosing(events_of(answer, parser, self._link, lease)) as events:
+                async for event in events:
+                    self._waiting.note_sign_of_life()
+                    if isinstance(event, Overlong):
+                        self._link.take_overlong(event)
+                    elif not found.done():
+                        if event.name != b"endpoint":
+                            raise TransportError(self._link.peer, "its first event is not the endpoint")
+                        found.set_result(self._read_endpoint(event.data))
+                    elif event.name in (b"", b"message"):
+                        await self._link.take(event.data)
 
-    def _take_message(self, message: bytes) -> None:
-        frame = read_line(message)
-        key = getattr(frame, "key", None)
-        if isinstance(frame, Frame) and frame.kind in ("result", "error") and key is not None:
-            self._waiting.forget(key)
-            if frame.kind == "result" and self._initialize is not None and key == self._initialize.key:
-                self._initialize = None
-                self._opened()
-        self._link.take(message)
+    def _note_response(self, key: bytes, is_result: bool) -> None:
+        self._waiting.forget(key)
+        if is_result and self._initialize is not None and key == self._initialize.key:
+            self._initialize = None
+            self._opened()
 
     def _read_endpoint(self, data: bytes) -> str:
         """Give where to POST: a URL of the same origin, or our messages and headers would go to somebody else."""

@@ -12,8 +12,21 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, Malformed, Overlong, decode, encode_error, encode_line, read_line, twin_of
-from dragoman.errors import FrameTooLarge
+from dragoman.core.envelope import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Frame,
+    Malformed,
+    Overlong,
+    decode,
+    encode_error,
+    encode_line,
+    read_beginning,
+    read_line,
+    twin_of,
+)
+from dragoman.core.wholeness import PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
+from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver, StreamReceiver
 
 logger = logging.getLogger("dragoman.upstream")
@@ -31,10 +44,14 @@ class Link:
     Args:
         receiver: Who is told.
         peer: The server, as a person would name it.
+
+    Attributes:
+        on_response: Called with the id of each response before it is handed on, and whether it is a result.
     """
 
     def __init__(self, receiver: Receiver, peer: str) -> None:
         self.peer = peer
+        self.on_response: Callable[[bytes, bool], None] | None = None
         self._receiver = receiver
         self._by_stream = receiver if isinstance(receiver, StreamReceiver) else None
         self._reading = asyncio.Event()
@@ -58,47 +75,50 @@ class Link:
         """Wait until something may be handed on."""
         await self._reading.wait()
 
-    def take(self, message: bytes, owed: bytes | None = None, watch: Watch | None = None) -> bool:
-        """Hand on one message.
+    async def take(
+        self, message: bytes, owed: bytes | None = None, watch: Watch | None = None, framed: bool = True
+    ) -> bool:
+        """Hand on one message, if it is whole.
 
         Args:
             message: JSON text as it came.
             owed: The id of the request that it may answer, in canonical JSON.
             watch: Sees the response to that request first.
+            framed: Whether the transport has seen where it ends.
 
         Returns:
             Whether it answers that request.
+
+        Raises:
+            TransportError: It would answer that request, and is not whole.
         """
-        answered = False
-        for line in self._to_lines(message):
-            frame = read_line(line)
-            if frame is None:
-                continue
-            if owed is not None and isinstance(frame, Frame) and frame.kind == "error" and frame.key is None:
-                frame = self._give_id(frame, owed)
-            if self._is_answer(frame, owed):
-                answered = True
-                if watch is not None and isinstance(frame, Frame) and not watch(frame):
-                    continue
-            self._hand_on(frame.raw if isinstance(frame, Frame) else line, owed)
-        return answered
+        message = message.strip()
+        if not message.startswith(b"{"):  # arrays are decoded in any case
+            return self._take(message, owed, watch)
+        if framed and not _has_lines(message) and seems_whole(message):  # the common case
+            return self._take(message, owed, watch)
+        if await _search(message):
+            return self._take(message, owed, watch)
+        reason = "it sent a message that is not one whole JSON object"
+        return self._blame(read_broken(message, PARSE_ERROR, reason), TransportError(self.peer, reason), owed)
 
     def take_overlong(self, event: Overlong, owed: bytes | None = None) -> bool:
         """Deal with a message that is too long: tell who waits for it, if its beginning says who.
 
         Returns:
-            Whether it answers the request with the id `owed`, which then has been told.
+            Whether it answers the request with the id `owed`: never.
+
+        Raises:
+            FrameTooLarge: It would answer that request.
         """
-        reason = str(FrameTooLarge(self.peer, event.limit_bytes))
-        found = read_line(event)
-        if isinstance(found, Malformed) and found.is_response and found.key is not None:
-            self.fail(found.key, reason)
-            return found.key == owed
-        logger.warning("%s", reason)
-        return False
+        error = FrameTooLarge(self.peer, event.limit_bytes)
+        found = read_beginning(event.head, INVALID_REQUEST, error.reason)
+        return self._blame([found], error, owed)
 
     def fail(self, key: bytes, reason: str, code: int = UNREACHED, data: Any = None) -> None:
         """Answer a request of the client in the server's place, with an error that says why."""
+        if self.on_response is not None:
+            self.on_response(key, False)
         logger.warning("request %s failed: %s", key[:60].decode(errors="replace"), reason)
         line = encode_error(key, code, reason, data)
         if self._over:
@@ -118,6 +138,35 @@ class Link:
         """Tell nobody anything any more."""
         self._over = True
 
+    def _take(self, message: bytes, owed: bytes | None, watch: Watch | None) -> bool:
+        answered = False
+        for line in self._to_lines(message):
+            frame = read_line(line)
+            if frame is None:
+                continue
+            if owed is not None and isinstance(frame, Frame) and frame.kind == "error" and frame.key is None:
+                frame = self._give_id(frame, owed)
+            if self.on_response is not None and frame.key is not None and _is_response(frame):
+                self.on_response(frame.key, isinstance(frame, Frame) and frame.kind == "result")
+            if self._is_answer(frame, owed):
+                answered = True
+                if watch is not None and isinstance(frame, Frame) and not watch(frame):
+                    continue
+            self._hand_on(frame.raw if isinstance(frame, Frame) else line, owed)
+        return answered
+
+    def _blame(self, found: list[Malformed], error: TransportError, owed: bytes | None) -> bool:
+        """Tell who waits for what cannot be handed on, and raise for the request with the id `owed`."""
+        keys = dict.fromkeys(one.key for one in found if one.is_response and one.key is not None)
+        for key in keys:
+            if owed is None or key not in (owed, twin_of(owed)):
+                self.fail(key, str(error))
+        if owed is not None and (owed in keys or twin_of(owed) in keys):
+            raise error
+        if not keys:
+            logger.warning("%s", error)
+        return False
+
     def _hand_on(self, line: bytes, key: bytes | None = None) -> None:
         if self._over:
             return
@@ -128,14 +177,14 @@ class Link:
 
     def _to_lines(self, message: bytes) -> list[bytes]:
         """Make lines of a message. Arrays are split, whoever may send them: the core puts batches together."""
-        message = message.strip()
-        if b"\n" in message or b"\r" in message:
-            try:
-                decode(message)
-            except ValueError as error:
-                logger.warning("%s sent a message that is %s", self.peer, error)
-                return []
-            # A line break inside a JSON string would not have been read: all that are left are white space.
+        if _has_lines(message):
+            if not message.startswith(b"{"):
+                try:
+                    decode(message)
+                except ValueError as error:
+                    logger.warning("%s sent a message that is %s", self.peer, error)
+                    return []
+            # A line break inside a JSON string is none: all that are left are white space.
             message = message.replace(b"\r", b" ").replace(b"\n", b" ")
         if message.startswith(b"["):
             try:
@@ -148,10 +197,29 @@ class Link:
     def _is_answer(self, frame: Frame | Malformed, owed: bytes | None) -> bool:
         if owed is None:
             return False
-        is_response = frame.is_response if isinstance(frame, Malformed) else frame.kind in ("result", "error")
-        return is_response and frame.key is not None and owed in (frame.key, twin_of(frame.key))
+        return _is_response(frame) and frame.key is not None and owed in (frame.key, twin_of(frame.key))
 
     def _give_id(self, frame: Frame, key: bytes) -> Frame:
         """Put the id on an error that answers a POST: what it is about is known, whatever the server could read."""
         body = {**(decode(frame.raw) if frame.body is None else frame.body), "id": decode(key)}
         return Frame(encode_line(body), "error", key, None, body)
+
+
+def _is_response(frame: Frame | Malformed) -> bool:
+    return frame.is_response if isinstance(frame, Malformed) else frame.kind in ("result", "error")
+
+
+def _has_lines(message: bytes) -> bool:
+    return b"\n" in message or b"\r" in message
+
+
+async def _search(message: bytes) -> bool:
+    """Find out for certain whether a message is one whole JSON object, and serve others in between if it is long."""
+    if parses(message):
+        return True
+    brackets = Brackets()
+    for piece in pieces_of(message):
+        brackets.feed(bytes(piece))
+        if len(message) > PIECE_BYTES:
+            await asyncio.sleep(0)
+    return brackets.is_whole() and message.rstrip().endswith(b"}")

@@ -21,8 +21,9 @@ from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decode
 from dragoman.errors import TransportError
+from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
-from dragoman.transports.upstream.bodies import read_body
+from dragoman.transports.upstream.bodies import discard, read_message
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, read_refusal
 from dragoman.transports.upstream.following import Follower
@@ -47,10 +48,11 @@ _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}\Z")
 class Streamable:
     """One session, or several one after the other where the server drops one, with a Streamable HTTP server."""
 
-    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link) -> None:
+    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link, allowance: Allowance) -> None:
         self._config = config
         self._wire = wire
         self._link = link
+        self._allowance = allowance
         self._session_id: str | None = None
         self._revision: str | None = None
         self._epoch = 0
@@ -58,7 +60,7 @@ class Streamable:
         self._initialized: Frame | None = None
         self._standing = Standing()
         self._renewing = asyncio.Lock()
-        self._follower = Follower(link, config, self._get)
+        self._follower = Follower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
 
     async def open(self, job: Job, opened: Callable[[], None]) -> None:
@@ -98,7 +100,7 @@ class Streamable:
             await self._take_answer(answer, job, epoch)
             self._standing.note(job.frame)
         elif HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            await _discard(answer)
+            await discard(answer)
         else:
             raise await read_refusal(answer)
 
@@ -169,9 +171,10 @@ class Streamable:
             if media_type == EVENT_STREAM:
                 await self._follower.follow(answer, job, lambda: self._epoch == epoch, watch)
             elif media_type == _JSON:
-                body = await read_body(answer, self._config.limit_bytes)
-                await self._link.until_reading()
-                if not self._link.take(body, key, watch) and not job.cancelled:
+                with self._allowance.lease() as lease:
+                    body = await read_message(answer, self._config.limit_bytes, self._link, lease)
+                    await self._link.until_reading()
+                if not await self._link.take(body, key, watch, answer.framed) and not job.cancelled:
                     raise TransportError(self._link.peer, "its answer holds no response to the request")
             else:
                 named = f"{media_type[:80] or 'nothing'}{WEB_PAGE_HINT if media_type == WEB_PAGE else ''}"
@@ -276,14 +279,3 @@ def _read_revision(frame: Frame) -> str | None:
     result = body.get("result")
     revision = result.get("protocolVersion") if isinstance(result, dict) else None
     return revision if isinstance(revision, str) and _SESSION_ID.match(revision) else None
-
-
-async def _discard(answer: Answer) -> None:
-    """Read what should be empty, so that the connection can be used again."""
-    if answer.complete:
-        answer.close()
-        return
-    with contextlib.suppress(TransportError, TimeoutError):
-        async with asyncio.timeout(1.0):
-            await read_body(answer, 64 * 1024)
-    answer.close()

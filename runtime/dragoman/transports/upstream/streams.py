@@ -6,9 +6,10 @@ they are read. Called by `streamable` and `legacy`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from dragoman.core.envelope import Overlong
+from dragoman.transports.upstream.allowance import Lease
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import pieces_of
 from dragoman.transports.upstream.events import Event, EventParser
@@ -17,7 +18,9 @@ from dragoman.transports.upstream.link import Link
 EVENT_STREAM = "text/event-stream"
 
 
-async def events_of(answer: Answer, parser: EventParser, link: Link) -> AsyncIterator[Event | Overlong]:
+async def events_of(
+    answer: Answer, parser: EventParser, link: Link, lease: Lease
+) -> AsyncGenerator[Event | Overlong, None]:
     """Give the events of a stream, each only once the receiver takes more.
 
     Raises:
@@ -28,3 +31,6 @@ async def events_of(answer: Answer, parser: EventParser, link: Link) -> AsyncIte
             if link.paused:
                 await link.until_reading()
             yield event
+        await lease.hold(parser.pending)
+        if link.paused:
+            await link.until_reading()

@@ -18,6 +18,7 @@ from typing import Final
 from dragoman.core.envelope import Frame, read_line
 from dragoman.errors import TransportClosed, TransportError
 from dragoman.transports.base import Receiver
+from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.failures import Refused
 from dragoman.transports.upstream.lanes import Job, Lanes
@@ -42,6 +43,7 @@ class HttpTransport:
         self._link: Link | None = None
         self._lanes: Lanes | None = None
         self._client: Streamable | Legacy | None = None
+        self._allowance = Allowance(config.held_bytes)
 
     def start(self, receiver: Receiver) -> None:
         """Get ready; nothing is sent before there is something to send."""
@@ -52,7 +54,7 @@ class HttpTransport:
         self._link = Link(receiver, self._config.peer)
         self._lanes = Lanes(self._carry, self._config.open_requests, receiver.pause_writing, receiver.resume_writing)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
-        self._client = make(self._config, self._wire, self._link)
+        self._client = make(self._config, self._wire, self._link, self._allowance)
 
     def write(self, data: bytes) -> None:
         """Send whole lines, each as a request of its own."""
@@ -158,7 +160,7 @@ class HttpTransport:
         assert self._lanes is not None
         assert self._link is not None
         logger.info("%s: no Streamable HTTP (%s); trying HTTP+SSE", self._link.peer, refused.reason)
-        legacy = Legacy(self._config, self._wire, self._link)
+        legacy = Legacy(self._config, self._wire, self._link, self._allowance)
         streamable, self._client = self._client, legacy
         try:
             await legacy.open(job, self._lanes.note_opened)

@@ -14,7 +14,7 @@ from typing import Final
 
 import aiohttp
 
-from dragoman.core.envelope import Frame, Malformed, read_line
+from dragoman.core.envelope import Frame, read_line
 from dragoman.core.exchange import cancelled_key
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
@@ -23,6 +23,7 @@ from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.dialling import explain as explain_dialling
 from dragoman.transports.upstream.dialling import last_line, trust
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES, LOW_WATER_BYTES
+from dragoman.transports.upstream.lingering import LingeringSocket
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.waiting import Waiting
 
@@ -63,7 +64,8 @@ class WebSocketTransport:
         """Begin to connect; what is written meanwhile waits."""
         self._receiver = receiver
         self._link = Link(receiver, self._config.peer)
-        self._waiting = Waiting(self._link, self._config.idle_timeout_s)
+        waiting = self._waiting = Waiting(self._link, self._config.idle_timeout_s)
+        self._link.on_response = lambda key, _: _forget(waiting, key)
         self._runner = asyncio.get_running_loop().create_task(self._run(self._link, self._waiting))
 
     def write(self, data: bytes) -> None:
@@ -114,6 +116,7 @@ class WebSocketTransport:
     async def _run(self, link: Link, waiting: Waiting) -> None:
         """Connect, then read and write until one of the two ends."""
         reason = "it closed the connection"
+        socket: LingeringSocket | None = None
         try:
             async with _open_session(self._config) as session:
                 socket = await self._connect(session)
@@ -126,8 +129,10 @@ class WebSocketTransport:
         finally:
             waiting.close()
         link.end(f"{link.peer}: {reason}")
+        if socket is not None:
+            await socket.linger()
 
-    async def _connect(self, session: aiohttp.ClientSession) -> aiohttp.ClientWebSocketResponse:
+    async def _connect(self, session: aiohttp.ClientSession) -> LingeringSocket:
         timeout = aiohttp.ClientWSTimeout(ws_close=self._patience_s)
         try:
             async with asyncio.timeout(self._config.connect_timeout_s):
@@ -145,6 +150,7 @@ class WebSocketTransport:
             keep_alive(connection)
         if socket.protocol != SUBPROTOCOL:
             logger.warning("%s does not confirm the subprotocol %s", self._config.peer, SUBPROTOCOL)
+        assert isinstance(socket, LingeringSocket)
         return socket
 
     async def _talk(self, socket: aiohttp.ClientWebSocketResponse, link: Link, waiting: Waiting) -> str:
@@ -169,7 +175,7 @@ class WebSocketTransport:
             self._silent_pings = 0
             waiting.note_sign_of_life()
             if message.type is aiohttp.WSMsgType.TEXT:
-                self._take(message.data.encode(errors="surrogatepass"), link, waiting)
+                await link.take(message.data.encode(errors="surrogatepass"))
             elif message.type is aiohttp.WSMsgType.BINARY:
                 logger.warning("%s sent a binary message, which is dropped: MCP is text", link.peer)
             elif message.type is aiohttp.WSMsgType.PING:
@@ -183,12 +189,6 @@ class WebSocketTransport:
         if isinstance(error, aiohttp.WebSocketError) and error.code == _TOO_BIG:
             return FrameTooLarge(self._config.peer, self._config.limit_bytes)
         return TransportError(self._config.peer, f"what it sent is not WebSocket: {_explain(error)}")
-
-    def _take(self, message: bytes, link: Link, waiting: Waiting) -> None:
-        frame = read_line(message)
-        if isinstance(frame, Frame | Malformed) and frame.key is not None:
-            waiting.forget(frame.key)
-        link.take(message)
 
     async def _write(self, socket: aiohttp.ClientWebSocketResponse) -> str:
         while True:
@@ -219,6 +219,10 @@ class WebSocketTransport:
                 await socket.ping()
 
 
+def _forget(waiting: Waiting, key: bytes) -> None:
+    waiting.forget(key)
+
+
 def _describe_close(code: int | None, words: object) -> str:
     said = f": {words[:200]}" if isinstance(words, str) and words.isprintable() and words else ""
     return f" with {code}{said}" if code is not None else ""
@@ -236,6 +240,7 @@ def _open_session(config: UpstreamConfig) -> aiohttp.ClientSession:
         skip_auto_headers=("User-Agent",),
         read_bufsize=_READ_BYTES,
         trace_configs=[trace],
+        ws_response_class=LingeringSocket,
     )
 
 
