@@ -153,7 +153,7 @@ class Proxy:
         self._full = _NEITHER
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Future[Finish] | None = None
-        self._old_servers: list[asyncio.Task[None]] = []
+        self._old_servers: dict[asyncio.Task[None], Transport] = {}
 
     async def run(self) -> Finish:
         """Serve one session to its end.
@@ -166,20 +166,34 @@ class Proxy:
         self._open_server()
         front = self._edges[Side.CLIENT]
         front.transport.start(front)
+        is_stopped = False
         try:
             finish = await self._ending
+            is_stopped = finish.outcome is Outcome.STOPPED
             if finish.outcome is Outcome.SERVER_CLOSED:
                 self._hurry()  # it is going already
             return finish
         finally:
             self._stop_timer()
-            if Side.SERVER in self._edges:
-                await self._edges[Side.SERVER].transport.close()
-            await asyncio.gather(*self._old_servers)
-            await front.transport.close()
-            while self._edges:
-                self._edges.popitem()[1].cut()
+            await self._close(front.transport, at_once=is_stopped)
             logger.info("%s", self.session.exchange.counters.describe())
+
+    async def _close(self, front: Transport, at_once: bool) -> None:
+        """Close both sides.
+
+        The client comes last, for it is given what the server says at its end; not where somebody told us to stop: then
+        everything that was asked is answered already, and neither side waits for the other.
+        """
+        closing = [*self._old_servers]
+        if Side.SERVER in self._edges:
+            closing.append(asyncio.ensure_future(self._edges[Side.SERVER].transport.close()))
+        if at_once:
+            closing.append(asyncio.ensure_future(front.close()))
+        await asyncio.gather(*closing)
+        if not at_once:
+            await front.close()
+        while self._edges:
+            self._edges.popitem()[1].cut()
 
     def stop(self, reason: str) -> None:
         """End the session now; requests that wait are answered with this reason."""
@@ -249,13 +263,15 @@ class Proxy:
 
     def _restart_server(self) -> None:
         old = self._edges.pop(Side.SERVER)
-        self._old_servers.append(asyncio.get_running_loop().create_task(old.transport.close()))
+        self._old_servers[asyncio.get_running_loop().create_task(old.transport.close())] = old.transport
         old.cut()
         self._open_server()
 
     def _hurry(self) -> None:
         if Side.SERVER in self._edges:
             self._edges[Side.SERVER].transport.hurry()
+        for transport in self._old_servers.values():
+            transport.hurry()
 
     def _finish(self, finish: Finish) -> None:
         if self._ending is not None and not self._ending.done():

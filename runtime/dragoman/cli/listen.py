@@ -135,8 +135,9 @@ def listen(
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
-        await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where, pool, caution))
-        await pool.close()
+        url = describe(listener, where, args.mcp_path)
+        await server.run(lambda: _announce(url, front, where, pool, caution), pool.close)
+        await pool.close()  # of what a session opened that was on its way
         return EXIT_SIGNAL + caught[0] if caught else 0
 
     with held_signals() as caught, asyncio.Runner(loop_factory=choose_loop()) as runner:

@@ -56,7 +56,7 @@ class ThrowawayServers:
         self._open = open_upstream
         self._machine = Throwaways(runs, limit_bytes)
         self._edges: dict[Run, _Edge] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[asyncio.Task[None], Transport] = {}
 
     # What the servers' transports tell
 
@@ -91,6 +91,13 @@ class ThrowawayServers:
     def take_taken(self, virtual: VirtualTransport) -> None:
         """The session took what waited."""
 
+    def hurry_virtual(self, virtual: VirtualTransport) -> None:
+        """Somebody told us to stop: all servers are quick, those that are going already too."""
+        for edge in self._edges.values():
+            edge.transport.hurry()
+        for transport in self._closing.values():
+            transport.hurry()
+
     async def end_virtual(self, virtual: VirtualTransport) -> None:
         """The session is over."""
         for run in list(self._edges):
@@ -124,5 +131,5 @@ class ThrowawayServers:
         edge = self._edges.pop(run, None)
         if edge is not None:
             task = asyncio.get_running_loop().create_task(edge.transport.close())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._closing[task] = edge.transport
+            task.add_done_callback(self._closing.pop)
