@@ -49,6 +49,8 @@ class ProxyConfig:
         init_timeout_s: How long to wait for each half of the handshake, in seconds.
         drain_timeout_s: How long a client that has closed its end is still answered, in seconds.
         limit_bytes: The longest line accepted from either peer.
+        names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
+            the client has started us; others need not know.
     """
 
     client_revision: str = AUTO
@@ -60,6 +62,7 @@ class ProxyConfig:
     init_timeout_s: float = 60.0
     drain_timeout_s: float = 10.0
     limit_bytes: int = DEFAULT_LIMIT_BYTES
+    names_server: bool = False
 
     def to_settings(self) -> Settings:
         """Give the part that the core needs."""
@@ -138,7 +141,7 @@ class Proxy:
         translate: Gives the composed steps from one revision to another; for tests.
     """
 
-    __slots__ = ("_connect", "_edges", "_ending", "_full", "_old_servers", "_timer", "session")
+    __slots__ = ("_connect", "_edges", "_ending", "_full", "_names_server", "_old_servers", "_timer", "session")
 
     def __init__(
         self,
@@ -149,6 +152,7 @@ class Proxy:
     ) -> None:
         self.session = Session(_settings_of(config), translate or _translate_with(config), _methods_of)
         self._connect = connect
+        self._names_server = config.names_server
         self._edges = {Side.CLIENT: _Edge(self, Side.CLIENT, front)}
         self._full = _NEITHER
         self._timer: asyncio.TimerHandle | None = None
@@ -257,8 +261,8 @@ class Proxy:
             self._edges[Side.SERVER] = edge
             edge.transport.start(edge)
         except TransportClosed as error:
-            reason = str(error)
-            logger.error("%s", reason)
+            logger.error("%s", error)
+            reason = str(error) if self._names_server else error.unnamed
             self.perform(lambda session: session.close(Side.SERVER, reason, Outcome.SERVER_NOT_STARTED))
 
     def _restart_server(self) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.options import seconds
 from dragoman.cli.scope import make_pool
+from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.errors import TransportClosed
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from dragoman.transports.base import Transport
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
-    from dragoman.transports.http.serve import Address
     from dragoman.transports.pool import UpstreamPool
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
@@ -136,7 +136,8 @@ def listen(
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
         url = describe(listener, where, args.mcp_path)
-        await server.run(lambda: _announce(url, front, where, pool, caution), pool.close)
+        cautions = [*([] if caution is None else [caution]), *_cautions(args, front)]
+        await server.run(lambda: _announce(url, pool, cautions), pool.close)
         await pool.close()  # of what a session opened that was on its way
         return EXIT_SIGNAL + caught[0] if caught else 0
 
@@ -144,18 +145,23 @@ def listen(
         return runner.run(serve())
 
 
-def _announce(url: str, front: HttpFront, where: Address, pool: UpstreamPool, caution: str | None) -> None:
+def _announce(url: str, pool: UpstreamPool, cautions: list[str]) -> None:
     """Say where we are, before anything else: programs that start us wait for it."""
     import logging
 
     print(f"listening on {url}", file=sys.stderr, flush=True)
     set_apart()
     pool.caution()
-    if caution is not None:
-        logging.getLogger("dragoman.proxy").warning("%s", caution)
-    admission = front.config.admission
-    if where.host not in ("127.0.0.1", "localhost", "::1") and not admission.tokens:
-        logging.getLogger("dragoman.http").warning("anybody who reaches this address is let in: no --auth-token-file")
+    for caution in cautions:
+        logging.getLogger("dragoman.http").warning("%s", caution)
+
+
+def _cautions(args: argparse.Namespace, front: HttpFront) -> Iterator[str]:
+    """Say what to mind about who is let in."""
+    tokens = front.config.admission.tokens
+    if args.listen[0] not in ("127.0.0.1", "localhost", "::1") and not tokens:
+        yield "anybody who reaches this address is let in: no --auth-token-file"
+    yield from caution_secrets(args.auth_token_file, tokens)
 
 
 def _configure(args: argparse.Namespace) -> FrontConfig:

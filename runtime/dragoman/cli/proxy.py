@@ -192,6 +192,7 @@ def _configure(args: argparse.Namespace) -> ProxyConfig:
         retry_older=not args.no_retry_older,
         init_timeout_s=args.init_timeout,
         drain_timeout_s=args.drain_timeout,
+        names_server=args.listen is None,
     )
 
 

@@ -53,7 +53,7 @@ def spawn(
         )
     except FileNotFoundError as error:
         if directory is not None and error.filename == directory:
-            raise TransportClosed(command[0], f"cannot be run in {directory}: no such directory") from error
+            raise TransportClosed(f"{command[0]} in {directory}", "its directory does not exist") from error
         raise TransportClosed(command[0], "command not found") from error
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)

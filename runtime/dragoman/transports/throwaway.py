@@ -116,7 +116,8 @@ class ThrowawayServers:
                     if line:
                         edge.transport.write(line)
                 except TransportClosed as error:
-                    deliveries += self._machine.lose(run, str(error))
+                    logger.error("%s", error)
+                    deliveries += self._machine.lose(run, error.unnamed)
             if run is not None and run.phase is Phase.OVER and not any(run is other for other, _ in deliveries):
                 self._close(run)
         self.virtual.schedule()
