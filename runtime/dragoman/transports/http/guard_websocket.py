@@ -51,6 +51,10 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
             self.conn.data_to_send()
 
     def keepalive_timeout(self) -> None:
-        """Cut off a client that answers no ping."""
+        """Cut off a client that answers no ping; not one whose pong may wait behind what its server does not take."""
+        if self.read_paused and not self.transport.is_closing():
+            self.pong_timer = self.pending_ping_payload = None
+            self.schedule_ping()
+            return
         super().keepalive_timeout()
         self.loop.call_later(_FLUSH_S, self.transport.abort)
