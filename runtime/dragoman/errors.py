@@ -107,6 +107,11 @@ class TransportError(Error):
     def __str__(self) -> str:
         return f"{self.peer}: {self.reason}"
 
+    @property
+    def unnamed(self) -> str:
+        """The same for somebody who is not to know what the server's command is, or where it is."""
+        return f"the server: {self.reason}"
+
 
 class TransportClosed(TransportError):
     """The peer is gone, or could not be reached at all."""

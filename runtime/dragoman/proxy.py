@@ -51,6 +51,8 @@ class ProxyConfig:
         drain_timeout_s: How long a client that has closed its end is still answered, in seconds.
         limit_bytes: The longest line accepted from either peer.
         open_requests: How many requests of either peer may be unanswered.
+        names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
+            the client has started us; others need not know.
     """
 
     client_revision: str = AUTO
@@ -63,6 +65,7 @@ class ProxyConfig:
     drain_timeout_s: float = 10.0
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     open_requests: int = OPEN_REQUESTS
+    names_server: bool = False
 
     def to_settings(self) -> Settings:
         """Give the part that the core needs."""
@@ -160,6 +163,8 @@ class Proxy:
         "_ending",
         "_full",
         "_limit_bytes",
+        "_names_server",
+        "_not_started",
         "_old_servers",
         "_timer",
         "_unread_bytes",
@@ -175,13 +180,15 @@ class Proxy:
     ) -> None:
         self.session = Session(_settings_of(config), translate or _translate_with(config), _methods_of)
         self._connect = connect
+        self._names_server = config.names_server
+        self._not_started = ""  # why, for the log, where the client is told less
         self._edges = {Side.CLIENT: _Edge(self, Side.CLIENT, front)}
         self._full = _NEITHER
         self._limit_bytes = config.limit_bytes
         self._unread_bytes = 0  # what was written to the server since it is full
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Future[Finish] | None = None
-        self._old_servers: list[asyncio.Task[None]] = []
+        self._old_servers: dict[asyncio.Task[None], Transport] = {}
 
     async def run(self) -> Finish:
         """Serve one session to its end.
@@ -194,25 +201,40 @@ class Proxy:
         self._open_server()
         front = self._edges[Side.CLIENT]
         front.transport.start(front)
+        is_stopped = False
         try:
             finish = await self._ending
             if finish.outcome in _FAILURES:
-                logger.error("the session failed: %s%s", finish.reason, _WHAT_NEXT.get(finish.outcome, ""))
+                reason = self._not_started or finish.reason
+                logger.error("the session failed: %s%s", reason, _WHAT_NEXT.get(finish.outcome, ""))
+            is_stopped = finish.outcome is Outcome.STOPPED
             if finish.outcome is Outcome.SERVER_CLOSED:
                 self._hurry()  # it is going already
             return finish
         finally:
             self._stop_timer()
-            if Side.SERVER in self._edges:
-                await self._edges[Side.SERVER].transport.close()
-            await asyncio.gather(*self._old_servers)
-            await front.transport.close()
-            while self._edges:
-                self._edges.popitem()[1].cut()
+            await self._close(front.transport, at_once=is_stopped)
             counters = self.session.exchange.counters
             if counters.lossy_as_before:
                 logger.warning("%d more frames lost what is named above", counters.lossy_as_before)
             logger.info("%s", counters.describe())
+
+    async def _close(self, front: Transport, at_once: bool) -> None:
+        """Close both sides.
+
+        The client comes last, for it is given what the server says at its end; not where somebody told us to stop: then
+        everything that was asked is answered already, and neither side waits for the other.
+        """
+        closing = [*self._old_servers]
+        if Side.SERVER in self._edges:
+            closing.append(asyncio.ensure_future(self._edges[Side.SERVER].transport.close()))
+        if at_once:
+            closing.append(asyncio.ensure_future(front.close()))
+        await asyncio.gather(*closing)
+        if not at_once:
+            await front.close()
+        while self._edges:
+            self._edges.popitem()[1].cut()
 
     def stop(self, reason: str) -> None:
         """End the session now; requests that wait are answered with this reason."""
@@ -291,18 +313,21 @@ class Proxy:
             self._edges[Side.SERVER] = edge
             edge.transport.start(edge)
         except TransportClosed as error:
-            reason = str(error)
+            self._not_started = str(error)
+            reason = self._not_started if self._names_server else error.unnamed
             self.perform(lambda session: session.close(Side.SERVER, reason, Outcome.SERVER_NOT_STARTED))
 
     def _restart_server(self) -> None:
         old = self._edges.pop(Side.SERVER)
-        self._old_servers.append(asyncio.get_running_loop().create_task(old.transport.close()))
+        self._old_servers[asyncio.get_running_loop().create_task(old.transport.close())] = old.transport
         old.cut()
         self._open_server()
 
     def _hurry(self) -> None:
         if Side.SERVER in self._edges:
             self._edges[Side.SERVER].transport.hurry()
+        for transport in self._old_servers.values():
+            transport.hurry()
 
     def _finish(self, finish: Finish) -> None:
         if self._ending is not None and not self._ending.done():

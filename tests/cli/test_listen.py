@@ -200,17 +200,44 @@ def test_it_serves_tls(tmp_path: Path) -> None:
         assert proxy.post(INITIALIZE)[0] == 200
 
 
-def test_a_server_that_cannot_be_started_is_what_clients_are_told() -> None:
-    with listening() as proxy:
-        proxy.end()
-    process = subprocess.Popen(
-        [*PROXY, "--listen", "http://127.0.0.1:0", "--", "no-such-command"], stderr=subprocess.PIPE
-    )
-    assert process.stderr is not None
-    proxy.url, proxy.process = process.stderr.readline().decode().removeprefix("listening on ").strip(), process
-    status, _, answer = proxy.post(INITIALIZE)
-    assert (status, answer["error"]["message"]) == (200, "no-such-command: command not found")
-    proxy.end()
+@pytest.mark.parametrize("scope", ["client", "shared"])
+@pytest.mark.parametrize(
+    ("server", "reason"), [("/opt/no-such-command", "command not found"), ("/", "cannot be run: permission denied")]
+)
+def test_clients_are_told_that_the_server_cannot_be_started_but_not_where_it_is(
+    server: str, reason: str, scope: str
+) -> None:
+    with listening("--scope", scope, server=[server, "argument"]) as proxy:
+        status, _, answer = proxy.post(INITIALIZE)
+        assert (status, answer["error"]["message"]) == (200, f"the server: {reason}")
+        assert f"{server}: {reason}" in proxy.end()[1]
+
+
+def test_in_scope_request_clients_are_not_told_where_a_server_is_either() -> None:
+    with listening("--scope", "request", server=["/opt/no-such-command"]) as proxy:
+        assert "/opt" not in json.dumps(proxy.post(INITIALIZE)[2])
+        assert "/opt/no-such-command: command not found" in proxy.end()[1]
+
+
+@pytest.mark.parametrize(
+    ("mode", "secret", "said"),
+    [
+        (0o600, "a-secret-of-a-good-length", None),
+        (0o644, "a-secret-of-a-good-length", "tokens can be read by every user of this machine: chmod 600 "),
+        (0o602, "a-secret-of-a-good-length", "tokens can be written by every user of this machine: chmod 600 "),
+        (0o600, "too-short", "the secret of ada can be guessed, with fewer than 16 characters: try openssl rand"),
+    ],
+)
+def test_secrets_that_others_may_learn_are_warned_of(mode: int, secret: str, said: str | None, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"ada {secret}\n")
+    tokens.chmod(mode)
+    with listening("--auth-token-file", str(tokens), "--inherit-env", "safe") as proxy:
+        assert proxy.first_line.startswith("listening on ")
+        log = proxy.end()[1]
+    assert said in log if said else not log
+    assert log.count("WARNING") == (said is not None)
+    assert secret not in log
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ from tests.transports.recorder import Recorder
 class Stage:
     """A proxy between two recorders."""
 
-    def __init__(self, problem: TransportClosed | None = None) -> None:
+    def __init__(self, problem: TransportClosed | None = None, **config: Any) -> None:
         front, self.client_end = connect_pair("proxy", "client")
         self.front = front
         self.problem = problem
         self.client, self.server = Recorder(), Recorder()
         self.server_end: MemoryTransport | None = None
         self.upstream: MemoryTransport | None = None
-        self.proxy = Proxy(ProxyConfig(), front, self.connect)
+        self.proxy = Proxy(ProxyConfig(**config), front, self.connect)
         self.client_end.start(self.client)
         self.run = asyncio.create_task(self.proxy.run())
 
@@ -42,15 +42,22 @@ class Stage:
         return await asyncio.wait_for(self.run, 3)
 
 
-def test_a_server_that_cannot_be_started_is_named_to_the_client() -> None:
+@pytest.mark.parametrize(
+    ("names_server", "told"),
+    [(True, "/opt/no-such-server: command not found"), (False, "the server: command not found")],
+)
+def test_a_server_that_cannot_be_started_is_named_only_to_a_client_that_may_know(
+    names_server: bool, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def main() -> None:
-        stage = Stage(TransportClosed("no-such-server", "command not found"))
+        stage = Stage(TransportClosed("/opt/no-such-server", "command not found"), names_server=names_server)
         stage.client_end.write(encode_line(initialize("2025-06-18")))
         finish = await stage.finish()
-        assert finish == Finish(Outcome.SERVER_NOT_STARTED, "no-such-server: command not found")
-        await stage.client.until(lambda: b"command not found" in stage.client.data)
+        assert finish == Finish(Outcome.SERVER_NOT_STARTED, told)
+        await stage.client.until(lambda: f'"{told}"'.encode() in stage.client.data)
 
     asyncio.run(main())
+    assert "/opt/no-such-server: command not found" in caplog.text
 
 
 def test_a_client_that_does_not_read_ends_the_session() -> None:

@@ -103,6 +103,25 @@ def test_a_grandchild_that_holds_the_output_open_does_not_hold_us_up() -> None:
     asyncio.run(main())
 
 
+def test_last_words_can_be_held_back_while_a_child_is_closed() -> None:
+    code = "import sys; print(1, flush=True); sys.stdin.read(); sys.stdout.write('x' * 5_000_000)"
+
+    async def main() -> None:
+        child = ChildTransport(spawn([sys.executable, "-c", code]), Patience(5, 5, 5))
+        recorder = Recorder()
+        child.start(recorder)
+        await recorder.until(lambda: recorder.data == b"1\n")
+        child.pause_reading()
+        closing = asyncio.create_task(child.close())
+        await asyncio.sleep(0.1)
+        assert recorder.data == b"1\n"
+        child.resume_reading()
+        await asyncio.wait_for(closing, 10)
+        assert (len(recorder.data), child.process.returncode) == (5_000_002, 0)
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("leader", ["sys.stdin.read()", "time.sleep(30)"])
 @pytest.mark.parametrize("ignored", ["", "signal.signal(15, signal.SIG_IGN);"])
 def test_what_a_child_started_ends_with_it(leader: str, ignored: str, tmp_path: Path) -> None:

@@ -46,6 +46,14 @@ def add_child_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action
     return group._group_actions
 
 
+def check_child(args: argparse.Namespace) -> str | None:
+    """Say which variable is to be handed on that there is not, if any."""
+    for name, value in args.variables:
+        if value is None and name not in os.environ:
+            return f"--env {name}: there is no variable {name} in our environment"
+    return None
+
+
 class Launcher:
     """Starts the server's command, each time in the same surroundings.
 
@@ -59,7 +67,7 @@ class Launcher:
         self._stderr: int | None = args.stderr
         self._warden = Warden()
         serves_others = args.listen is not None
-        given = dict(args.variables)
+        given = {name: os.environ[name] if value is None else value for name, value in args.variables}
         self._environment = make_environment(
             args.inherit_env or ("safe" if serves_others else "all"), os.environ, given
         )
@@ -99,14 +107,10 @@ class Launcher:
             self._warden.forget(process.pid)
 
 
-def _variable(text: str) -> tuple[str, str]:
+def _variable(text: str) -> tuple[str, str | None]:
     name, has_value, value = text.partition("=")
     if not name or "\0" in text:
         raise argparse.ArgumentTypeError(f"expected NAME or NAME=VALUE, found {text!r}")
     if name.startswith(OURS):
         raise argparse.ArgumentTypeError(f"{name} is meant for the proxy: no server is given what begins with {OURS}")
-    if has_value:
-        return name, value
-    if name not in os.environ:
-        raise argparse.ArgumentTypeError(f"there is no variable {name} in our environment")
-    return name, os.environ[name]
+    return name, value if has_value else None

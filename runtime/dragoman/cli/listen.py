@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
@@ -17,6 +17,7 @@ from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
 from dragoman.cli.options import seconds
 from dragoman.cli.scope import make_pool
+from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.errors import TransportClosed
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from dragoman.transports.base import Transport
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
-    from dragoman.transports.http.serve import Address
     from dragoman.transports.pool import UpstreamPool
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
@@ -138,31 +138,36 @@ def listen(
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
-        await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where, pool, caution))
-        await pool.close()
+        url = describe(listener, where, args.mcp_path)
+        cautions = [*([] if caution is None else [caution]), *_cautions(args, front)]
+        await server.run(lambda: _announce(url, pool, cautions), pool.close)
+        await pool.close()  # of what a session opened that was on its way
         return EXIT_SIGNAL + caught[0] if caught else 0
 
     with held_signals() as caught, asyncio.Runner(loop_factory=choose_loop()) as runner:
         return runner.run(serve())
 
 
-def _announce(url: str, front: HttpFront, where: Address, pool: UpstreamPool, caution: str | None) -> None:
+def _announce(url: str, pool: UpstreamPool, cautions: list[str]) -> None:
     """Say where we are, before anything else: programs that start us wait for it."""
     import logging
 
     print(f"listening on {url}", file=sys.stderr, flush=True)
     set_apart()
     pool.caution()
-    if caution is not None:
-        logging.getLogger("dragoman.proxy").warning("%s", caution)
-    logger = logging.getLogger("dragoman.http")
+    for caution in cautions:
+        logging.getLogger("dragoman.http").warning("%s", caution)
+
+
+def _cautions(args: argparse.Namespace, front: HttpFront) -> Iterator[str]:
+    """Say what to mind about who is let in."""
     admission = front.config.admission
-    if is_loopback(where.host):
-        return
-    if "*" not in admission.hosts:
-        logger.warning("%s", describe_names(where.host, admission.hosts))
-    if not admission.tokens:
-        logger.warning("anybody who reaches this address is let in: no --auth-token-file")
+    if not is_loopback(args.listen[0]):
+        if "*" not in admission.hosts:
+            yield describe_names(args.listen[0], admission.hosts)
+        if not admission.tokens:
+            yield "anybody who reaches this address is let in: no --auth-token-file"
+    yield from caution_secrets(args.auth_token_file, admission.tokens)
 
 
 def _configure(args: argparse.Namespace) -> FrontConfig:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
 from dragoman.cli.checks import check_company, check_listen, check_upstream
-from dragoman.cli.child import Launcher, add_child_arguments
+from dragoman.cli.child import Launcher, add_child_arguments, check_child
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
@@ -102,7 +102,8 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.command) == (args.url is not None):
         found = "; found both" if args.command else ""
         args.usage_error(f"expected a server: either `-- COMMAND` or `--url URL`{found}")
-    nonsense = check_scope(args) or _check_company(args) or check_listen(args) or check_upstream(args)
+    checks = (check_scope, _check_company, check_listen, check_upstream, check_child)
+    nonsense = next(filter(None, (check(args) for check in checks)), None)
     if nonsense is not None:
         args.usage_error(nonsense)
     _fill_standard_descriptors()
@@ -195,6 +196,7 @@ def _configure(args: argparse.Namespace) -> ProxyConfig:
         retry_older=not args.no_retry_older,
         init_timeout_s=args.init_timeout,
         drain_timeout_s=args.drain_timeout,
+        names_server=args.listen is None,
     )
 
 

@@ -59,7 +59,7 @@ class UpstreamPool:
         self._config = config or PoolConfig()
         self._settings = self._config.sharing
         self._upstreams: dict[Hashable, SharedUpstream] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[asyncio.Task[None], SharedUpstream] = {}
         self._cautioned = False
 
     def caution(self) -> None:
@@ -94,9 +94,14 @@ class UpstreamPool:
         return upstream.join()
 
     async def close(self) -> None:
-        """Close every shared server, and wait until they are gone; for when the sessions are over."""
+        """Close every shared server, and wait until they are gone: all at once, and in a hurry.
+
+        For when the sessions are over, or as good as that.
+        """
         for upstream in self.upstreams:
             upstream.close()
+        for upstream in self._closing.values():
+            upstream.hurry()
         await asyncio.gather(*self._closing)
 
     def _start(self, key: Hashable) -> SharedUpstream:

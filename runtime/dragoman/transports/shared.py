@@ -55,7 +55,7 @@ class SharedUpstream:
         config: What was decided.
         settings: How the server is used, what was learned about an earlier one included.
         forget: Called when no new session should come here any more.
-        tasks: Where the task that closes it is kept.
+        tasks: Where the task that closes it is kept, and for which server.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SharedUpstream:
         config: PoolConfig,
         settings: SharingSettings,
         forget: Callable[[SharedUpstream], None],
-        tasks: set[asyncio.Task[None]],
+        tasks: dict[asyncio.Task[None], SharedUpstream],
     ) -> None:
         self.hub = Hub(settings)
         self.closing: asyncio.Task[None] | None = None
@@ -104,9 +104,13 @@ class SharedUpstream:
                 if handle is not None:
                     handle.cancel()
             self.closing = asyncio.get_running_loop().create_task(self._transport.close())
-            self._tasks.add(self.closing)
-            self.closing.add_done_callback(self._tasks.discard)
+            self._tasks[self.closing] = self
+            self.closing.add_done_callback(self._tasks.pop)
             logger.info("a shared server is closed: %s", self.hub.counters.describe())
+
+    def hurry(self) -> None:
+        """Let the server be quick about its going."""
+        self._transport.hurry()
 
     # What the real transport tells
 
@@ -169,6 +173,9 @@ class SharedUpstream:
         """A session took what waited."""
         if self._held_back:
             self._balance()
+
+    def hurry_virtual(self, virtual: VirtualTransport) -> None:
+        """A session is quick about leaving: the server is the others' as well."""
 
     async def end_virtual(self, virtual: VirtualTransport) -> None:
         """A session is over."""

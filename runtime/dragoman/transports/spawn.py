@@ -55,7 +55,7 @@ def spawn(
         )
     except FileNotFoundError as error:
         if directory is not None and error.filename == directory:
-            raise TransportClosed(command[0], f"cannot be run in {directory}: no such directory") from error
+            raise TransportClosed(f"{command[0]} in {directory}", "its directory does not exist") from error
         hint = ": write the command and its arguments as words of their own, without quotes around all of them"
         in_one_word = len(command) == 1 and len(command[0].split()) > 1
         raise TransportClosed(command[0], f"command not found{hint if in_one_word else ''}") from error

@@ -110,7 +110,7 @@ class ChildTransport:
         reader, writer = self._reader, self._writer
         if writer is None or reader is None:
             return  # never started: whoever spawned the child still owns it
-        self._reader = self._writer = None
+        self._writer = None
         flushed = asyncio.ensure_future(writer.close())
         flushed.add_done_callback(lambda _: self._news.set())
         await self._within(flushed.done, lambda: self.patience.after_eof_s)
@@ -119,6 +119,7 @@ class ChildTransport:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_ended.wait(), self.patience.after_exit_s)
         reader.close()
+        self._reader = None
         if self._warden is not None:
             self._warden.forget(self.process.pid)
         self._tell()

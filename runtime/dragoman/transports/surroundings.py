@@ -16,11 +16,14 @@ _OF_SDKS: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """What the official SDKs hand on by default."""
 
 _OF_PLACES: Final = ("LANG", "LANGUAGE", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
-"""What says in which language, when and where; none of it is ever a secret. So it is with the next ones."""
+"""What says in which language, when and where; none of it is ever a secret, nor of what follows."""
+
+_OF_PROGRAMS: Final = ("LD_LIBRARY_PATH", "NODE_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+"""What says where a program has its parts."""
 
 _OF_DESKTOPS: Final = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 
-SAFE: Final = frozenset((*_OF_SDKS, *_OF_PLACES, *_OF_DESKTOPS))
+SAFE: Final = frozenset((*_OF_SDKS, *_OF_PLACES, *_OF_PROGRAMS, *_OF_DESKTOPS))
 
 _SAFE_BEGINNING: Final = "LC_"
 _SECRETIVE: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS", "PAT")

@@ -73,7 +73,7 @@ class ThrowawayServers:
         self._machine = Throwaways(runs, limit_bytes)
         self._limit_bytes = limit_bytes
         self._edges: dict[Run, _Edge] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[asyncio.Task[None], Transport] = {}
 
     # What the servers' transports tell
 
@@ -108,6 +108,13 @@ class ThrowawayServers:
     def take_taken(self, virtual: VirtualTransport) -> None:
         """The session took what waited."""
 
+    def hurry_virtual(self, virtual: VirtualTransport) -> None:
+        """Somebody told us to stop: all servers are quick, those that are going already too."""
+        for edge in self._edges.values():
+            edge.transport.hurry()
+        for transport in self._closing.values():
+            transport.hurry()
+
     async def end_virtual(self, virtual: VirtualTransport) -> None:
         """The session is over."""
         for run in list(self._edges):
@@ -126,7 +133,8 @@ class ThrowawayServers:
                     if line:
                         edge.write(line, self._limit_bytes)
                 except TransportClosed as error:
-                    deliveries += self._machine.lose(run, str(error))
+                    logger.error("%s", error)
+                    deliveries += self._machine.lose(run, error.unnamed)
             if run is not None and run.phase is Phase.OVER and not any(run is other for other, _ in deliveries):
                 self._close(run)
         self.virtual.schedule()
@@ -142,9 +150,9 @@ class ThrowawayServers:
         if edge is not None:
             self._machine.ending += 1
             task = asyncio.get_running_loop().create_task(edge.transport.close())
-            self._closing.add(task)
+            self._closing[task] = edge.transport
             task.add_done_callback(self._note_closed)
 
     def _note_closed(self, task: asyncio.Task[None]) -> None:
         self._machine.ending -= 1
-        self._closing.discard(task)
+        self._closing.pop(task, None)

@@ -33,6 +33,9 @@ class Owner(Protocol):
     def take_taken(self, virtual: VirtualTransport) -> None:
         """The session took what waited."""
 
+    def hurry_virtual(self, virtual: VirtualTransport) -> None:
+        """The session ends because somebody told us to stop."""
+
     async def end_virtual(self, virtual: VirtualTransport) -> None:
         """The session is over."""
 
@@ -100,7 +103,8 @@ class VirtualTransport:
         self.schedule()
 
     def hurry(self) -> None:
-        """Nothing here takes time."""
+        """Let the owner be quick."""
+        self._owner.hurry_virtual(self)
 
     async def close(self) -> None:
         """Leave."""

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dragoman.transports.http.config import FrontConfig, Patience
-from tests.transports.http.stage import Stage, call, on_loop, serving, until
+from tests.transports.http.stage import Stage, call, content, on_loop, serving, text_of, until
 from tests.transports.http.test_websocket import closed_with, dial, hear, say, shake_hands
 from tests.transports.http.wire import hang_up
 
@@ -58,6 +58,24 @@ async def test_a_websocket_client_that_vanishes_ends_its_session_though_the_serv
             await until(lambda: not session.transport.readable.is_set())
             socket.transport.abort()
         await is_over(stage)
+
+
+@on_loop
+async def test_a_websocket_client_is_not_cut_off_for_pongs_that_nobody_reads() -> None:
+    config = FrontConfig(patience=Patience(idle_s=60, keepalive_s=0.05, stall_s=0.1))
+    async with serving(config) as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        go_deaf(stage)
+        for key in range(2, 6):
+            await say(socket, call(key, text=LARGE))
+        session = stage.front.sessions.all()[0]
+        await until(lambda: not session.transport.readable.is_set())
+        await asyncio.sleep(0.5)  # some pings, each with the time for its pong
+        stage.server.end.resume_reading()
+        for key in range(2, 6):
+            assert (await stage.server.hear())["id"] == key
+        stage.server.answer(5, **content("at last"))
+        assert text_of(await hear(socket)) == "at last"
 
 
 @on_loop

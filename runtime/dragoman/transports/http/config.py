@@ -86,7 +86,7 @@ class Patience:
     keepalive_s: float = 15.0
     poll_s: float | None = None
     retry_s: float = 1.0
-    closing_s: float = 3.0
+    closing_s: float = 1.0
     tidy_s: float = 5.0
 
 

@@ -185,7 +185,11 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
             self.transport.abort_after(_LAST_S)
 
     def keepalive_timeout(self) -> None:
-        """Cut off a client that answers no ping."""
+        """Cut off a client that answers no ping; not one whose pong may wait behind what its server does not take."""
+        if self.read_paused and not self.transport.is_closing():
+            self.pong_timer = self.pending_ping_payload = None
+            self.schedule_ping()
+            return
         super().keepalive_timeout()
         self.loop.call_later(_FLUSH_S, self.transport.abort)
 

@@ -12,7 +12,7 @@ import functools
 import logging
 import os
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -206,8 +206,13 @@ class HttpServer:
         self._reason = reason
         self._stop.set()
 
-    async def run(self, on_ready: Callable[[], None]) -> None:
-        """Serve until told to stop."""
+    async def run(self, on_ready: Callable[[], None], on_stop: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Serve until told to stop.
+
+        Args:
+            on_ready: Called once connections are taken.
+            on_stop: What else ends then, at the same time as the sessions.
+        """
         log_defects(asyncio.get_running_loop())
         serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         while not self._server.started and not serving.done():
@@ -216,7 +221,7 @@ class HttpServer:
         stopping = asyncio.create_task(self._stop.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        await self._front.close(self._reason)
+        await asyncio.gather(self._front.close(self._reason), *([] if on_stop is None else [on_stop()]))
         self._server.stopping.set()
         await serving
 
