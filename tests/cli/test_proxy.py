@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import socket
 import subprocess
@@ -210,3 +211,15 @@ def test_a_loss_that_repeats_is_said_once_and_then_counted() -> None:
         f"{lossy} /result/tools/1/icons",
         "WARNING dragoman.proxy: 6 more frames lost what is named above",
     ]
+
+
+def test_at_a_terminal_it_says_what_it_waits_for() -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "dragoman", "proxy", "--", *SERVER]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.terminate()
+    os.close(ours)
+    os.close(theirs)
+    assert said.startswith(b"dragoman proxy: waiting for an MCP client on stdin. It is meant to be started by one")

@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
@@ -21,7 +22,7 @@ from dragoman.cli.options import add_translation_arguments, chosen_rules, second
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import free_stderr
-from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
+from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream, ignored_proxy
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
 
@@ -44,6 +45,12 @@ COLLECT_AFTER: Final = (10_000, 3, 3)
 10) collections run in the midst of each. All objects are looked at once in 90 000 new ones, as often as by default."""
 
 EXIT_NOT_EXECUTABLE: Final = 126
+
+_WAITING: Final = (
+    "dragoman proxy: waiting for an MCP client on stdin. It is meant to be started by one: put this command "
+    "into the client's configuration, or serve clients over HTTP with --listen."
+)
+"""What a person is told who starts it at a terminal, where it would seem to hang."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -139,6 +146,7 @@ def _listen(args: argparse.Namespace) -> int:
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
 
     set_up_logging(args.log_level, LINE_OF_MANY)
+    _mention_proxy(args)
     return listen(args, _configure(args), lambda: _connect(args, []))
 
 
@@ -155,6 +163,9 @@ def _serve(
     from dragoman.transports.stdio import take_standard_streams
 
     set_up_logging(args.log_level)
+    _mention_proxy(args)
+    if os.isatty(0):
+        print(_WAITING, file=sys.stderr)
     spawned = [process] if process is not None else []
 
     def connect() -> Transport:
@@ -185,6 +196,17 @@ def _connect(args: argparse.Namespace, spawned: list[subprocess.Popen[bytes]]) -
     from dragoman.transports.stdio import ChildTransport
 
     return ChildTransport(spawned.pop() if spawned else spawn(args.command, args.stderr))
+
+
+def _mention_proxy(args: argparse.Namespace) -> None:
+    """Say so, where other programs would go through an HTTP proxy, and we do not."""
+    name = ignored_proxy(args.url, os.environ) if args.url is not None else None
+    if name is not None:
+        import logging
+
+        logging.getLogger("dragoman.upstream").warning(
+            "%s is ignored: the server is reached directly or not at all", name
+        )
 
 
 def _configure(args: argparse.Namespace) -> ProxyConfig:
