@@ -12,7 +12,17 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, Malformed, Overlong, decode, encode_error, encode_line, read_line, twin_of
+from dragoman.core.envelope import (
+    Frame,
+    Malformed,
+    Overlong,
+    decode,
+    encode_error,
+    encode_line,
+    read_line,
+    show,
+    twin_of,
+)
 from dragoman.errors import FrameTooLarge
 from dragoman.transports.base import Receiver, StreamReceiver
 
@@ -127,7 +137,7 @@ class Link:
             try:
                 decode(message)
             except ValueError as error:
-                logger.warning("%s sent a message that is %s", self.peer, error)
+                logger.warning("%s sent a message that is %s: %s", self.peer, error, show(message))
                 return []
             # A line break inside a JSON string would not have been read: all that are left are white space.
             message = message.replace(b"\r", b" ").replace(b"\n", b" ")
@@ -135,7 +145,7 @@ class Link:
             try:
                 return [encode_line(member) for member in decode(message)]
             except ValueError as error:
-                logger.warning("%s sent an array that is %s", self.peer, error)
+                logger.warning("%s sent an array that is %s: %s", self.peer, error, show(message))
                 return []
         return [message + b"\n"] if message else []
 
