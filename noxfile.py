@@ -202,7 +202,7 @@ def fresh_environment(session: nox.Session, name: str, *requirements: str) -> Pa
 
 
 def peer_environments(session: nox.Session, revisions: str = "*") -> Path:
-    """Make a virtual environment for each file of peer requirements, named after its revision; return their folder."""
+    """Make a virtual environment for each file of peer requirements, named after the file; return their folder."""
     folder = Path(session.create_tmp()).resolve()
     for requirements in sorted(Path("tests/peers/requirements").glob(f"{revisions}.txt")):
         # The stamp is written last: an environment without it, or with another one, was not finished or is outdated.

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.diff import diff_specs
 from codegen.layout import environment
 from codegen.overlay import Cosmetic, Decision, Hook
 from codegen.plan import ObjectNode
@@ -44,8 +43,9 @@ def render_docs(plans: Sequence[StepPlan]) -> dict[str, str]:
     pages = {}
     for plan in plans:
         ways = [_facts(plan, direction) for direction in ("up", "down")]
-        changes = diff_specs(plan.older, plan.newer)
-        text = templates.get_template("step.md.jinja").render(plan=plan, ways=ways, changes=changes)
+        older, newer = plan.older.definitions.keys(), plan.newer.definitions.keys()
+        came, went = len(newer - older), len(older - newer)  # as `dragoman diff` has them, with + and - alone
+        text = templates.get_template("step.md.jinja").render(plan=plan, ways=ways, came=came, went=went)
         pages[f"docs/steps/{plan.newer.revision}.md"] = text
     pages["docs/steps/index.md"] = templates.get_template("steps.md.jinja").render(plans=plans)
     return pages

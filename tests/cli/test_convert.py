@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.cli.convert import EXIT_PIPE, EXIT_REFUSED, EXIT_USAGE, Job, add_arguments, convert_line, run
+from dragoman.cli import EXIT_PIPE
+from dragoman.cli.convert import EXIT_REFUSED, EXIT_USAGE, Job, add_arguments, convert_line, run
 
 LIST_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 TITLED_TOOL = {"name": "add", "title": "Add", "inputSchema": {"type": "object"}}
@@ -367,3 +368,30 @@ def test_line_with_a_number_that_is_none_is_refused_under_its_id() -> None:
     job = Job(dragoman_spec.translator("2025-11-25", "2024-11-05"))
     (frame,) = convert_line(job, 1, b'{"jsonrpc":"2.0","id":"q","method":"ping","params":{"x":NaN}}').frames
     assert b'"id":"q"' in frame
+
+
+CONVERT = [sys.executable, "-m", "dragoman", "convert", "--from", "2025-06-18", "--to", "2024-11-05"]
+
+
+@pytest.mark.parametrize(("indent", "hints"), [(2, 1), (None, 0)])
+def test_a_frame_that_is_spread_over_lines_is_explained_once(indent: int | None, hints: int) -> None:
+    text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}, indent=indent) + "\n"
+    done = subprocess.run(CONVERT, input=text * 2, capture_output=True, text=True, timeout=60)
+    assert done.stderr.count("expected one frame a line; a frame that is spread over lines") == hints
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_losses_that_cannot_be_written_are_said_with_the_file() -> None:
+    tools = [{"name": "a", "title": "A", "inputSchema": {"type": "object"}}]
+    frame = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}})
+    command = [*CONVERT, "--method", "tools/list", "--losses", "/dev/full"]
+    done = subprocess.run(command, input=frame + "\n", capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "dragoman convert: cannot write: /dev/full: No space left on device\n",
+    )
+
+
+def test_a_closed_stdin_is_said() -> None:
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *CONVERT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "dragoman convert: expected frames on stdin, found it closed\n")

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from dragoman.cli import EXIT_INTERRUPTED, main
-from dragoman.cli.demo import EXIT_FAILED, EXIT_PIPE
+from dragoman.cli import EXIT_INTERRUPTED, EXIT_PIPE, main
+from dragoman.cli.demo import EXIT_FAILED
 from dragoman.demo import stage
 
 DEMO = [sys.executable, "-m", "dragoman", "demo"]

@@ -3,6 +3,7 @@
 import argparse
 import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from dragoman.cli.diff import add_arguments, diff, run, text, walk
 from dragoman_spec import REVISIONS, load
 
+ROOT = Path(__file__).resolve().parents[2]
 OLDEST, NEWEST = REVISIONS[0], REVISIONS[-1]
 NEIGHBOURS = list(pairwise(REVISIONS))
 
@@ -50,6 +52,15 @@ def test_diff_accounts_for_every_definition_that_came_or_went(older: str, newer:
     old, new = set(load(older).DEFINITIONS), set(load(newer).DEFINITIONS)
     whole = {(change[0], change[2]) for change in changes(older, newer) if change[0] in old ^ new}
     assert whole == {(name, "added") for name in new - old} | {(name, "removed") for name in old - new}
+
+
+@pytest.mark.parametrize(("older", "newer"), NEIGHBOURS)
+def test_the_page_of_a_step_counts_as_diff_does(older: str, newer: str) -> None:
+    _, _, definitions = text(diff(older, newer)).partition("\nDefinitions, ")
+    signs = [line[:4] for line in definitions.splitlines()]
+    came, went = signs.count("  + "), signs.count("  - ")
+    page = (ROOT / "docs" / "steps" / f"{newer}.md").read_text(encoding="utf-8")
+    assert f"What changed: {came} definitions came, {went} went;" in page
 
 
 def test_diff_over_several_steps_has_the_changes_of_each_in_order() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +56,75 @@ def test_the_proxy_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
     assert done.stdout.split() == ["False", "False"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["proxy", "--list", "http://127.0.0.1:0", "--", "cat"], "--list; did you mean --listen?"),
+        (["proxy", "--log-levl=debug", "--", "cat"], "--log-levl=debug; did you mean --log-level?"),
+        (["proxy", "--nothing-like-it", "--", "cat"], "unrecognized arguments: --nothing-like-it\n"),
+        (["convert", "--from", "2025-06-18", "--to", "2024-11-05", "--loss", "f"], "did you mean --losses?"),
+        (["--vers"], "did you mean --version?"),
+        (["prox"], "no command 'prox'; there are: proxy, convert, diff, revisions, demo; did you mean proxy?"),
+    ],
+)
+def test_a_name_that_there_is_not_is_answered_with_a_near_one(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+COMMAND_LINES = {
+    "revisions": ["revisions"],
+    "diff": ["diff", "2024-11-05", "2026-07-28"],
+    "convert": ["convert", "--from", "2025-06-18", "--to", "2024-11-05"],
+    "demo": ["demo"],
+    "version": ["--version"],
+    "help": ["proxy", "--help"],
+}
+BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}  # argparse leaves out what it cannot write, where nothing is buffered
+
+
+def finish(arguments: list[str], stdout: int | None, **options: Any) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", *arguments],
+        input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env=BUFFERED,
+        timeout=60,
+        **options,
+    )
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("command", COMMAND_LINES)
+def test_a_command_ends_without_a_word_when_nobody_reads_what_it_prints(command: str) -> None:
+    read_fd, write_fd = os.pipe()
+    os.close(read_fd)
+    try:
+        assert finish(COMMAND_LINES[command], write_fd) == (141, "")
+    finally:
+        os.close(write_fd)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("command", COMMAND_LINES)
+def test_a_command_says_on_one_line_that_it_cannot_write(command: str) -> None:
+    with open("/dev/full", "wb") as full:
+        code, said = finish(COMMAND_LINES[command], full.fileno())
+    assert code == 1
+    assert re.fullmatch(r"dragoman( \w+)?: cannot write: No space left on device\n", said)
+
+
+@pytest.mark.parametrize("command", COMMAND_LINES)
+def test_a_command_ends_cleanly_where_stdout_is_closed(command: str) -> None:
+    code, said = finish(COMMAND_LINES[command], None, preexec_fn=lambda: os.close(1))
+    assert (code, "Traceback" in said) == (0, False)
 
 
 def test_options_of_a_command_without_dashes_before_it_are_explained(capsys: pytest.CaptureFixture[str]) -> None:

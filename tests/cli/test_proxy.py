@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -148,12 +150,13 @@ def listening_for(*server: str, **tokens: str) -> Iterator[tuple[subprocess.Pope
             process.kill()
 
 
-def post(url: str, **headers: str) -> tuple[int, str]:
+def post(url: str, frame: Any = INITIALIZE, **headers: str) -> tuple[int, str]:
+    """Post a frame; give the status and the body, or the id of the session where one opens."""
     given = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    request = urllib.request.Request(url, json.dumps(INITIALIZE).encode(), given)
+    request = urllib.request.Request(url, json.dumps(frame).encode(), given)
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
-            return reply.status, reply.read().decode()
+            return reply.status, reply.headers.get("mcp-session-id") or reply.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read().decode()
@@ -210,3 +213,34 @@ def test_a_loss_that_repeats_is_said_once_and_then_counted() -> None:
         f"{lossy} /result/tools/1/icons",
         "WARNING dragoman.proxy: 6 more frames lost what is named above",
     ]
+
+
+def test_behind_a_shared_server_each_line_is_about_the_session_that_it_concerns() -> None:
+    noisy = LOSSY.replace("for line in", "print('ready', flush=True)\nfor line in")
+    hello = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": "2024-11-05"}}  # type: ignore[dict-item]
+    with listening_for("--scope", "shared", *program(noisy)) as (process, url):
+        opened = [post(url, hello)[1] for _ in range(2)]
+        for session in opened:
+            post(url, {"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id=session)
+        for session in reversed(opened):
+            post(url, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, mcp_session_id=session)
+        process.terminate()
+        _, said = process.communicate(timeout=PATIENCE_S)
+    found = re.findall(r"WARNING (dragoman\.\w+) \[(.*?)\]: (malformed|tools/list)", said)
+    assert found == [
+        ("dragoman.sharing", "shared server", "malformed"),
+        ("dragoman.translate", "session 2", "tools/list"),
+        ("dragoman.translate", "session 1", "tools/list"),
+    ]
+
+
+def test_at_a_terminal_it_says_what_it_waits_for() -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "dragoman", "proxy", "--", *SERVER]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.terminate()
+    os.close(ours)
+    os.close(theirs)
+    assert said.startswith(b"dragoman proxy: waiting for an MCP client on stdin. It is meant to be started by one")

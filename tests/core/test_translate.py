@@ -129,3 +129,9 @@ def test_of_many_kinds_of_losses_the_first_few_are_said() -> None:
     words = describe_losses([LossGroup(f"/{number}", "dropped", [number, number]) for number in range(10)])
     assert words.startswith("dropped /0 x 2 (2 B), dropped /1 x 2 (2 B), ")
     assert words.endswith("dropped /7 x 2 (2 B) and 4 more")
+
+
+def test_a_frame_that_is_refused_for_its_losses_is_said_to_be_refused_once(caplog: pytest.LogCaptureFixture) -> None:
+    adapt(adaptor(OnLoss.REFUSE), result({"tools": [tool(title="A")]}), "tools/list")
+    (record,) = caplog.records
+    assert record.getMessage().startswith("tools/list result refused: translating this result from 2025-11-25 to ")

@@ -14,6 +14,7 @@ import pytest
 
 from dragoman.cli import COMMANDS
 from dragoman.cli.listen import _size
+from dragoman.cli.parsing import CommandParser
 from tests.docs.test_docs import PAGES, ROOT, name
 
 DOCS = sorted(ROOT.glob("docs/*.md"))
@@ -32,7 +33,7 @@ class Row(NamedTuple):
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"dragoman {command}")
+    parser = CommandParser(prog=f"dragoman {command}")
     importlib.import_module(f"dragoman.cli.{command}").add_arguments(parser)
     return parser
 

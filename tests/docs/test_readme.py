@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import proxy
+from dragoman.cli.parsing import CommandParser
 from tests.docs.test_docs import ROOT, blocks, conversation, matches, shell
 
 README = ROOT / "README.md"
@@ -34,10 +35,18 @@ def test_second_command_is_what_ci_runs() -> None:
     assert "\npip install nox && nox\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_configuration_of_the_readme_is_understood() -> None:
-    (configuration,) = blocks(README, "json")
-    (server,) = json.loads(configuration)["mcpServers"].values()
-    parser = argparse.ArgumentParser()
+def parse_configuration(block: str, monkeypatch: pytest.MonkeyPatch) -> argparse.Namespace:
+    """Read a client's configuration as the client and we do."""
+    (server,) = json.loads(block)["mcpServers"].values()
+    for name, value in server.get("env", {}).items():
+        monkeypatch.setenv(name, value)
+    assert (server["command"], server["args"][0]) == ("dragoman", "proxy")
+    parser = CommandParser()
     proxy.add_arguments(parser)
-    parsed = parser.parse_args(server["args"][1:])
-    assert (server["command"], server["args"][0], parsed.command[0]) == ("dragoman", "proxy", "npx")
+    return parser.parse_args(server["args"][1:])
+
+
+def test_configurations_of_the_readme_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    local, remote = (parse_configuration(block, monkeypatch) for block in blocks(README, "json"))
+    assert local.command[0] == "npx"
+    assert (remote.url, remote.headers) == ("https://example.com/mcp", [("Authorization", "Bearer the-secret")])

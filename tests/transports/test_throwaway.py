@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from dragoman.transports.memory import MemoryTransport
 from dragoman.transports.pool import Scope
 from tests.proxy.conversation import (
@@ -139,6 +141,22 @@ def test_a_server_that_dies_or_refuses_fails_its_request_alone() -> None:
         house.reachable = False
         guest.say(request(3, "tools/list"))
         assert an_error(3, -32000, "nobody is there")(await hear(guest))
+
+    run(main, Scope.REQUEST)
+
+
+def test_a_server_that_does_not_read_has_a_moment_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.transports.throwaway._BROKEN_GRACE_S", 0.05)
+
+    async def main(house: House) -> None:
+        guest = await house.open(REVISION)
+        server, _ = await ask(house, guest, request(1, "tools/list"))
+        server.transport._peer._receiver.broken("broken pipe")
+        say(server, result(1, {"tools": []}))
+        assert await hear(guest) == result(1, {"tools": []})
+        other, _ = await ask(house, guest, request(2, "tools/list"))
+        other.transport._peer._receiver.broken("broken pipe")
+        assert an_error(2, -32000, "the server closed its input")(await hear(guest))
 
     run(main, Scope.REQUEST)
 

@@ -7,6 +7,9 @@ Each module beside this one has `add_arguments(parser)` and `run(args) -> int`, 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -25,8 +28,15 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+EXIT_CANNOT_WRITE: Final = 1
 EXIT_INTERRUPTED: Final = 130
 """What a shell reports for a program that Ctrl-C ended."""
+
+EXIT_PIPE: Final = 141
+"""What a shell reports for a program that died of a closed pipe."""
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Why what takes our output may take no more."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,33 +51,65 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         leave_on_interrupt()
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments or arguments[0] not in COMMANDS:
-        return _explain(arguments)
+    name = f"dragoman {arguments[0]}" if arguments and arguments[0] in COMMANDS else "dragoman"
     try:
-        return _run(arguments[0], arguments[1:], owns_process=argv is None)
+        return _run_to_the_end(arguments, owns_process=argv is None)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _forget_output()
+        return EXIT_PIPE
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        _forget_output()
+        with contextlib.suppress(OSError):
+            print(f"{name}: cannot write: {error.strerror}", file=sys.stderr, flush=True)
+        _forget_output()
+        return EXIT_CANNOT_WRITE
+
+
+def _run_to_the_end(arguments: list[str], owns_process: bool) -> int:
+    """Run the command, and write out what it has said: what goes wrong with that belongs to it."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # closed by whoever started us: nobody wants to read
+    try:
+        if not arguments or arguments[0] not in COMMANDS:
+            return _explain(arguments)
+        return _run(arguments[0], arguments[1:], owns_process)
+    finally:
+        sys.stdout.flush()
+
+
+def _forget_output() -> None:
+    """Let go of what cannot be written: the interpreter tries once more when it ends, and must not fail again."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(name: str, arguments: list[str], owns_process: bool) -> int:
     module = import_module(f"dragoman.cli.{name}")
     formatter = import_module("dragoman.cli.options").HelpFormatter
+    make_parser = import_module("dragoman.cli.parsing").CommandParser
     what = COMMANDS[name]
     description = f"{what[0].upper()}{what[1:]}."
-    parser = argparse.ArgumentParser(prog=f"dragoman {name}", description=description, formatter_class=formatter)
+    hint = "; options of the server's command come after `--`" if name == "proxy" and "--" not in arguments else ""
+    parser = make_parser(prog=f"dragoman {name}", description=description, formatter_class=formatter, hint=hint)
     module.add_arguments(parser)
-    options, unknown = parser.parse_known_args(arguments)
-    if unknown:
-        hint = "; options of the server's command come after `--`" if name == "proxy" and "--" not in arguments else ""
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    options = parser.parse_args(arguments)
     options.owns_process = owns_process
     code: int = module.run(options)
     return code
 
 
 def _explain(arguments: list[str]) -> int:
+    from dragoman.cli.parsing import CommandParser, suggest
+
     listed = "\n".join(f"  {name:<10} {what}" for name, what in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="dragoman",
         usage="dragoman COMMAND ...",
         description="The interpreter between revisions of the Model Context Protocol.",
@@ -75,14 +117,13 @@ def _explain(arguments: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="show the version and exit")
-    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
-    options, _ = parser.parse_known_args(arguments)
-    if options.version:
+    if arguments and not arguments[0].startswith("-"):
+        near = suggest(arguments[0], COMMANDS)
+        parser.error(f"no command {arguments[0]!r}; there are: {', '.join(COMMANDS)}{near}")
+    if parser.parse_args(arguments).version:
         from importlib.metadata import version
 
         print(f"dragoman {version('dragoman')}")
         return 0
-    if options.command is not None:
-        parser.error(f"no command {options.command!r}; there are: {', '.join(COMMANDS)}")
     parser.print_help(sys.stderr)
     return 2

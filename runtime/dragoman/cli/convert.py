@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import json
 import math
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -41,8 +40,6 @@ BATCH_REVISION: Final = "2025-03-26"
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
-EXIT_PIPE: Final = 141
-"""What a shell reports for a program that died of a closed pipe."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +68,9 @@ def run(args: argparse.Namespace) -> int:
         validate=not args.no_validate,
         on_loss=OnLoss.WARN if args.on_loss == "report" else OnLoss(args.on_loss),
     )
+    if sys.stdin is None:
+        print("dragoman convert: expected frames on stdin, found it closed", file=sys.stderr)
+        return EXIT_USAGE
     report = Report()
     with contextlib.ExitStack() as stack:
         try:
@@ -78,12 +78,7 @@ def run(args: argparse.Namespace) -> int:
         except OSError as error:
             print(f"dragoman convert: cannot write {args.losses}: {error.strerror}", file=sys.stderr)
             return EXIT_USAGE
-        try:
-            _pump(job, report, losses)
-        except BrokenPipeError:
-            # The interpreter flushes stdout once more when it ends; that must not fail again.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return EXIT_PIPE
+        _pump(job, report, losses)
     print(report.summary(job), file=sys.stderr)
     return EXIT_REFUSED if report.refused else 0
 
@@ -94,11 +89,23 @@ def _pump(job: Job, report: Report, losses: IO[bytes] | None) -> None:
         report.count(outcome)
         for problem in outcome.problems:
             print(f"line {outcome.line}: {problem}", file=sys.stderr)
+        if outcome.is_fragment and not report.hinted:
+            report.hinted = True
+            print(
+                "expected one frame a line; a frame that is spread over lines has to be joined first", file=sys.stderr
+            )
         if losses is not None and outcome.losses:
-            losses.write(b"".join(encode({"line": outcome.line, **loss}) + b"\n" for loss in outcome.losses))
+            _write_losses(losses, outcome)
         if outcome.frames:
             out.write(b"".join(frame + b"\n" for frame in outcome.frames))
             out.flush()
+
+
+def _write_losses(file: IO[bytes], outcome: Outcome) -> None:
+    try:
+        file.write(b"".join(encode({"line": outcome.line, **loss}) + b"\n" for loss in outcome.losses))
+    except OSError as error:
+        raise OSError(error.errno, f"{file.name}: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,7 @@ class Outcome:
         converted: Frames that went out changed.
         unchanged: Frames that went out as the bytes that came in.
         swallowed: Frames that the other side never sees.
+        is_fragment: Whether it is not a frame, but looks like the beginning of one that is spread over lines.
     """
 
     line: int
@@ -144,6 +152,7 @@ class Outcome:
     converted: int = 0
     unchanged: int = 0
     swallowed: int = 0
+    is_fragment: bool = False
 
 
 @dataclass(slots=True)
@@ -156,6 +165,7 @@ class Report:
     refused: int = 0
     losses: Counter[str] = field(default_factory=Counter)
     lost_bytes: Counter[str] = field(default_factory=Counter)
+    hinted: bool = False
 
     def count(self, outcome: Outcome) -> None:
         """Add one line's outcome."""
@@ -192,6 +202,7 @@ def convert_line(job: Job, number: int, line: bytes) -> Outcome:
     try:
         value = decode(line)
     except ValueError as error:
+        outcome.is_fragment = line.strip()[-1:] in (b"{", b"[", b",")
         _refuse(job, outcome, _salvage_id(line), ProtocolError(PARSE_ERROR, str(error)), outcome.frames.append)
         return outcome
     if isinstance(value, list):

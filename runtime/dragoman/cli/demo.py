@@ -7,7 +7,6 @@ Lives here: flags, errors and exit codes. The conversation and its telling are `
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import Final
 
@@ -17,8 +16,6 @@ DEFAULT_CLIENT: Final = "2024-11-05"
 DEFAULT_SERVER: Final = "2025-11-25"
 
 EXIT_FAILED: Final = 1
-EXIT_PIPE: Final = 141
-"""What a shell reports for a program that died of a closed pipe."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,15 +43,10 @@ def run(args: argparse.Namespace) -> int:
     from dragoman.demo.stage import perform, try_directly
 
     raise_on_interrupt()
-    try:
-        directly = "" if args.client == args.server else try_directly(args.client, args.server)
-        record = asyncio.run(perform(args.client, args.server))
-        sys.stdout.write(fit_encoding(narrate(record, directly, choose_ink(sys.stdout)), sys.stdout))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The interpreter flushes stdout once more when it ends; that must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE
+    directly = "" if args.client == args.server else try_directly(args.client, args.server)
+    record = asyncio.run(perform(args.client, args.server))
+    sys.stdout.write(fit_encoding(narrate(record, directly, choose_ink(sys.stdout)), sys.stdout))
+    sys.stdout.flush()
     if record.problem:
         print(f"dragoman demo: {record.problem}", file=sys.stderr)
         return EXIT_FAILED

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
@@ -20,7 +21,7 @@ from dragoman.cli.options import add_translation_arguments, chosen_rules, second
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import free_stderr
-from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
+from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream, ignored_proxy
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ EXIT_CODES: Final = {
 """How a session ended, by the name of `core.commands.Outcome`, and what that is to the shell. argparse has 2."""
 
 EXIT_NOT_EXECUTABLE: Final = 126
+
+_WAITING: Final = (
+    "dragoman proxy: waiting for an MCP client on stdin. It is meant to be started by one: put this command "
+    "into the client's configuration, or serve clients over HTTP with --listen."
+)
+"""What a person is told who starts it at a terminal, where it would seem to hang."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -136,6 +143,7 @@ def _listen(args: argparse.Namespace, launcher: Launcher) -> int:
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
 
     set_up_logging(args.log_level, LINE_OF_MANY)
+    _mention_proxy(args)
     return listen(args, _configure(args), lambda: _connect(args, launcher, []), launcher.caution)
 
 
@@ -153,6 +161,9 @@ def _serve(
     from dragoman.transports.stdio import take_standard_streams
 
     set_up_logging(args.log_level)
+    _mention_proxy(args)
+    if os.isatty(0):
+        print(_WAITING, file=sys.stderr)
     spawned = [process] if process is not None else []
 
     def connect() -> Transport:
@@ -181,6 +192,17 @@ def _connect(args: argparse.Namespace, launcher: Launcher, spawned: list[subproc
 
         return open_upstream(configure_upstream(args))
     return launcher.connect(spawned.pop() if spawned else None)
+
+
+def _mention_proxy(args: argparse.Namespace) -> None:
+    """Say so, where other programs would go through an HTTP proxy, and we do not."""
+    name = ignored_proxy(args.url, os.environ) if args.url is not None else None
+    if name is not None:
+        import logging
+
+        logging.getLogger("dragoman.upstream").warning(
+            "%s is ignored: the server is reached directly or not at all", name
+        )
 
 
 def _configure(args: argparse.Namespace) -> ProxyConfig:

@@ -15,7 +15,7 @@ from dragoman.cli.options import seconds
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dragoman.transports.upstream.config import UpstreamConfig
 
@@ -38,7 +38,8 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="send this header along, to this server only; $VARIABLE in VALUE comes from the environment, where other "
+        help="send this header along, to this server only; also as 'NAME: VALUE'; "
+        "$VARIABLE in VALUE comes from the environment, where other "
         "users of the machine do not see it; may be repeated",
     )
     group.add_argument(
@@ -92,6 +93,28 @@ def choose_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
+
+
+def ignored_proxy(url: str, environment: Mapping[str, str]) -> str | None:
+    """Give the variable that names a proxy for this URL, which other programs would go through and we do not.
+
+    Args:
+        url: Where the server is.
+        environment: With `HTTPS_PROXY`, `NO_PROXY` and the like, in capitals or not.
+    """
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    if host == "localhost" or host.startswith("127.") or host == "::1":
+        return None
+    exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    for name in (one.strip().lstrip(".").lower() for one in exempt.split(",")):
+        if name and (name in ("*", host) or host.endswith(f".{name}")):
+            return None
+    kind = "https" if parts.scheme in ("https", "wss") else "http"
+    names = (f"{kind}_proxy", f"{kind}_proxy".upper(), "all_proxy", "ALL_PROXY")
+    return next((name for name in names if environment.get(name)), None)
 
 
 def _url(text: str) -> str:

@@ -129,7 +129,7 @@ class SharedUpstream:
     def ended(self, reason: str) -> None:
         """The server says no more: neither do the transports of its sessions. The next session gets a fresh one."""
         if self._virtuals:
-            logger.warning("the server that %d sessions share is gone: %s", len(self._virtuals), reason)
+            logger.warning("the shared server is gone, and with it %d session(s): %s", len(self._virtuals), reason)
         for virtual in list(self._virtuals.values()):
             virtual.end(reason)
         self.close()

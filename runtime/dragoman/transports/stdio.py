@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import os
 import signal
 import subprocess
@@ -80,7 +81,9 @@ class ChildTransport:
         self._writer = PipeWriter(write_fd, receiver.broken, receiver.pause_writing, receiver.resume_writing)
         self._reader.resume()
         loop = asyncio.get_running_loop()
-        threading.Thread(target=self._wait, args=(loop,), name="dragoman-wait", daemon=True).start()
+        # In our context: what is logged about the exit concerns the same session.
+        waiting = contextvars.copy_context().run
+        threading.Thread(target=waiting, args=(self._wait, loop), name="dragoman-wait", daemon=True).start()
 
     def write(self, data: bytes) -> None:
         """Write to the child's input."""

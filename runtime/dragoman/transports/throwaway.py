@@ -18,6 +18,10 @@ from dragoman.transports.virtual import VirtualTransport
 logger = logging.getLogger("dragoman.shared")
 
 
+_BROKEN_GRACE_S = 1.0
+"""How long a server that closed its input may still answer before it counts as gone."""
+
+
 class _Edge:
     """What happens at one server's transport."""
 
@@ -35,7 +39,8 @@ class _Edge:
         self._servers.take_end(self._run, reason)
 
     def broken(self, reason: str) -> None:
-        self._servers.take_end(self._run, reason)
+        """Give it a moment: it may be on its way to answer, or to say why it ended."""
+        asyncio.get_running_loop().call_later(_BROKEN_GRACE_S, self.ended, "the server closed its input")
 
     def pause_writing(self) -> None:
         """The server does not keep up: it is written one request, and answers to what it asks."""

@@ -113,17 +113,19 @@ def origin_of(url: str) -> tuple[str, str, int | None]:
 
 
 def parse_header(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """Read one `NAME=VALUE`; `$VARIABLE` and `${VARIABLE}` in the value come from the environment, `$$` is a dollar.
+    """Read one `NAME=VALUE` or `NAME: VALUE`.
+
+    `$VARIABLE` and `${VARIABLE}` in the value come from the environment, `$$` is a dollar.
 
     Raises:
         ValueError: It is none, or not ours to send; the text says what is wrong, without the value.
     """
-    name, equals, value = text.partition("=")
-    if not equals or not _HEADER_NAME.match(name):
-        raise ValueError("expected NAME=VALUE with the name of an HTTP header")
+    name, *rest = re.split("[=:]", text, maxsplit=1)
+    if not rest or not _HEADER_NAME.match(name):
+        raise ValueError("expected NAME=VALUE or 'NAME: VALUE' with the name of an HTTP header")
     if name.lower() in OURS:
         raise ValueError(f"the header {name} is written by the transport itself")
-    value = _VARIABLE.sub(lambda found: _expand(found, environment), value).strip()
+    value = _VARIABLE.sub(lambda found: _expand(found, environment), rest[0]).strip()
     if any((ord(char) < 32 and char != "\t") or ord(char) == 127 for char in value):
         raise ValueError(f"the value of the header {name} holds a control character, such as a line feed")
     try:

@@ -23,6 +23,7 @@ from dragoman.core.envelope import (
     encode_line,
     read_beginning,
     read_line,
+    show,
     twin_of,
 )
 from dragoman.core.wholeness import PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
@@ -182,15 +183,15 @@ class Link:
                 try:
                     decode(message)
                 except ValueError as error:
-                    logger.warning("%s sent a message that is %s", self.peer, error)
+                    logger.warning("%s sent a message that is %s: %s", self.peer, error, show(message))
                     return []
-            # A line break inside a JSON string is none: all that are left are white space.
+            # A line break inside a JSON string would not have been read: all that are left are white space.
             message = message.replace(b"\r", b" ").replace(b"\n", b" ")
         if message.startswith(b"["):
             try:
                 return [encode_line(member) for member in decode(message)]
             except ValueError as error:
-                logger.warning("%s sent an array that is %s", self.peer, error)
+                logger.warning("%s sent an array that is %s: %s", self.peer, error, show(message))
                 return []
         return [message + b"\n"] if message else []
 

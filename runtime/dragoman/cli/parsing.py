@@ -1,0 +1,43 @@
+"""How a command line is read: whole names only, and a near one suggested for a name that there is not.
+
+Lives here: the parser that every command has. Must not: know any command. Called by `dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that takes no option by half its name: `--list` is not `--listen`, and may come to mean something else.
+
+    Args:
+        hint: Added to what is said about arguments that nobody knows.
+        about: What `argparse.ArgumentParser` takes.
+    """
+
+    def __init__(self, *, hint: str = "", **about: Any) -> None:
+        super().__init__(allow_abbrev=False, **about)
+        self._hint = hint
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Read the arguments; what nobody knows is an error that names what is near."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            known = [name for action in self._actions for name in action.option_strings]
+            near = [suggest(text.partition("=")[0], known) for text in unknown if text.startswith("-")]
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{''.join(dict.fromkeys(near))}{self._hint}")
+        return options
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Give `; did you mean …?` for a name that is not known, or nothing if none is near."""
+    names = list(known)
+    begun = [one for one in names if len(name) > 3 and one.startswith(name)]
+    near = begun or difflib.get_close_matches(name, names, n=2, cutoff=0.7)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -1,0 +1,29 @@
+"""From what a server sends to lines: what is not JSON is left out, and shown in the log."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dragoman.transports.upstream.link import Link
+from tests.transports.recorder import Recorder
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [(b"<html>\n<body>\x1b[2J", r"'<html>\n<body>\x1b[2J'"), (b'[{"jsonrpc": ' + b"x" * 200, '\'[{"jsonrpc": xxx')],
+)
+def test_a_message_that_is_not_json_is_shown_in_the_log(
+    message: bytes, shown: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        recorder = Recorder()
+        assert not Link(recorder, "http://host/mcp").take(message)
+        assert not recorder.data
+
+    asyncio.run(main())
+    (record,) = caplog.records
+    assert record.getMessage().startswith("http://host/mcp sent ")
+    assert shown in record.getMessage()
+    assert len(record.getMessage()) < 250
