@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.envelope import encode_error, encode_line
+from dragoman.core.envelope import encode_error
 from tests.core.sharing.talk import Heard, Talk
 from tests.core.sharing.test_hub import call
 from tests.core.sharing.test_questions import ALL, TASK, elicit
@@ -322,10 +322,14 @@ def test_a_flood_of_refusals_is_no_flood_of_lines(caplog: pytest.LogCaptureFixtu
     talk.opens("a", "b", **ALL)
     talk.says("a", call(0))
     talk.says("b", call(0))
+    caplog.clear()
     for key in range(100):
         talk.says("server", elicit(key))
         talk.says("a", call(key + 1))
-        talk.says("a", encode_line({"jsonrpc": "2.0", "method": "tools/call"}))
-    refusals = [record for record in caplog.records if "so far" in record.getMessage()]
-    assert len(refusals) == 6  # the 1st, 10th and 100th of each counter
-    assert talk.hub.counters.refused == 200
+        talk.says("a", notification("tools/call"))
+    assert [record.levelname for record in caplog.records if "refused" in record.getMessage()] == ["WARNING"] * 2
+    assert len([record for record in caplog.records if "dropped" in record.getMessage()]) == 1
+    assert (talk.hub.counters.refused, talk.hub.counters.dropped) == (200, 100)
+    talk.time_passes(2)
+    talk.says("a", notification("tools/call"))
+    assert "99 more" in caplog.text

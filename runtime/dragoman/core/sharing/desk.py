@@ -21,7 +21,7 @@ from dragoman.core.sharing.lane import Lane
 from dragoman.core.sharing.opening import IDENTITY, Opening
 from dragoman.core.sharing.questions import Questions
 from dragoman.core.sharing.suspects import Suspects
-from dragoman.core.tally import deserves_a_line
+from dragoman.core.tally import Lines
 
 logger = logging.getLogger("dragoman.sharing")
 
@@ -107,6 +107,7 @@ class Desk:
         self.now = 0.0
         self._out: Deliveries = []
         self._methods: Mapping[str, Method] | None = None
+        self._lines = Lines()
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -137,25 +138,34 @@ class Desk:
         return {*self.members, None} if self.called_and_left else set(self.members)
 
     def drop(self, sender: str, frame: Frame, reason: str) -> None:
-        """Drop a notification, and say so once in a while."""
+        """Drop a notification that may not pass.
+
+        Args:
+            sender: `a session` or `the shared server`.
+            frame: The notification.
+            reason: Why it may not.
+        """
         self.counters.dropped += 1
-        if deserves_a_line(self.counters.dropped):
-            logger.warning(
-                "%s of %s dropped: %s (%d so far)", _shown(frame.method), sender, reason, self.counters.dropped
-            )
+        self._warn(f"{frame.kind} of {sender} dropped", frame.method, reason)
 
     def refuse(self, member: Member, frame: Frame, code: int, reason: str) -> None:
         """Answer a member's request with an error."""
         self.counters.refused += 1
-        if deserves_a_line(self.counters.refused):
-            logger.warning(
-                "%s request of session %d refused: %s (%d so far)",
-                _shown(frame.method),
-                member.number,
-                reason,
-                self.counters.refused,
-            )
+        self._warn("request of a session refused", frame.method, f"session {member.number}: {reason}")
         self.post(member, encode_error(frame.key, code, reason, {"method": frame.method}))
+
+    def refuse_server(self, frame: Frame, line: bytes) -> None:
+        """Answer a server's request with this error."""
+        self.counters.refused += 1
+        self._warn("request of the shared server refused", frame.method, decode(line)["error"]["message"])
+        self.post(None, line)
+
+    def _warn(self, what: str, method: str | None, reason: str) -> None:
+        """Log it, a line a second at most: peers choose how often it happens."""
+        left_out = self._lines.take(what, self.now)
+        if left_out is not None:
+            more = f" ({left_out} more since the last line)" if left_out else ""
+            logger.warning("%s %s: %s%s", (method or "")[:80], what, reason, more)
 
     def refuse_call(self, call: Call, code: int, reason: str) -> None:
         """Answer a member's request, which never got to the server, with an error."""
@@ -191,10 +201,6 @@ class Desk:
                 params = {"requestId": decode(call.key), "reason": "the session has ended"}
                 frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
                 self.post(None, encode_line(frame))
-
-
-def _shown(method: str | None) -> str:
-    return (method or "")[:80]
 
 
 def params_of(body: Any) -> dict[str, Any]:

@@ -92,11 +92,11 @@ class MemberSide:
         fault = find_fault(frame, "client", desk.methods)
         take = self._notices.get(frame.method or "")
         if not desk.opening.is_open:
-            desk.drop(f"session {member.number}", frame, "it came before the server was open")
+            desk.drop("a session", frame, "it came before the server was open")
         elif fault is not None:
-            desk.drop(f"session {member.number}", frame, fault.reason)
+            desk.drop("a session", frame, fault.reason)
         elif take is None:
-            desk.drop(f"session {member.number}", frame, "a shared server cannot tell whose it is")
+            desk.drop("a session", frame, "a shared server cannot tell whose it is")
         else:
             take(member, frame)
 

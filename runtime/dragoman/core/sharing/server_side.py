@@ -32,7 +32,6 @@ from dragoman.core.sharing.calls import Call, Member
 from dragoman.core.sharing.desk import Desk, object_in, params_of
 from dragoman.core.sharing.opening import Answered
 from dragoman.core.sharing.questions import INTERNAL_ERROR
-from dragoman.core.tally import deserves_a_line
 
 logger = logging.getLogger("dragoman.sharing")
 
@@ -140,7 +139,7 @@ class ServerSide:
             return
         fault = find_fault(frame, "server", desk.methods)
         if fault is not None:
-            self._refuse(frame, encode_error(frame.key, fault.code, fault.reason, {"method": frame.method}))
+            desk.refuse_server(frame, encode_error(frame.key, fault.code, fault.reason, {"method": frame.method}))
             return
         try:
             params = params_of(_decode(frame))
@@ -154,19 +153,10 @@ class ServerSide:
         if isinstance(chosen, Member):
             desk.post(chosen, frame.raw)
         elif b'"error":' in chosen:
-            self._refuse(frame, chosen)
+            desk.refuse_server(frame, chosen)
         else:
             logger.debug("%s request of the shared server answered by the proxy", frame.method)
             desk.post(None, chosen)
-
-    def _refuse(self, frame: Frame, line: bytes) -> None:
-        """Answer a question with an error; one line in the log for each 1st, 10th, 100th."""
-        counters = self._desk.counters
-        counters.refused += 1
-        if deserves_a_line(counters.refused):
-            reason, method = decode(line)["error"]["message"], (frame.method or "")[:80]
-            logger.warning("%s request of the shared server refused: %s (%d so far)", method, reason, counters.refused)
-        self._desk.post(None, line)
 
     def _take_turns(self) -> None:
         if not self._desk.lane.asks:
