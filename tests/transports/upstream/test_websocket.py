@@ -14,7 +14,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.websocket import WebSocketTransport
 from tests.transports.recorder import Recorder
-from tests.transports.upstream.stage import client, hello, on_loop
+from tests.transports.upstream.stage import PATIENCE_S, client, hello, on_loop
 
 Say = Callable[[web.WebSocketResponse, dict[str, Any]], Awaitable[None]]
 
@@ -69,7 +69,9 @@ async def test_closing_says_goodbye() -> None:
     async with socket_server() as (url, notes):
         async with client(url) as peer:
             await peer.ask("ping")
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(PATIENCE_S):
+            while len(notes) < 2:
+                await asyncio.sleep(0.005)
         assert notes[1] == WSCloseCode.OK
 
 
