@@ -20,7 +20,7 @@ from typing import Any
 READ_BYTES = 1 << 20
 LENGTH = re.compile(rb"(?im)^content-length:\s*(\d+)")
 SESSION = re.compile(rb"(?im)^mcp-session-id:\s*(\S+)")
-ADDRESS = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
+ADDRESS = re.compile(r"listening on https?://127\.0\.0\.1:(\d+)")
 
 
 class Peer:
