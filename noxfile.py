@@ -54,7 +54,10 @@ def tests(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """Run the random tests at full length: laws, exactness and framing above all; ARGS go to pytest."""
     install(session, "test", "codegen")
-    session.run("pytest", *(session.posargs or APART), env={"DRAGOMAN_PROFILE": "thorough"})
+    # One test may go on for hours here.
+    session.run(
+        "pytest", "-o", "faulthandler_timeout=0", *(session.posargs or APART), env={"DRAGOMAN_PROFILE": "thorough"}
+    )
 
 
 @nox.session

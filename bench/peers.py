@@ -21,7 +21,7 @@ from bench.framing import LENGTH
 from bench.server import READ_BYTES, Reader
 
 SESSION = re.compile(rb"(?im)^mcp-session-id:\s*(\S+)")
-ADDRESS = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
+ADDRESS = re.compile(r"listening on https?://127\.0\.0\.1:(\d+)")
 
 
 class Peer:

@@ -12,7 +12,9 @@ FRAME = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 
 
 def heavy_modules_after(code: str) -> list[str]:
     program = f"{code}\n{REPORT.format(heavy=HEAVY)}"
-    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    return subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    ).stdout.split()
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def pages() -> Iterator[PageServer]:
         thread.start()
         yield server
         server.shutdown()
-        thread.join()
+        thread.join(30)
 
 
 class Front:

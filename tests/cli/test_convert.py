@@ -13,6 +13,7 @@ import pytest
 import dragoman_spec
 from dragoman.cli import EXIT_PIPE
 from dragoman.cli.convert import EXIT_REFUSED, EXIT_USAGE, Job, add_arguments, convert_line, run
+from tests.support.lines import PATIENCE_S, Lines
 
 LIST_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 TITLED_TOOL = {"name": "add", "title": "Add", "inputSchema": {"type": "object"}}
@@ -348,12 +349,13 @@ def start(*options: str) -> subprocess.Popen[bytes]:
 
 def test_each_line_is_answered_before_the_next_one_comes() -> None:
     with start("--no-validate") as process:
+        heard = Lines(process.stdout)
         for _ in range(3):
             process.stdin.write(PING + b"\n")
             process.stdin.flush()
-            assert process.stdout.readline() == PING + b"\n"
+            assert heard.read() == PING + b"\n"
         process.stdin.close()
-        assert process.wait() == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_a_closed_pipe_ends_the_command_quietly() -> None:
@@ -361,7 +363,9 @@ def test_a_closed_pipe_ends_the_command_quietly() -> None:
         process.stdout.close()
         process.stdin.write(PING + b"\n")
         process.stdin.close()
-        assert (process.wait(), process.stderr.read()) == (EXIT_PIPE, b"")
+        process.stdin = process.stdout = None
+        _, said = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode, said) == (EXIT_PIPE, b"")
 
 
 def test_line_with_a_number_that_is_none_is_refused_under_its_id() -> None:

@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.lines import Lines
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = [sys.executable, str(ROOT / "bench" / "server.py"), "2025-06-18"]
 PROXY = [sys.executable, "-m", "dragoman", "proxy"]
@@ -29,7 +31,7 @@ INITIALIZE = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
 }
-PATIENCE_S = 15
+PATIENCE_S = 60
 
 
 class Listening:
@@ -39,11 +41,10 @@ class Listening:
         self.process = subprocess.Popen(
             [*PROXY, "--listen", url, *options, "--", *server],
             stderr=subprocess.PIPE,
-            bufsize=0,  # `communicate` does not see what `readline` has read ahead
             env={**os.environ, **environment},
         )
-        assert self.process.stderr is not None
-        self.first_line = self.process.stderr.readline().decode()
+        self.lines = Lines(self.process.stderr, PATIENCE_S)
+        self.first_line = self.lines.read().decode()
         self.url = self.first_line.removeprefix("listening on ").strip()
 
     def post(self, frame: Any, url: str = "", **headers: str) -> tuple[int, dict[str, str], Any]:
@@ -60,7 +61,7 @@ class Listening:
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=PATIENCE_S)
+        _, said = self.lines.rest(self.process, PATIENCE_S)
         return self.process.returncode, said.decode()
 
 
@@ -72,7 +73,7 @@ def listening(*options: str, url: str = "http://127.0.0.1:0", **more: Any) -> It
     finally:
         if proxy.process.poll() is None:
             proxy.process.kill()
-        proxy.process.communicate()
+        proxy.process.communicate(timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("secret", ["", "  ", "two words", "schlüssel"])
@@ -140,9 +141,9 @@ def test_every_session_has_a_child_that_ends_with_it() -> None:
         request = urllib.request.Request(proxy.url, method="DELETE", headers={"mcp-session-id": first})
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
             assert reply.status == 204
-        for _ in range(100):
-            if len(children_of(proxy.process.pid)) == 1:
-                break
+        deadline = time.monotonic() + PATIENCE_S
+        while len(children_of(proxy.process.pid)) > 1:
+            assert time.monotonic() < deadline, "the child of the session that ended is still there"
             time.sleep(0.05)
         assert len(children_of(proxy.process.pid)) == 1
 
@@ -191,7 +192,9 @@ def test_it_serves_tls(tmp_path: Path) -> None:
     certificate = tmp_path / "both.pem"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     options = ["-nodes", "-days", "1", "-keyout", str(tmp_path / "key.pem"), "-out", str(certificate)]
-    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", *options, *subject], capture_output=True)
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", *options, *subject], capture_output=True, timeout=60
+    )
     if made.returncode:
         pytest.skip("no openssl to make a certificate")
     files = ("--tls-cert", str(certificate), "--tls-key", str(tmp_path / "key.pem"))
@@ -282,5 +285,11 @@ def test_over_stdio_nothing_of_http_is_imported() -> None:
         "try: main(['proxy', '--', 'true'])\n"
         "finally: print({'uvicorn', 'httptools', 'websockets', 'uvloop'} & set(sys.modules), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
     assert done.stderr.splitlines()[-1] == "set()"

@@ -82,7 +82,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
         [sys.executable, "-m", "dragoman", "proxy", "--url", "http://127.0.0.1:1/mcp"],
         input=json.dumps(frame).encode() + b"\n",
         capture_output=True,
-        timeout=20,
+        timeout=60,
     )
     assert process.returncode == 3
     assert b"http://127.0.0.1:1/mcp: no connection: connection refused" in process.stdout

@@ -127,7 +127,7 @@ def run_there(tree: Path, code: str) -> Any:
     """Run code with the tree's own `dragoman_spec`; return the JSON that it prints."""
     environment = {**os.environ, "PYTHONPATH": f"{tree / 'generated'}{os.pathsep}{ROOT}", "DRAGOMAN_TREE": str(tree)}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

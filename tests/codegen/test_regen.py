@@ -42,7 +42,7 @@ def test_output_does_not_depend_on_the_hash_seed_or_the_place(output: dict[str, 
     environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)}
     subprocess.run(
         [sys.executable, "-m", "codegen", "regen", "--root", str(tree)],
-        env=environment, cwd=tree.parent, check=True, capture_output=True,
+        env=environment, cwd=tree.parent, check=True, capture_output=True, timeout=200,
     )  # fmt: skip
     assert compare_output(tree, output) == Difference((), (), ())
 

@@ -84,7 +84,9 @@ def shell(command: str, directory: Path) -> str:
     """Run a command as a reader would, with the programs of this environment first; return what a terminal shows."""
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path}
-    done = subprocess.run(["sh", "-c", command], cwd=directory, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=directory, env=environment, capture_output=True, text=True, timeout=60
+    )
     return done.stdout + done.stderr
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.test_docs import IN_BACKGROUND, PAGES, ROOT, blocks, conversation, matches, name, shell
+from tests.support.lines import Lines
 
 SHOWN_PORT = "8080"
 SESSIONS = [(page, block) for page in PAGES for block in blocks(page, "console") if IN_BACKGROUND in block]
@@ -24,15 +25,13 @@ def in_background(command: str, directory: Path) -> Iterator[str]:
     """Run a command until the caller is done; give the first line that it prints."""
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        ["sh", "-c", f"exec {command}"], cwd=directory, env=environment, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
+    process = subprocess.Popen(["sh", "-c", f"exec {command}"], cwd=directory, env=environment, stderr=subprocess.PIPE)
+    lines = Lines(process.stderr)
     try:
-        yield process.stderr.readline()
+        yield lines.read().decode()
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        lines.rest(process)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")

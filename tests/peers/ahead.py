@@ -15,6 +15,9 @@ from typing import Any, Final
 import pytest
 
 _TOGETHER: Final = max(2, os.cpu_count() or 1)
+_LIMIT_S: Final = 200
+"""How long to wait for a report: longer than a visit may take, and those that were begun before it."""
+
 _POOL: Final = ThreadPoolExecutor(_TOGETHER)
 
 Report = dict[str, Any]
@@ -30,7 +33,7 @@ class Visit:
 
     def __call__(self, *about: str) -> Report:
         """Return the report of a visit, waiting for its end."""
-        return self._begin(about).result()
+        return self._begin(about).result(_LIMIT_S)
 
     def begin(self, known: dict[str, Any]) -> None:
         """Begin a visit, its arguments taken from what is known of a test."""

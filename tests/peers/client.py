@@ -22,6 +22,8 @@ from mcp import ClientSession, types
 from sdk import McpError, ask, dump, speaks, tell
 
 LIMIT_S = 15.0
+CANCELLED_LIMIT_S = 6
+"""For what may never be answered, since the call was cancelled or the server is gone."""
 TEXT_URI = "file:///home/user/document.txt"
 CALLS: dict[str, dict[str, Any]] = {
     "echo": {"say": "hello", "delay_s": 0},
@@ -230,16 +232,18 @@ class Visit:
 
         async def wait_for_answer() -> None:
             params = {"name": "slow", "arguments": {"steps": 500}, "_meta": {"progressToken": 77}}
-            found["call"] = await outcome(lambda: ask(self.session, "tools/call", params, "CallToolResult"), limit_s=3)
+            found["call"] = await outcome(
+                lambda: ask(self.session, "tools/call", params, "CallToolResult"), CANCELLED_LIMIT_S
+            )
 
         async with anyio.create_task_group() as group:
             start = len(self.notifications)
             group.start_soon(wait_for_answer)
-            with anyio.move_on_after(5):
+            with anyio.move_on_after(LIMIT_S):
                 while len(self.notifications) == start:
                     await anyio.sleep(0.01)
             await tell(self.session, "notifications/cancelled", {"requestId": request_id, "reason": "changed my mind"})
-        found["afterwards"] = await self.server_saw(limit_s=3)
+        found["afterwards"] = await self.server_saw(CANCELLED_LIMIT_S)
         return found
 
     async def server_saw(self, limit_s: float = LIMIT_S) -> dict[str, Any]:

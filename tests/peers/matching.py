@@ -38,6 +38,13 @@ class Says:
 
 
 @dataclass(frozen=True, slots=True)
+class Either:
+    """One of several values, where which one it is depends on who is faster; each may be a matcher."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """What one place of the report holds for some pairs.
 
@@ -81,6 +88,8 @@ def matches(found: Any, expected: Any) -> bool:
     match expected:
         case _Absent():
             return found is ABSENT
+        case Either(values):
+            return any(matches(found, value) for value in values)
         case Says(part):
             return isinstance(found, str) and part in found
         case Has(members):

@@ -58,7 +58,7 @@ SDK_DIFFERS: Final = {
 SDK_DROPS: Final = {"D": ("name of a file", "name of a URL with a path", "name of another URI", "name of a blob")}
 """1.32 drops every field of resource contents that its revision does not name, and so what the rule adds."""
 
-START_S: Final = 15
+START_S: Final = 60
 needs_npm = pytest.mark.skipif(
     not (ENVIRONMENTS and FOLDER), reason="no peers from npm: run `nox -s peers` where npm is installed"
 )
@@ -75,7 +75,7 @@ def node() -> str:
 def has_websocket() -> bool:
     """Say whether node has what the SDK's WebSocket client needs."""
     command = [node(), "-p", "typeof WebSocket"]
-    return FOLDER is not None and subprocess.check_output(command, text=True).strip() == "function"
+    return FOLDER is not None and subprocess.check_output(command, text=True, timeout=START_S).strip() == "function"
 
 
 def typescript_visits() -> list[tuple[str, str, str]]:
@@ -186,7 +186,7 @@ def everything_listening(over: str, log: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/{'mcp' if over == 'http' else 'sse'}"
     finally:
         process.kill()
-        process.wait()
+        process.wait(START_S)
 
 
 def wait_for(port: int) -> None:

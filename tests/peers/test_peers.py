@@ -35,7 +35,7 @@ from tests.peers.visits import (
     visit,
 )
 
-RAW_LIMIT_S = 8
+RAW_LIMIT_S = 60
 
 
 def cases(route: str) -> list[Any]:
@@ -156,7 +156,7 @@ def proxy_before(server: str, *options: str) -> Iterator[subprocess.Popen[str]]:
         yield proxy
         assert proxy.stdin is not None
         proxy.stdin.close()
-        proxy.wait()
+        proxy.wait(RAW_LIMIT_S)
         watchdog.cancel()
 
 

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import select
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import pytest
 
 from tests.peers.ahead import ahead
 from tests.peers.matching import PAIRS, REVISIONS, Row, look, matches
+from tests.support.lines import Lines
 
 HERE: Final = Path(__file__).parent
 ENVIRONMENTS: Final = os.environ.get("DRAGOMAN_PEERS")
@@ -39,8 +39,8 @@ PATHS: Final = {"http": "http://{}/mcp", "sse": "http://{}/sse", "ws": "ws://{}/
 SETTLE_S: Final = "0.4"
 """Over HTTP, on either side, a notification may come on another stream than an answer, and a little later."""
 
-LIMIT_S: Final = 60
-START_S: Final = 20
+LIMIT_S: Final = 120
+START_S: Final = 60
 
 needs_peers = pytest.mark.skipif(ENVIRONMENTS is None, reason="no peer environments: run `nox -s peers`")
 
@@ -168,7 +168,7 @@ def started(command: list[str], log: Path, announced_on_stderr: bool = False) ->
         start = sink.tell()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=sink)
     try:
-        yield _line_in(log, start, process) if announced_on_stderr else _line_of(process)
+        yield _line_in(log, start, process) if announced_on_stderr else Lines(process.stdout, START_S).read().decode()
     finally:
         if announced_on_stderr:
             process.terminate()
@@ -176,20 +176,14 @@ def started(command: list[str], log: Path, announced_on_stderr: bool = False) ->
             # A peer server would wait for streams that nobody closes; the proxy has to end by itself.
             process.kill()
         try:
-            process.wait(10)
+            process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            process.wait(30)
             raise
         finally:
             if process.stdout is not None:
                 process.stdout.close()
-
-
-def _line_of(process: subprocess.Popen[bytes]) -> str:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], START_S)
-    return process.stdout.readline().decode() if ready else ""
 
 
 def _line_in(log: Path, start: int, process: subprocess.Popen[bytes]) -> str:

@@ -24,7 +24,7 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import DEFAULT_RULES
 
-PATIENCE_S = 2.0
+PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from tests.proxy.conversation import READY, initialize, request
+from tests.support.lines import Lines
 
 SERVER = [sys.executable, str(Path(__file__).parent / "servers" / "scripted.py")]
-PATIENCE_S = 15
+PATIENCE_S = 60
 
 
 class Running:
@@ -25,11 +26,11 @@ class Running:
         self.note = folder / "starts"
         line = [sys.executable, "-m", "dragoman", "proxy", "--listen", "http://127.0.0.1:0", *options]
         self.process = subprocess.Popen([*line, "--", *SERVER, "--note", str(self.note)], stderr=subprocess.PIPE)
-        assert self.process.stderr is not None
-        told = self.process.stderr.readline().decode()
+        self.lines = Lines(self.process.stderr, PATIENCE_S)
+        told = self.lines.read().decode()
         while "listening on" not in told:
             assert told, "the proxy has not started"
-            told = self.process.stderr.readline().decode()
+            told = self.lines.read().decode()
         self.port = int(told.rsplit(":", 1)[1].split("/")[0])
 
     @property
@@ -38,7 +39,7 @@ class Running:
 
     def stop(self) -> str:
         self.process.send_signal(signal.SIGTERM)
-        _, told = self.process.communicate(timeout=PATIENCE_S)
+        _, told = self.lines.rest(self.process, PATIENCE_S)
         return told.decode()
 
 

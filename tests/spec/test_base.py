@@ -193,7 +193,7 @@ def test_docstring_leads_to_the_front_page_where_there_is_no_schema_page() -> No
 
 
 def _fresh(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     return done.stdout.strip()
 
 

@@ -83,7 +83,7 @@ def say(peer: Peer, frame: Any) -> None:
 async def hear(peer: Peer) -> Any:
     from dragoman.core.envelope import decode
 
-    return decode(await asyncio.wait_for(peer.lines.get(), 2.0))
+    return decode(await asyncio.wait_for(peer.lines.get(), 30.0))
 
 
 async def settle(rounds: int = 12) -> None:
@@ -91,7 +91,7 @@ async def settle(rounds: int = 12) -> None:
         await asyncio.sleep(0)
 
 
-async def until(condition: Callable[[], object], patience_s: float = 3.0) -> None:
+async def until(condition: Callable[[], object], patience_s: float = 30.0) -> None:
     async with asyncio.timeout(patience_s):
         while not condition():
             await asyncio.sleep(0.005)

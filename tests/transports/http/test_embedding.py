@@ -42,7 +42,8 @@ def post(url: str, frame: Any, session: str = "") -> tuple[str, Any]:
 
 
 def wait_for(url: str) -> bytes:
-    for _ in range(200):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         try:
             with urllib.request.urlopen(url, timeout=10) as reply:
                 body: bytes = reply.read()

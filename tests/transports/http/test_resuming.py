@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from tests.transports.http.stage import content, log_message, on_loop, serving, text_of, until, within
-from tests.transports.http.wire import Event, Reply
+from tests.transports.http.wire import PATIENCE_S, Event, Reply
 
 QUICK = FrontConfig(patience=Patience(stream_after_s=0.05))
 
@@ -185,7 +185,8 @@ async def test_what_nobody_reads_is_kept_within_bounds(caplog: pytest.LogCapture
         await stage.open()
         for number in range(100):
             stage.server.say(log_message(f"{number}"))
-        await asyncio.sleep(0.1)
+        (session,) = stage.front.sessions.all()
+        await until(lambda: bool(session.transport._backlog) and b'"99"' in session.transport._backlog[-1])
         async with await stage.get() as standing:
             seen = [int((await expect_event(standing)).frame["params"]["data"]) for _ in range(10)]
         assert seen == list(range(90, 100))
@@ -194,7 +195,7 @@ async def test_what_nobody_reads_is_kept_within_bounds(caplog: pytest.LogCapture
 
 @on_loop
 async def test_a_finished_stream_can_be_resumed_for_a_while_only() -> None:
-    config = FrontConfig(patience=Patience(stream_after_s=0.01, resume_s=0.2, idle_s=0.4))
+    config = FrontConfig(patience=Patience(stream_after_s=0.01, resume_s=1.0, idle_s=30))
     async with serving(config) as stage:
         await stage.open()
         reply = await within(stage.call(2))
@@ -204,8 +205,10 @@ async def test_a_finished_stream_can_be_resumed_for_a_while_only() -> None:
         before = f"{(event.id or '').rpartition('-')[0]}-0"
         async with await stage.get(last_event_id=before) as resumed:
             assert text_of((await resumed.frames())[0]) == "done"
-        await asyncio.sleep(0.3)
-        assert (await stage.get(last_event_id=before)).status == 410
+        async with asyncio.timeout(PATIENCE_S):
+            while (status := (await stage.get(last_event_id=before)).status) == 200:
+                await asyncio.sleep(0.1)
+        assert status == 410
 
 
 @on_loop

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
 from dragoman.transports.http.sse import encode_message
+from tests.support.lines import PATIENCE_S
 from tests.transports.http.stage import Server, initialize, serving
 from tests.transports.http.wire import EventReader
 
@@ -62,10 +63,11 @@ def port() -> Iterator[int]:
 
     thread = threading.Thread(target=run)
     thread.start()
-    ready.wait()
+    assert ready.wait(PATIENCE_S), "the front is not there"
     yield found[0]
     loop.call_soon_threadsafe(over.set)
-    thread.join()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive(), "the front does not end"
 
 
 def cut(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -74,7 +76,7 @@ def cut(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 def dial(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 

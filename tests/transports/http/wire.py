@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-PATIENCE_S = 5.0
+PATIENCE_S = 20.0
 
 
 @dataclass

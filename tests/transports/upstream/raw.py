@@ -20,7 +20,7 @@ else:
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-PATIENCE_S = 5.0
+PATIENCE_S = 15.0
 
 
 def on_both_loops(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

@@ -24,7 +24,7 @@ from dragoman.transports.memory import connect_pair
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 
-PATIENCE_S = 5.0
+PATIENCE_S = 20.0
 BLOCK = b"x" * 65536
 REVISION = "2025-11-25"
 

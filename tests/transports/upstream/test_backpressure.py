@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES
 from tests.transports.recorder import Recorder
-from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
+from tests.transports.upstream.stage import PATIENCE_S, Reply, Request, on_loop, server, shake_hands
 from tests.transports.upstream.test_websocket import echo, socket_server
 
 BLOCK = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"x":"' + b"x" * 65536 + b'"}}\r\n\r\n'
@@ -61,6 +61,15 @@ class Flood:
             await shake_hands(request, reply)
 
 
+async def still(count: Callable[[], int]) -> None:
+    """Wait until a number does not grow any more."""
+    async with asyncio.timeout(PATIENCE_S):
+        last = -1
+        while last != count():
+            last = count()
+            await asyncio.sleep(0.3)
+
+
 @on_loop
 async def test_a_paused_reader_stops_a_stream() -> None:
     flood = Flood()
@@ -68,7 +77,7 @@ async def test_a_paused_reader_stops_a_stream() -> None:
         transport.write(line("tools/call", 3))
         await recorder.until(lambda: len(recorder.data) > len(BLOCK))
         transport.pause_reading()
-        await asyncio.sleep(0.3)
+        await still(lambda: flood.sent)
         handed_on, sent = len(recorder.data), flood.sent
         await asyncio.sleep(0.3)
         assert len(recorder.data) == handed_on
@@ -163,7 +172,7 @@ async def test_a_paused_reader_stops_a_websocket() -> None:
         transport.write(line("tools/call", 3))
         await recorder.until(lambda: len(recorder.data) > len(text))
         transport.pause_reading()
-        await asyncio.sleep(0.3)
+        await still(lambda: sent)
         handed_on, before = len(recorder.data), sent
         await asyncio.sleep(0.3)
         assert len(recorder.data) == handed_on

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman.transports.upstream.config import Kind
-from tests.transports.upstream.stage import Client, Reply, Request, client, hello, on_loop, server
+from tests.transports.upstream.stage import PATIENCE_S, Client, Reply, Request, client, hello, on_loop, server
 
 
 class Old:
@@ -195,7 +195,7 @@ async def test_a_stream_that_ends_ends_the_session() -> None:
     old = Old()
     async with joined(old) as peer:
         asked_id = peer.start("silence")
-        await old.asked.wait()
+        await asyncio.wait_for(old.asked.wait(), PATIENCE_S)
         assert old.stream is not None
         old.stream.cut()
         assert "it closed the stream" in (await peer.answer(asked_id))["error"]["message"]

@@ -153,6 +153,7 @@ async def test_a_new_session_is_asked_again_for_what_the_old_one_remembered() ->
 async def test_a_stream_of_a_dropped_session_is_not_resumed_in_the_new_one() -> None:
     sessions = 0
     resumed: list[str] = []
+    streaming, renewed = asyncio.Event(), asyncio.Event()
 
     async def serve(request: Request, reply: Reply) -> None:
         nonlocal sessions
@@ -165,7 +166,8 @@ async def test_a_stream_of_a_dropped_session_is_not_resumed_in_the_new_one() -> 
         elif request.rpc == "tools/call":
             await reply.stream()
             await reply.event(event_id="e1", retry="10")
-            await asyncio.sleep(0.3)
+            streaming.set()
+            await renewed.wait()
             reply.cut()
         elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
             await reply.status("404 Not Found")
@@ -174,8 +176,9 @@ async def test_a_stream_of_a_dropped_session_is_not_resumed_in_the_new_one() -> 
 
     async with server(serve) as url, client(url) as peer:
         called = peer.start("tools/call", name="x")
-        await asyncio.sleep(0.1)
+        await asyncio.wait_for(streaming.wait(), PATIENCE_S)
         assert "result" in await peer.ask("tools/list")
+        renewed.set()
         assert "its session is gone" in (await peer.answer(called))["error"]["message"]
     assert sessions == 2
     assert not resumed

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from tests.transports.upstream.stage import REVISION, Reply, Request, client, on_loop, server, shake_hands
+from tests.transports.upstream.stage import PATIENCE_S, REVISION, Reply, Request, client, on_loop, server, shake_hands
 
 
 class Log:
@@ -361,9 +361,11 @@ async def test_a_cancelled_request_that_waits_is_never_sent() -> None:
 
     async with server(serve) as url, client(url, open_requests=1) as peer:
         running, waiting = peer.start("tools/call"), peer.start("tools/list")
-        await asyncio.sleep(0.05)
         peer.notify("notifications/cancelled", requestId=waiting)
-        await asyncio.sleep(0.05)
+        peer.notify("notifications/roots/list_changed")
+        async with asyncio.timeout(PATIENCE_S):
+            while not {"tools/call", "notifications/roots/list_changed"} <= set(log.names):
+                await asyncio.sleep(0.005)
         let_go.set()
         await peer.answer(running)
         await peer.ask("ping")
@@ -373,13 +375,14 @@ async def test_a_cancelled_request_that_waits_is_never_sent() -> None:
 
 @on_loop
 async def test_a_cancelled_request_is_not_answered_with_an_error() -> None:
-    cancelled = asyncio.Event()
+    called, cancelled = asyncio.Event(), asyncio.Event()
 
     async def serve(request: Request, reply: Reply) -> None:
         if await shake_hands(request, reply):
             return
         if request.rpc == "tools/call":
             await reply.stream()
+            called.set()
             await cancelled.wait()
             reply.cut()
         elif request.rpc == "notifications/cancelled":
@@ -390,9 +393,9 @@ async def test_a_cancelled_request_is_not_answered_with_an_error() -> None:
 
     async with server(serve) as url, client(url) as peer:
         asked_id = peer.start("tools/call")
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(called.wait(), PATIENCE_S)
         peer.notify("notifications/cancelled", requestId=asked_id)
-        await cancelled.wait()
+        await asyncio.wait_for(cancelled.wait(), PATIENCE_S)
         await peer.ask("ping")
         assert asked_id not in peer.answers
 

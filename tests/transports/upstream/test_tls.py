@@ -23,7 +23,9 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file, subject = folder / "both.pem", ["-subj", "/CN=t", "-addext", "subjectAltName=IP:127.0.0.1"]
     options = ["-nodes", "-days", "1", "-keyout", str(folder / "key.pem"), "-out", str(file)]
     try:
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", *options, *subject], check=True, stderr=-3)
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", *options, *subject], check=True, stderr=-3, timeout=60
+        )
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no openssl to make a certificate")
     return file

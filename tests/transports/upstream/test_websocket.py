@@ -16,7 +16,7 @@ from dragoman.transports.upstream.websocket import WebSocketTransport
 from tests.transports.recorder import Recorder
 from tests.transports.upstream.raw import Line
 from tests.transports.upstream.raw_websocket import CLOSE, NOT_LAST, frame_of, frames_server, read_frame
-from tests.transports.upstream.stage import client, hello, on_loop
+from tests.transports.upstream.stage import PATIENCE_S, client, hello, on_loop
 
 Say = Callable[[web.WebSocketResponse, dict[str, Any]], Awaitable[None]]
 
@@ -71,7 +71,9 @@ async def test_closing_says_goodbye() -> None:
     async with socket_server() as (url, notes):
         async with client(url) as peer:
             await peer.ask("ping")
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(PATIENCE_S):
+            while len(notes) < 2:
+                await asyncio.sleep(0.005)
         assert notes[1] == WSCloseCode.OK
 
 

@@ -10,7 +10,14 @@ import pytest
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream import wire as wire_module
+from dragoman.transports.upstream.wire import Wire
 from tests.transports.upstream.raw import CHUNKED, OK, PATIENCE_S, Line, ask, on_both_loops, raw_server, wire_to
+
+
+async def given_up(wire: Wire) -> None:
+    """Wait until no connection is kept for later."""
+    while wire._idle:
+        await asyncio.sleep(0.005)
 
 
 @on_both_loops
@@ -61,17 +68,20 @@ async def test_a_request_that_is_cancelled_costs_its_connection() -> None:
 
 @on_both_loops
 async def test_what_is_said_unasked_is_no_answer_to_the_next_request() -> None:
+    heard = asyncio.Event()
+
     async def handle(line: Line) -> None:
         await line.request()
         await line.say(OK)
-        await asyncio.sleep(0.05)
+        await heard.wait()
         await line.say(OK.replace(b"ok", b"no"))
         if await line.request():
             await line.say(OK.replace(b"ok", b"ok" if line.number > 1 else b"no"))
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         assert await ask(wire) == (200, b"ok")
-        await asyncio.sleep(0.1)
+        heard.set()
+        await given_up(wire)
         assert await ask(wire) == (200, b"ok")
 
 
@@ -84,7 +94,7 @@ async def test_a_connection_that_was_closed_while_idle_is_not_used() -> None:
     async with raw_server(handle) as url, wire_to(url) as wire:
         for _ in range(3):
             assert await ask(wire) == (200, b"ok")
-            await asyncio.sleep(0.05)
+            await given_up(wire)
 
 
 @on_both_loops
@@ -380,5 +390,7 @@ from dragoman.transports.upstream.wire import Wire
 open_upstream(UpstreamConfig("{scheme}://127.0.0.1:1/"))
 print("aiohttp" in sys.modules, "dragoman.transports.upstream.cookies" in sys.modules)
 """
-    output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
     assert output.split() == [str(brings), "False"]

@@ -1,0 +1,46 @@
+"""What every test may count on: what it starts can be stopped by signals, it has an end itself, and it is the same
+every time.
+
+A test that takes longer than any should is interrupted and fails; if even that does not help, the run ends with the
+stack of every thread (`faulthandler_timeout` in `pyproject.toml`). Both are for defects: what a test waits for has a
+limit of its own, which says what did not come.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import hypothesis
+import pytest
+
+from tests.support.profile import THOROUGH
+from tests.support.signals import heed_signals
+
+LIMIT_S = 240
+"""Far longer than the longest test takes on a busy machine."""
+
+heed_signals()
+
+hypothesis.settings.register_profile("the same every time", derandomize=True, database=None, deadline=None)
+if not THOROUGH:
+    hypothesis.settings.load_profile("the same every time")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    """Interrupt a test that does not end."""
+    if THOROUGH:  # one test may go on for long
+        return (yield)
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    pytest.fail(f"the test has not ended after {LIMIT_S} s")

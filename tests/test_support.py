@@ -1,0 +1,65 @@
+"""What the tests themselves stand on: signals as a terminal leaves them, and waits that end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.lines import Lines
+
+ROOT = Path(__file__).parents[1]
+STARTED_BY_A_TEST = """
+import subprocess, sys
+from tests.support.signals import heed_signals
+heed_signals()
+code = "import signal; print(*[n.name for n in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is signal.SIG_IGN])"
+subprocess.run([sys.executable, "-c", code], timeout=30)
+"""  # noqa: E501
+
+
+def saying(code: str) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe)
+
+
+def test_what_a_test_starts_ignores_no_signal_though_the_run_was_started_to() -> None:
+    command = ["sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "sh", sys.executable, "-c", STARTED_BY_A_TEST]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "\n"
+
+
+def test_a_run_that_was_started_to_ignore_a_hangup_goes_on_ignoring_it() -> None:
+    code = "import os, signal; from tests.support.signals import heed_signals; heed_signals()\n"
+    code += "os.kill(os.getpid(), signal.SIGHUP); print('still here')"
+    command = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "still here\n"
+
+
+def test_a_line_that_does_not_come_is_not_waited_for_without_end() -> None:
+    with saying("import sys; print('half', end='', flush=True); sys.stdin.read()") as process:
+        with pytest.raises(TimeoutError, match=r"no line within 0\.2 s, only b'(half)?'"):
+            Lines(process.stdout, 0.2).read()
+        process.communicate(timeout=30)
+
+
+def test_lines_come_one_by_one_and_the_rest_at_the_end() -> None:
+    with saying("import sys; print(1); print(2); print(3); print('err', file=sys.stderr)") as process:
+        lines = Lines(process.stdout)
+        assert (lines.read(), lines.rest(process)) == (b"1\n", (b"2\n3\n", b"err\n"))
+
+
+def test_the_rest_of_stderr_comes_with_what_was_read_ahead() -> None:
+    with saying("import sys; sys.stderr.write('a\\nb\\n'); print(1)") as process:
+        lines = Lines(process.stderr)
+        assert (lines.read(), lines.rest(process)) == (b"a\n", (b"1\n", b"b\n"))
+
+
+def test_the_end_of_a_pipe_is_an_empty_line() -> None:
+    with saying("print(1, end='')") as process:
+        lines = Lines(process.stdout)
+        assert (lines.read(), lines.read()) == (b"1", b"")
+        process.communicate(timeout=30)
