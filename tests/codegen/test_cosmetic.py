@@ -85,7 +85,7 @@ def test_a_step_says_what_is_cosmetic(newer: Schema, overlay: str, call: str) ->
 def test_the_page_of_a_step_says_what_is_cosmetic_and_why() -> None:
     page = render_docs([step(TITLED, cosmetic("It.title"))])[f"docs/steps/{NEWER}.md"]
     assert "- **shine**: `It.title`. It only shines.\n" in page
-    assert "| It | `title` *(cosmetic)*, `icon` |\n" in page
+    assert "| It | `icon`, `title` *(cosmetic)* |\n" in page
 
 
 def test_the_page_of_a_step_says_when_an_object_is_cosmetic() -> None:
