@@ -317,3 +317,29 @@ def test_what_was_said_just_before_a_server_is_closed_reaches_it() -> None:
         assert (await hear(server))["method"] == "vendor/say"
 
     run(main)
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_late_question_about_a_call_that_was_left_is_refused_whoever_calls_now(leaves: bool) -> None:
+    async def main(house: House) -> None:
+        ann, ben = await house.open(elicitation={}), await house.open(elicitation={})
+        [server] = house.servers
+        assert await hear(server) == READY
+        ann.say(request(1, "tools/call", name="ann"))
+        assert (await hear(server))["params"]["name"] == "ann"
+        if leaves:
+            ann.proxy.stop("enough")
+            await house.runs[0]
+        else:
+            ann.say(notification("notifications/cancelled", requestId=1))
+        assert (await hear(server))["method"] == "notifications/cancelled"
+        await until(lambda: not house.pool.upstreams[0].hub.needs_clock)
+        ben.say(request(1, "tools/call", name="ben"))
+        asked = await hear(server)
+        say(server, request("late", "elicitation/create", message="ann?", requestedSchema={}))
+        say(server, notification("notifications/message", level="info", data="of ann"))
+        assert an_error("late", -32603, "2 sessions")(await hear(server))
+        say(server, result(asked["id"], {"content": []}))
+        assert await hear(ben) == result(1, {"content": []})
+
+    run(main, tick_s=0.01, sharing=SharingSettings(grace_s=0.02))
