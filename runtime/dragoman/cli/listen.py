@@ -133,8 +133,10 @@ def listen(args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], 
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
-        await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where, pool))
-        await pool.close()
+        try:
+            await server.run(lambda: _announce(describe(listener, where, args.mcp_path), front, where, pool))
+        finally:
+            await pool.close()  # whatever happened: no child outlives us
         return EXIT_SIGNAL + caught[0] if caught else 0
 
     with held_signals() as caught, asyncio.Runner(loop_factory=choose_loop()) as runner:
