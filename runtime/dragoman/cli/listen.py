@@ -140,8 +140,10 @@ def listen(
         watch_signals(caught, server.stop)
         url = describe(listener, where, args.mcp_path)
         cautions = [*([] if caution is None else [caution]), *_cautions(args, front)]
-        await server.run(lambda: _announce(url, pool, cautions), pool.close)
-        await pool.close()  # of what a session opened that was on its way
+        try:
+            await server.run(lambda: _announce(url, pool, cautions), pool.close)
+        finally:
+            await pool.close()  # whatever happened, and what a session opened that was on its way: no child outlives us
         return EXIT_SIGNAL + caught[0] if caught else 0
 
     with held_signals() as caught, asyncio.Runner(loop_factory=choose_loop()) as runner:

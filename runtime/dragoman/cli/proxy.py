@@ -158,6 +158,7 @@ def _serve(
 
     from dragoman.cli.logs import set_up_logging
     from dragoman.proxy import Proxy
+    from dragoman.transports.defects import log_defects
     from dragoman.transports.stdio import take_standard_streams
 
     set_up_logging(args.log_level)
@@ -172,6 +173,7 @@ def _serve(
         return _connect(args, launcher, spawned)
 
     async def serve() -> int:
+        log_defects(asyncio.get_running_loop())
         proxy = Proxy(_configure(args), take_standard_streams(), connect)
         watch_signals(caught, proxy.stop)
         finish = await proxy.run()

@@ -132,6 +132,21 @@ async def test_who_never_stops_sending_what_nobody_wants_is_cut_off(monkeypatch:
 
 
 @on_loop
+async def test_a_websocket_client_that_is_still_sending_hears_why_its_frame_is_refused() -> None:
+    async with serving(FrontConfig(limits=Limits(body_bytes=100_000))) as stage:
+        reader, writer = await connect(stage.port)
+        writer.write(OPENING % (b"GET", 1, b""))
+        await within(reader.readuntil(b"\r\n\r\n"))
+        size = 20_000_000
+        writer.write(b"\x81\xff" + size.to_bytes(8, "big") + b"\0\0\0\0" + b"x" * size)
+        closing = await within(reader.read())
+        assert closing[:1] == b"\x88"
+        assert int.from_bytes(closing[2:4], "big") == 1009
+        writer.close()
+        await until(lambda: not stage.connections)
+
+
+@on_loop
 async def test_a_connection_too_many_is_told_so_and_those_before_it_are_served(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

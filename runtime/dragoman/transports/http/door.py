@@ -17,7 +17,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from dragoman.transports.http.defects import describe
+from dragoman.transports.defects import describe
 from dragoman.transports.http.refusals import Refusals
 
 SURPLUS: Final = 64

@@ -12,10 +12,10 @@ from typing import Final
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from dragoman.transports.defects import describe
 from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.corked import Corked, Flow
-from dragoman.transports.http.defects import describe
 from dragoman.transports.http.exchange import ABORT, HOLD, Receive, Scope, Send
 from dragoman.transports.http.refusals import Refusals
 

@@ -12,9 +12,9 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.http11 import Request
 
+from dragoman.transports.defects import describe
 from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
 from dragoman.transports.http.corked import Corked
-from dragoman.transports.http.defects import describe
 from dragoman.transports.http.exchange import ABORT, GONE, HOLD
 from dragoman.transports.http.refusals import Refusals
 

@@ -19,11 +19,11 @@ from typing import Any, Final
 import uvicorn
 
 from dragoman.errors import TransportClosed
+from dragoman.transports.defects import describe as describe_defect
+from dragoman.transports.defects import fold_trace, log_defects
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.budget import Budget
 from dragoman.transports.http.config import Limits, Patience
-from dragoman.transports.http.defects import describe as describe_defect
-from dragoman.transports.http.defects import fold_trace, log_defects
 from dragoman.transports.http.door import Door
 from dragoman.transports.http.guard import GuardedProtocol, guard
 from dragoman.transports.http.refusals import Refusals

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.http.defects import fold_trace, log_defects
+from dragoman.transports.defects import fold_trace, log_defects
 from tests.transports.http.stage import on_loop, serving
 
 
@@ -25,7 +25,7 @@ async def test_an_exception_in_a_callback_is_one_line(
         await asyncio.sleep(0)
         await asyncio.sleep(0)
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert record.name == "dragoman.http"
+    assert record.name == "dragoman"
     assert record.exc_info is None
     assert record.getMessage().startswith("internal error: Exception in callback fail()")
     assert record.getMessage().endswith("KeyError: 'a defect'")

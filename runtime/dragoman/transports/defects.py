@@ -1,7 +1,7 @@
 """What an event loop says about exceptions that nobody has caught: one line each, whoever raised them.
 
 Lives here: the handler of the loop, and the filter for what libraries log with a trace. Must not: end anything; the
-process lives on. Called by `serve`.
+process lives on. Called by `transports.http.serve` and `cli.proxy`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import logging
 from typing import Any
 
-logger = logging.getLogger("dragoman.http")
+logger = logging.getLogger("dragoman")
 
 
 def log_defects(loop: asyncio.AbstractEventLoop) -> None:
