@@ -210,13 +210,7 @@ def _read_overlong(line: Overlong) -> Malformed:
 
 
 def read_beginning(line: bytes, code: int, reason: str) -> Malformed:
-    """Find out whom to tell of a line that is no frame, if its first members say so.
-
-    Args:
-        line: It, or its first bytes.
-        code: The JSON-RPC error code that names the defect.
-        reason: What was expected and what came.
-    """
+    """Find out whom to tell of a line that is no frame, or whose end is missing, if its first members say so."""
     head = _HEAD.match(line, 0, _HEAD_BYTES)
     if head is None:
         return Malformed(code, reason)

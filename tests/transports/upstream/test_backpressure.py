@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -100,6 +101,110 @@ async def test_a_paused_reader_keeps_an_answer_back() -> None:
         assert b'"id": 3' not in recorder.data
         transport.resume_reading()
         await recorder.until(lambda: b'"id": 3' in recorder.data)
+
+
+class Large:
+    """A server whose answers are large, as JSON or as one event."""
+
+    def __init__(self, kind: str, megabytes: int) -> None:
+        self.kind = kind
+        self.megabytes = megabytes
+        self.whole = 0
+
+    async def __call__(self, request: Request, reply: Reply) -> None:
+        if request.rpc == "ping":
+            await reply.result(request, {})
+        elif not await shake_hands(request, reply):
+            head = b'{"jsonrpc":"2.0","id":%d,"result":{"text":"' % request.frame["id"]
+            if self.kind == "json":
+                size = len(head) + 3 + self.megabytes * MEGABYTE
+                await reply.head("200 OK", "Content-Type: application/json", f"Content-Length: {size}")
+            else:
+                await reply.stream()
+            await reply.raw(head if self.kind == "json" else b"data: " + head)
+            for _ in range(self.megabytes):
+                await reply.raw(FILLING)
+            await reply.raw(b'"}}' if self.kind == "json" else b'"}}\n\n')
+            self.whole += 1
+            if self.kind != "json":
+                reply.cut()
+
+
+MEGABYTE = 2**20
+FILLING = b"x" * MEGABYTE
+KINDS = pytest.mark.parametrize("kind", ["json", "event"])
+
+
+@KINDS
+@on_loop
+async def test_large_answers_stay_in_their_sockets_while_the_client_is_held_back(kind: str) -> None:
+    large = Large(kind, 24)
+    async with server(large) as url, opened(url, idle_timeout_s=0.5) as (transport, recorder):
+        transport.pause_reading()
+        tracemalloc.start()
+        for number in range(4):
+            transport.write(line("tools/call", 10 + number))
+        await asyncio.sleep(1.0)  # longer than the server may be silent
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert large.whole == 0
+        assert peak < 20 * MEGABYTE
+        transport.resume_reading()
+        await recorder.until(lambda: len(recorder.data) > 4 * 24 * MEGABYTE, 20)
+        assert b"nothing came from it" not in recorder.data
+
+
+@KINDS
+@on_loop
+async def test_large_answers_come_one_after_the_other_where_they_are_too_much_together(kind: str) -> None:
+    large = Large(kind, 12)
+    async with server(large) as url, opened(url, held_bytes=MEGABYTE) as (transport, recorder):
+        taken = Taken()
+        recorder.data_received = taken.data_received  # type: ignore[method-assign]
+        tracemalloc.start()
+        for number in range(8):
+            transport.write(line("tools/call", 10 + number))
+        async with asyncio.timeout(10):
+            while taken.count < 8:
+                await asyncio.sleep(0.01)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 60 * MEGABYTE
+
+
+class Taken:
+    """A receiver that keeps nothing."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def data_received(self, data: bytes) -> None:
+        self.count += 1
+
+
+@on_loop
+async def test_a_server_that_wants_another_answer_read_first_is_not_waited_for_for_ever() -> None:
+    other_read = asyncio.Event()
+    large = Large("json", 12)
+
+    async def serve(request: Request, reply: Reply) -> None:
+        if request.rpc == "resources/read":
+            head = b'{"jsonrpc":"2.0","id":%d,"result":{"text":"' % request.frame["id"]
+            size = len(head) + 3 + 4 * MEGABYTE
+            await reply.head("200 OK", "Content-Type: application/json", f"Content-Length: {size}")
+            await reply.raw(head + FILLING + FILLING)
+            await other_read.wait()
+            await reply.raw(FILLING + FILLING + b'"}}')
+        else:
+            await large(request, reply)
+            if request.rpc == "tools/call":
+                other_read.set()
+
+    async with server(serve) as url, opened(url, held_bytes=MEGABYTE) as (transport, recorder):
+        transport.write(line("resources/read", 10))
+        await asyncio.sleep(0.2)
+        transport.write(line("tools/call", 11))
+        await recorder.until(lambda: b'"id":10' in recorder.data and b'"id":11' in recorder.data, 10)
 
 
 @on_loop

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,10 +70,59 @@ def test_the_last_id_is_that_of_the_last_event_that_has_one(stream: bytes, last_
 
 @pytest.mark.parametrize(
     ("stream", "retry_s"),
-    [(b"retry: 1500\n", 1.5), (b"retry: soon\n", None), (b"retry: -1\n", None), (b"retry\n", None)],
+    [
+        (b"retry: 1500\n", 1.5),
+        (b"retry: 0\n", 0),
+        (b"retry: 0012345678\n", 12345.678),
+        (b"retry: 86400000\n", 86400),
+        (b"retry: 1000000000\n", 86400),
+        (b"retry: 1234567890\n", 86400),
+        (b"retry: " + b"9" * 7000 + b"\n", 86400),
+        (b"retry: soon\n", None),
+        (b"retry: -1\n", None),
+        (b"retry\n", None),
+    ],
 )
 def test_retry_counts_at_once_and_only_in_digits(stream: bytes, retry_s: float | None) -> None:
     assert parse(stream)[2] == retry_s
+
+
+def test_an_event_of_very_many_lines_costs_its_bytes() -> None:
+    parser = EventParser(10_000_000)
+    chunk = b"data:\ndata: x\n" * 1000
+    tracemalloc.start()
+    for _ in range(100):
+        assert not parser.feed(chunk)
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert parser.pending == 299_999
+    assert kept < 400_000
+    assert peak < 800_000
+    assert parser.feed(b"\n") == [Event((b"\nx\n" * 100_000)[:-1])]
+    assert not parser.pending
+
+
+@pytest.mark.parametrize("beginning", [b":", b"event: ", b"id: ", b"", b"datas: ", b"\xef\xbb\xbf:"])
+def test_a_line_without_end_that_is_no_data_is_not_kept(beginning: bytes) -> None:
+    parser = EventParser(10_000_000)
+    parser.feed(beginning)
+    for _ in range(100):
+        parser.feed(b"x" * 10_000)
+        assert parser.pending < 20_000
+    assert parser.feed(b"\n\ndata: a\n\n") == [Event(b"a")]
+
+
+def test_a_line_of_data_without_end_is_kept_only_as_long_as_the_event_may_be() -> None:
+    parser = EventParser(100_000)
+    parser.feed(b"data: " + b"x" * 60_000 + b"\ndata: ")
+    for _ in range(100):
+        parser.feed(b"x" * 10_000)
+        assert parser.pending < 110_000
+    assert parser.feed(b"\n\n") == [Overlong(b"x" * 512, 100_000)]
+
+
+def test_a_name_that_is_too_long_is_no_name_that_is_known() -> None:
+    assert parse(b"event: " + b"x" * 10_000 + b"\ndata: a\n\n")[0] == [Event(b"a", b"x" * 512)]
 
 
 def test_a_new_connection_forgets_half_an_event_and_keeps_the_id() -> None:
@@ -82,7 +133,7 @@ def test_a_new_connection_forgets_half_an_event_and_keeps_the_id() -> None:
     assert parser.last_id == "4"
 
 
-PIECES = [b"\x00", b"\xff", b"y" * 50, b"data: z\n\n", b"data: "]
+PIECES = [b"\x00", b"\xff", b"y" * 50, b"z" * 5000, b"data: z\n\n", b"data: "]
 FRAGMENTS = st.sampled_from(
     [
         *PIECES,

@@ -51,6 +51,10 @@ class Old:
         assert self.stream is not None
         await self.stream.event(frame, name="message")
 
+    async def stream_raw(self, data: bytes) -> None:
+        assert self.stream is not None
+        await self.stream.raw(data)
+
 
 @asynccontextmanager
 async def joined(old: Old, **config: Any) -> AsyncIterator[Client]:
@@ -230,3 +234,37 @@ async def test_garbage_on_the_stream_hurts_nobody() -> None:
         await old.say(json.dumps([1, 2]))
         await old.say({"jsonrpc": "2.0", "id": "nobody", "result": {}})
         assert "result" in await peer.ask("tools/list")
+
+
+@on_loop
+async def test_half_an_answer_on_the_stream_fails_the_request_once() -> None:
+    old = Old()
+    async with joined(old, idle_timeout_s=0.3) as peer:
+        asked = peer.start("silence")
+        await asyncio.wait_for(old.asked.wait(), 5)
+        await old.stream_raw(b'data: {"jsonrpc":"2.0","id":%d,"result":{"a":{}\n\n' % asked)
+        assert "is not one whole JSON object" in (await peer.answer(asked))["error"]["message"]
+        await asyncio.sleep(0.4)  # who was told already is not told of the silence too
+        assert "result" in await peer.ask("tools/list")
+
+
+@on_loop
+async def test_an_event_over_the_limit_fails_the_request_once() -> None:
+    old = Old()
+    async with joined(old, idle_timeout_s=0.3, limit_bytes=2000) as peer:
+        asked = peer.start("silence")
+        await asyncio.wait_for(old.asked.wait(), 5)
+        await old.stream_raw(b'data: {"jsonrpc":"2.0","id":%d,"result":{"a":"' % asked + b"x" * 4000 + b'"}}\n\n')
+        assert "larger than the limit of 2000 bytes" in (await peer.answer(asked))["error"]["message"]
+        await asyncio.sleep(0.4)
+        assert "result" in await peer.ask("tools/list")
+
+
+@on_loop
+async def test_half_an_answer_to_initialize_opens_no_session() -> None:
+    class Half(Old):
+        async def say(self, frame: Any) -> None:
+            await self.stream_raw(b"data: " + json.dumps(frame).encode()[:-2] + b"\n\n")
+
+    async with server(Half()) as url, client(url, opened=False) as peer:
+        assert "is not one whole JSON object" in (await peer.initialize("2024-11-05"))["error"]["message"]

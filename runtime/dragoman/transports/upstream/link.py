@@ -94,14 +94,13 @@ class Link:
             TransportError: It would answer that request, and is not whole.
         """
         message = message.strip()
-        if not message.startswith(b"{"):  # arrays are decoded in any case
-            return self._take(message, owed, watch)
-        if framed and not _has_lines(message) and seems_whole(message):  # the common case
-            return self._take(message, owed, watch)
-        if await _search(message):
-            return self._take(message, owed, watch)
-        reason = "it sent a message that is not one whole JSON object"
-        return self._blame(read_broken(message, PARSE_ERROR, reason), TransportError(self.peer, reason), owed)
+        has_lines = b"\n" in message or b"\r" in message
+        if message.startswith(b"{"):  # arrays are decoded in any case
+            seems_so = framed and not has_lines and seems_whole(message)
+            if not seems_so and not await _search(message):
+                reason = "it sent a message that is not one whole JSON object"
+                return self._blame(read_broken(message, PARSE_ERROR, reason), TransportError(self.peer, reason), owed)
+        return self._take(self._to_lines(message, has_lines), owed, watch)
 
     def take_overlong(self, event: Overlong, owed: bytes | None = None) -> bool:
         """Deal with a message that is too long: tell who waits for it, if its beginning says who.
@@ -139,9 +138,9 @@ class Link:
         """Tell nobody anything any more."""
         self._over = True
 
-    def _take(self, message: bytes, owed: bytes | None, watch: Watch | None) -> bool:
+    def _take(self, lines: list[bytes], owed: bytes | None, watch: Watch | None) -> bool:
         answered = False
-        for line in self._to_lines(message):
+        for line in lines:
             frame = read_line(line)
             if frame is None:
                 continue
@@ -176,9 +175,9 @@ class Link:
         else:
             self._receiver.data_received(line)
 
-    def _to_lines(self, message: bytes) -> list[bytes]:
+    def _to_lines(self, message: bytes, has_lines: bool) -> list[bytes]:
         """Make lines of a message. Arrays are split, whoever may send them: the core puts batches together."""
-        if _has_lines(message):
+        if has_lines:
             if not message.startswith(b"{"):
                 try:
                     decode(message)
@@ -208,10 +207,6 @@ class Link:
 
 def _is_response(frame: Frame | Malformed) -> bool:
     return frame.is_response if isinstance(frame, Malformed) else frame.kind in ("result", "error")
-
-
-def _has_lines(message: bytes) -> bool:
-    return b"\n" in message or b"\r" in message
 
 
 async def _search(message: bytes) -> bool:

@@ -171,9 +171,8 @@ class Streamable:
             if media_type == EVENT_STREAM:
                 await self._follower.follow(answer, job, lambda: self._epoch == epoch, watch)
             elif media_type == _JSON:
-                with self._allowance.lease() as lease:
-                    body = await read_message(answer, self._config.limit_bytes, self._link, lease)
-                    await self._link.until_reading()
+                body = await read_message(answer, self._config.limit_bytes, self._link, self._allowance)
+                await self._link.until_reading()
                 if not await self._link.take(body, key, watch, answer.framed) and not job.cancelled:
                     raise TransportError(self._link.peer, "its answer holds no response to the request")
             else:
