@@ -159,7 +159,7 @@ async def test_blank_lines_do_not_keep_a_connection_open() -> None:
 @pytest.mark.parametrize("path", ["/mcp", "/message"])
 @on_loop
 async def test_bodies_for_a_server_that_does_not_read_wait_in_their_sockets(path: str) -> None:
-    async with serving(FrontConfig(patience=Patience(body_s=0.2))) as stage:
+    async with serving(FrontConfig(patience=Patience(body_s=0.8))) as stage:
         if path == "/mcp":
             await stage.open()
         else:
@@ -169,7 +169,7 @@ async def test_bodies_for_a_server_that_does_not_read_wait_in_their_sockets(path
         session.transport.pause_reading()
         frame = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"x": "y" * 3_000_000}}
         posts = [asyncio.create_task(stage.post(frame, path)) for _ in range(4)]
-        await asyncio.sleep(0.5)  # longer than a body may take where it is the client that does not send
+        await asyncio.sleep(1.2)  # longer than a body may take where it is the client that does not send
         assert not any(post.done() for post in posts)
         assert sum(connection._in_body for connection in stage.connections) == 4
         session.transport.resume_reading()
