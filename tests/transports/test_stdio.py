@@ -128,6 +128,25 @@ def test_last_words_can_be_held_back_while_a_child_is_closed() -> None:
     asyncio.run(main())
 
 
+def test_the_end_is_told_after_last_words_that_were_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.transports.pipes._LOOK_S", 60)
+
+    async def main() -> None:
+        child = python("print('x' * 50_000)")
+        recorder = Recorder()
+        child.start(recorder)
+        child.pause_reading()
+        await asyncio.to_thread(child.process.wait, 10)
+        await asyncio.sleep(2 * SHORT.after_exit_s)
+        assert (recorder.data, recorder.end) == (b"", None)
+        child.resume_reading()
+        await recorder.until(lambda: recorder.end is not None)
+        assert len(recorder.data) == 50_001
+        await child.close()
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("leader", ["sys.stdin.read()", "time.sleep(30)"])
 @pytest.mark.parametrize("ignored", ["", "signal.signal(15, signal.SIG_IGN);"])
 def test_what_a_child_started_ends_with_it(leader: str, ignored: str, tmp_path: Path) -> None:

@@ -92,6 +92,11 @@ class PipeReader:
         self._look: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether something may wait that is not read for now."""
+        return self._fd >= 0 and not self._reading
+
     def resume(self) -> None:
         """Begin, or go on."""
         if self._reading or self._fd < 0:

@@ -181,14 +181,21 @@ class ChildTransport:
         if self._output_ended.is_set():
             self._tell()
         else:
-            asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell)
+            asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell_unless_held_back)
 
     def _end_output(self) -> None:
         self._output_ended.set()
         if self._exited.is_set():
             self._tell()
         else:
-            asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell)
+            asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell_unless_held_back)
+
+    def _tell_unless_held_back(self) -> None:
+        """Tell of the end, though something may hold the output open; not before last words that we leave in it."""
+        if self._reader is not None and self._reader.is_paused:
+            asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell_unless_held_back)
+        else:
+            self._tell()
 
     def _tell(self) -> None:
         if self._receiver is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -118,3 +119,35 @@ async def test_whoever_made_the_front_may_tidy_up_once_after_sessions_have_ended
     await until(lambda: len(tidied) == 2)
     await sessions.close("the test is over")
     assert len(tidied) == 2
+
+
+class Lasting(Ended):
+    """What runs a session until it is stopped."""
+
+    def __init__(self) -> None:
+        self.stopped = asyncio.Event()
+
+    async def run(self) -> None:
+        """Last."""
+        await self.stopped.wait()
+
+    def stop(self, reason: str) -> None:
+        """End."""
+        self.stopped.set()
+
+
+@on_loop
+async def test_it_is_tidied_up_later_while_other_sessions_are_open() -> None:
+    tidied: list[float] = []
+    config = FrontConfig(patience=Patience(tidy_s=0.05))
+    runners: list[Ended] = [Lasting(), Ended()]
+    sessions = Sessions(config, lambda *_: runners.pop(), lambda: tidied.append(asyncio.get_running_loop().time()))
+    began = asyncio.get_running_loop().time()
+    sessions.open(StreamableSession(config), Caller("", "streamable-http"))
+    lasting = sessions.open(StreamableSession(config), Caller("", "streamable-http"))
+    await until(lambda: bool(tidied))
+    assert tidied[0] - began >= 0.55
+    await until(lambda: len(sessions) == 1)
+    lasting.runner.stop("the test is over")
+    await until(lambda: len(tidied) == 2)
+    await sessions.close("the test is over")

@@ -28,6 +28,9 @@ VISITS_A_STREAM = 2
 """So many requests of a session are served at once for each stream that it may have: answers have to get through."""
 
 _SWEEPS_PER_IDLE = 8
+_TIDY_SELDOM = 12
+"""How many times longer it takes until somebody tidies up while other sessions are open, for whom that is a pause."""
+
 _AT_ONCE: Final = nullcontext()
 _RETRY_AFTER = (b"retry-after", b"5")
 
@@ -147,7 +150,7 @@ class Sessions:
     Args:
         config: With the cap, and how long a session may be idle.
         serve: Makes what runs a session; called once for each.
-        tidy: Called a while after sessions have ended.
+        tidy: Called a while after sessions have ended; later if others are open.
     """
 
     def __init__(
@@ -238,8 +241,15 @@ class Sessions:
             self._schedule_tidying()
 
     def _schedule_tidying(self) -> None:
-        if self._tidying is None and self._tidy is not None and not self.closing:
-            self._tidying = asyncio.get_running_loop().call_later(self._tidy_s, self._tidy_up, self._tidy)
+        if self._tidy is None or self.closing:
+            return
+        loop = asyncio.get_running_loop()
+        after_s = self._tidy_s * (_TIDY_SELDOM if self._sessions else 1)
+        if self._tidying is not None:
+            if self._tidying.when() <= loop.time() + after_s:
+                return
+            self._tidying.cancel()
+        self._tidying = loop.call_later(after_s, self._tidy_up, self._tidy)
 
     def _tidy_up(self, tidy: Callable[[], None]) -> None:
         self._tidying = None
