@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from bench.peers import Peer, listening
 from tests.soak.clients import LIMIT_S, PoliteHttpPeer, SsePeer, WebSocketPeer
-from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, Watched, watched_proxy
+from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, watched_proxy
 from tests.support.lines import Lines
 
 WHOLE_MINUTES: Final = 15
@@ -50,6 +50,14 @@ MEMORY_MARGIN_KB: Final = 20_000
 STDIO_SERVER: Final = (sys.executable, "-m", "bench.server", "2025-11-25")
 HTTP_SERVER: Final = (sys.executable, "-m", "bench.http_server", "2025-11-25")
 DEAF_SERVER: Final = (sys.executable, "-m", "tests.soak.deaf")
+WAYS_TO_VANISH: Final[dict[str, tuple[Any, int]]] = {
+    "HTTP": (PoliteHttpPeer, 1),
+    "HTTP with more requests behind the first": (PoliteHttpPeer, 20),
+    "SSE": (SsePeer, 20),
+    "WebSocket": (WebSocketPeer, 20),
+}
+"""How a client goes in, and how many requests it sends without waiting for an answer."""
+
 BULK: Final = {"name": "tool_1", "arguments": {"text": "x" * 400_000}}
 
 
@@ -96,6 +104,7 @@ def silent_tls(folder: Path, part: float) -> Verdict:
     count = min(int(SILENT * part), raise_descriptor_limit() - 200)
     files = ("--tls-cert", str(certificate))
     with watched_proxy(folder, "tls", *files, "--", *STDIO_SERVER, url="https://127.0.0.1:0") as proxy:
+        serve_one(proxy.port)  # what the first one brings with it stays
         before = proxy.rest()
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
@@ -203,34 +212,38 @@ def vanish_from_deaf(folder: Path, part: float) -> Verdict:
 
     Target: the servers end, sessions and all they held with them, `--session-idle` and a server's 5 s later.
     """
-    count = max(8, int(VANISHING * part))
-    fronts = (PoliteHttpPeer, SsePeer, WebSocketPeer)
-    with watched_proxy(folder, "deaf", "--", *DEAF_SERVER) as proxy:
+    count = max(2, int(VANISHING * part) // len(WAYS_TO_VANISH))
+    gone: dict[str, float | None] = {}
+    failed: list[str] = []
+    with watched_proxy(folder, "deaf", "--drain-timeout", "1", "--", *DEAF_SERVER) as proxy:
         before = proxy.rest()
-        with ThreadPoolExecutor(TOGETHER) as pool:
-            makes = [fronts[place % len(fronts)] for place in range(count)]
-            peak = max(pool.map(lambda make: fill_and_vanish(make, proxy), makes))
-        gone_s = wait_until(lambda: proxy.hold().children == 0, GONE_WITHIN_S)
+        for name, (make, requests) in WAYS_TO_VANISH.items():
+            left = proxy.hold().children
+            with ThreadPoolExecutor(TOGETHER) as pool:
+                list(pool.map(lambda _: fill_and_vanish(make, requests, proxy.port), range(count)))  # noqa: B023
+            gone[name] = wait_until(lambda: proxy.hold().children <= left, GONE_WITHIN_S)  # noqa: B023
         after = proxy.rest()
-    stdio = [close_stdin_alone() for _ in range(max(1, count // 20))]
-    failed = [] if gone_s is not None else [f"{after.children} servers are left after {GONE_WITHIN_S} s"]
+    stdio = [close_stdin_alone() for _ in range(max(1, count // 5))]
+    gone["stdin closed alone"] = None if None in stdio else max(seconds for seconds in stdio if seconds is not None)
+    failed += [f"servers are left after {GONE_WITHIN_S} s: {name}" for name, seconds in gone.items() if seconds is None]
     failed += more_than_before(before, after)
-    late = [seconds for seconds in stdio if seconds is None]
-    failed += [f"{len(late)} proxies over stdio did not end within {GONE_WITHIN_S} s"] if late else []
-    found = f"{count} clients, at most {peak} servers at once, the last gone after {shown_s(gone_s)}; "
-    found += f"stdin closed alone ends it after {', '.join(map(shown_s, stdio))}; {before} -> {after}"
-    return Verdict("vanishing before deaf servers", found, tuple(failed))
+    found = ", ".join(f"{name} {shown_s(seconds)}" for name, seconds in gone.items())
+    return Verdict(
+        "vanishing before deaf servers",
+        f"{count} clients each way, the last server gone after: {found}; {before} -> {after}",
+        tuple(failed),
+    )
 
 
-def fill_and_vanish(make: Any, proxy: Watched) -> int:
-    """Open a session, send as much as is taken, and close the connection without a word; give the servers then."""
-    with contextlib.closing(make(proxy.port, "2025-06-18")) as peer:
+def fill_and_vanish(make: Any, requests: int, port: int) -> None:
+    """Open a session, send as much of some requests as is taken, and close the connection without a word."""
+    with contextlib.closing(make(port, "2025-06-18")) as peer:
         peer.open()
-        peer._socket.settimeout(0.2) if hasattr(peer, "_socket") else None
+        if hasattr(peer, "_socket"):
+            peer._socket.settimeout(0.2)
         with contextlib.suppress(OSError, AssertionError, TimeoutError):
-            for _ in range(20):
+            for _ in range(requests):
                 send_only(peer, peer.request("tools/call", BULK))
-        return len(children_of(proxy.pid))
 
 
 def send_only(peer: Peer, frame: bytes) -> None:
@@ -304,7 +317,8 @@ def churn(folder: Path, part: float, scope: str) -> Verdict:
     """
     count = int(SESSIONS * part)
     with listening(HTTP_SERVER) as server_port:
-        behind = ("--scope", scope, "--url", f"http://127.0.0.1:{server_port}/mcp")
+        most = ("--max-sessions", str(SESSIONS))  # many leave without a word, and stay until they are idle
+        behind = (*most, "--scope", scope, "--url", f"http://127.0.0.1:{server_port}/mcp")
         with watched_proxy(folder, f"churn-{scope}", *behind) as proxy, ThreadPoolExecutor(TOGETHER) as pool:
             list(pool.map(lambda place: short_session(proxy.port, place), range(min(WARMING, count))))
             before = proxy.rest()
