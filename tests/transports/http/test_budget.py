@@ -148,6 +148,15 @@ async def test_half_sent_websocket_messages_without_initialize_are_bounded_in_su
 
 
 @on_loop
+async def test_a_websocket_message_that_never_ends_is_closed_with_1008() -> None:
+    async with serving(FrontConfig(limits=SMALL, patience=Patience(body_s=0.2))) as stage, dial(stage) as socket:
+        await shake_hands(stage, socket)
+        await begin_message(stage, socket)
+        assert await closed_with(socket) == 1008
+        assert not stage.front.budget.taken
+
+
+@on_loop
 async def test_fragments_and_messages_that_nobody_takes_count_too() -> None:
     async with serving(FrontConfig(limits=SMALL)) as stage, dial(stage) as socket:
         await shake_hands(stage, socket)

@@ -138,7 +138,7 @@ async def test_accepting_rests_while_the_system_has_no_descriptors(
     listener = Exhausted(bind(Address()))
     made: list[asyncio.Protocol] = []
 
-    def make(_: bool, __: float) -> asyncio.Protocol:
+    def make(_: bool, __: float, ___: Any) -> asyncio.Protocol:
         made.append(asyncio.Protocol())
         return made[-1]
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import itertools
 import socket
 import ssl
 from collections.abc import Callable
@@ -29,8 +31,9 @@ _AT_ONCE: Final = 128
 _REST_S: Final = 1.0
 """How long nothing is accepted after the system had no descriptor or memory for a connection."""
 
-Made = Callable[[bool, float], asyncio.Protocol]
-"""Makes the protocol of a connection: whether it is one too many, and when it was accepted, by the loop's clock."""
+Made = Callable[[bool, float, Callable[[], object]], asyncio.Protocol]
+"""Makes the protocol of a connection. It is told whether the connection is one too many, when it was accepted, by the
+loop's clock, and what to call as soon as it has it: from then on `count` has it too."""
 
 
 class Door:
@@ -64,7 +67,9 @@ class Door:
         self._count = count
         self._make = make
         self._refusals = refusals
-        self._arriving: dict[asyncio.Task[None], socket.socket] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._arriving: dict[int, socket.socket] = {}
+        self._numbers = itertools.count()  # descriptors are used again
         self._rest: asyncio.TimerHandle | None = None
 
     @property
@@ -112,12 +117,17 @@ class Door:
             connection.close()
             return
         connection.setblocking(False)
-        protocol = self._make(taken >= self._limit, self._loop.time())
-        task = self._loop.create_task(self._admit(connection, protocol, peer))
-        self._arriving[task] = connection
-        task.add_done_callback(self._arriving.pop)
+        number = next(self._numbers)
+        self._arriving[number] = connection
+        arrived = functools.partial(self._arriving.pop, number, None)
+        protocol = self._make(taken >= self._limit, self._loop.time(), arrived)
+        task = self._loop.create_task(self._admit(connection, protocol, peer, arrived))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _admit(self, connection: socket.socket, protocol: asyncio.Protocol, peer: str) -> None:
+    async def _admit(
+        self, connection: socket.socket, protocol: asyncio.Protocol, peer: str, arrived: Callable[[], object]
+    ) -> None:
         """Give a connection to its protocol, once it is through the handshake."""
         patience_s = None if self._tls is None else self._handshake_s
         try:
@@ -128,3 +138,5 @@ class Door:
             self._refusals.note(
                 "connections without TLS handshake", f"a connection from {peer} ends in its TLS handshake: {error}"
             )
+        finally:
+            arrived()

@@ -7,6 +7,7 @@ Lives here: its HTTP protocol with a limit for headers, deadlines for headers an
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import httptools
@@ -42,6 +43,7 @@ class GuardedProtocol(HttpToolsProtocol):
     Attributes:
         is_surplus: Whether it is one too many, and every request of it gets 503.
         accepted_at: When it was accepted, by the loop's clock; the first request has to come in time from then on.
+        arrived: Called as soon as it is here.
     """
 
     front_config: FrontConfig
@@ -49,6 +51,7 @@ class GuardedProtocol(HttpToolsProtocol):
     refusals: Refusals
     is_surplus = False
     accepted_at: float | None = None
+    arrived: Callable[[], object] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a client that connects has something to say."""
@@ -57,6 +60,8 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(self._corked)  # type: ignore[arg-type]
         self.flow: Flow = Flow(self._corked, self.pipeline, self.loop)  # type: ignore[arg-type]
         self.limit_concurrency = None  # counted at the door
+        if self.arrived is not None:
+            self.arrived()
         if self.is_surplus:
             self.app = _refuse_surplus
         self._hold = Hold(self.budget, self.client[0] if self.client else "")

@@ -6,6 +6,7 @@ long as the rest of the server: only `serve` imports this, at the first connecti
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -27,6 +28,7 @@ _LAST_S: Final = 1.0
 _FRAGMENTS: Final = 10_000
 """Of how many frames one WebSocket message may be made: empty ones count towards no other limit."""
 
+_POLICY: Final = 1008
 _TOO_BIG: Final = 1009
 _INVALID: Final = 1007
 _TRY_AGAIN: Final = 1013
@@ -40,6 +42,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
     """One WebSocket connection. Closing one whose client reads nothing would wait for it for ever.
 
     Args:
+        message_s: How long a message may take, once more than 64 KiB of it are here, in seconds.
         budget: What its messages count towards until they are taken.
         refusals: What is cut is noted here.
         about: What uvicorn's protocol takes.
@@ -47,8 +50,10 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
 
     transport: Corked  # type: ignore[assignment]
 
-    def __init__(self, budget: Budget, refusals: Refusals, **about: Any) -> None:
+    def __init__(self, message_s: float, budget: Budget, refusals: Refusals, **about: Any) -> None:
         super().__init__(**about)
+        self._message_s = message_s
+        self._deadline: asyncio.TimerHandle | None = None
         self._budget = budget
         self._refusals = refusals
         self._hold = Hold(budget, "")
@@ -64,6 +69,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.connections.add(self)  # for theirs minds if it is not there any more
         super().connection_lost(exc)
         self.frames = []
+        self._stop_clock()
         self._hold.release()
         self.transport.forget()
 
@@ -87,9 +93,26 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         Raises:
             Excess: It is more than may be kept.
         """
-        held = len(self.conn.reader.buffer) + self._in_frames + self._in_queue
+        unfinished = len(self.conn.reader.buffer) + self._in_frames
+        held = unfinished + self._in_queue
         if held > FREE_BYTES or self._hold.size:
             self._hold.resize(held if held > FREE_BYTES else 0)
+        if unfinished <= FREE_BYTES:
+            self._stop_clock()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self._message_s, self._run_out)
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _run_out(self) -> None:
+        self._deadline = None
+        if self.read_paused:  # it is we who do not read
+            self._deadline = self.loop.call_later(self._message_s, self._run_out)
+        elif not self.close_sent:
+            self._fail(_POLICY, f"a message did not come within {self._message_s:g} s")
 
     def handle_connect(self, event: Request) -> None:
         """Offer the application a way to cut it, to see that it is lost, and the count."""
@@ -125,6 +148,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.frames, self._in_frames = [], 0
         if self.close_sent:
             return
+        self._stop_clock()
         self._in_queue += len(data)
         self.queue.put_nowait({"type": "websocket.receive", self.curr_msg_data_type: data})  # type: ignore[arg-type]
         if not self.read_paused:
@@ -159,6 +183,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
     def handle_parser_exception(self) -> None:
         """Close with the code that names what is wrong; what was no request at all gets 400."""
         self.frames, self._in_frames = [], 0
+        self._stop_clock()
         self._hold.release()
         if self.conn.close_sent is None:  # what came before the answer to the opening
             self._refuse(str(self.conn.parser_exc))

@@ -130,11 +130,11 @@ class _Server(uvicorn.Server):
         self._door.open()
         self.started = True
 
-    def _make_protocol(self, is_surplus: bool, accepted_at: float) -> asyncio.Protocol:
+    def _make_protocol(self, is_surplus: bool, accepted_at: float, arrived: Callable[[], object]) -> asyncio.Protocol:
         protocol: GuardedProtocol = self.config.http_protocol_class(  # type: ignore[call-arg,assignment]
             config=self.config, server_state=self.server_state, app_state={}
         )
-        protocol.is_surplus, protocol.accepted_at = is_surplus, accepted_at
+        protocol.is_surplus, protocol.accepted_at, protocol.arrived = is_surplus, accepted_at, arrived
         return protocol
 
     async def main_loop(self) -> None:
@@ -182,7 +182,7 @@ class HttpServer:
         config = uvicorn.Config(
             front,
             http=guard(front.config, front.budget, front.refusals),
-            ws=functools.partial(_open_websocket, front.budget, front.refusals),  # type: ignore[arg-type]
+            ws=functools.partial(_open_websocket, patience.body_s, front.budget, front.refusals),  # type: ignore[arg-type]
             ws_max_size=limits.body_bytes,
             ws_ping_interval=patience.keepalive_s,
             ws_ping_timeout=patience.stall_s,
@@ -226,11 +226,11 @@ class HttpServer:
         await serving
 
 
-def _open_websocket(budget: Budget, refusals: Refusals, **about: Any) -> asyncio.Protocol:
+def _open_websocket(message_s: float, budget: Budget, refusals: Refusals, **about: Any) -> asyncio.Protocol:
     """Give the protocol of a WebSocket connection; imported at the first one, for most servers never see any."""
     from dragoman.transports.http.guard_websocket import GuardedWebSocket
 
-    return GuardedWebSocket(budget, refusals, **about)
+    return GuardedWebSocket(message_s, budget, refusals, **about)
 
 
 def share_log() -> None:
