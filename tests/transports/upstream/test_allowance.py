@@ -68,6 +68,17 @@ async def test_an_event_that_was_handed_on_makes_room() -> None:
 
 
 @on_loop
+async def test_an_event_that_is_followed_by_a_shorter_one_makes_room_at_once() -> None:
+    allowance = Allowance(2 * MUCH, stall_s=60)
+    stream, other = allowance.lease(), allowance.lease()
+    await stream.hold(2 * MUCH)
+    waiting = asyncio.create_task(other.hold(MUCH))
+    await asyncio.sleep(0)
+    await stream.hold(MUCH)
+    await asyncio.wait_for(waiting, 1)
+
+
+@on_loop
 async def test_an_eldest_that_is_stuck_is_passed_over_but_no_more_than_three_are() -> None:
     allowance = Allowance(0, stall_s=0.01)
     leases = [allowance.lease() for _ in range(5)]

@@ -44,8 +44,7 @@ class Allowance:
 
     async def grow(self, lease: Lease, size: int) -> None:
         """Let an answer hold so much, as soon as it may."""
-        self.held += size - lease.size
-        lease.size = size
+        self._note(lease, size)
         self._leases.setdefault(lease)
         while not self._may_go_on(lease):
             lease.waits = True
@@ -62,11 +61,15 @@ class Allowance:
     def give_back(self, lease: Lease) -> None:
         """Take note that an answer holds nothing any more."""
         if self._leases.pop(lease, self) is None:
-            self.held -= lease.size
-            lease.size = 0
-            changed, self._changed = self._changed, None
-            if changed is not None:
-                changed.set()
+            self._note(lease, 0)
+
+    def _note(self, lease: Lease, size: int) -> None:
+        less = size < lease.size
+        self.held += size - lease.size
+        lease.size = size
+        if less and self._changed is not None:
+            self._changed.set()  # whoever waits looks again, and waits for another one
+            self._changed = None
 
     def _may_go_on(self, lease: Lease) -> bool:
         if self.held <= self.limit_bytes:
