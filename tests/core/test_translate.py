@@ -132,6 +132,6 @@ def test_of_many_kinds_of_losses_the_first_few_are_said() -> None:
 
 
 def test_a_frame_that_is_refused_for_its_losses_is_said_to_be_refused_once(caplog: pytest.LogCaptureFixture) -> None:
-    adapt(adaptor(OnLoss.REFUSE), result({"tools": [tool(title="A")]}), "tools/list")
+    adapt(adaptor(OnLoss.REFUSE_ALL), result({"tools": [tool(title="A")]}), "tools/list")
     (record,) = caplog.records
     assert record.getMessage().startswith("tools/list result refused: translating this result from 2025-11-25 to ")

@@ -165,7 +165,7 @@ def test_half_an_answer_with_a_trace_behind_it_fails_the_request() -> None:
             client(LIST),
             expect_to_server(LIST),
             server(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"Traceback (most recent call last):\n'),
-            expect_to_client(an_error(1, -32603, "answered with something that is no response")),
+            expect_to_client(an_error(1, -32603, "answered with something that is not a response")),
             server_closes(),
             expect_end(Outcome.SERVER_CLOSED),
         ]

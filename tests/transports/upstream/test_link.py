@@ -19,7 +19,7 @@ def test_a_message_that_is_not_json_is_shown_in_the_log(
 ) -> None:
     async def main() -> None:
         recorder = Recorder()
-        assert not Link(recorder, "http://host/mcp").take(message)
+        assert not await Link(recorder, "http://host/mcp").take(message)
         assert not recorder.data
 
     asyncio.run(main())
