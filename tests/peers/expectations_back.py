@@ -188,7 +188,10 @@ ANSWERED: Final = "answer to the cancelled"
 STILL_ANSWERED: Final = Has({"error": Has({"code": 0})})
 LOST: Final = Has({"error": Has({"code": -32000})})
 WAITS: Final = Has({"timeout": 6})
-DIES_OR_ANSWERS: Final = "a 1.6.0 or 1.9.4 server answers and dies at once: the answer gets out before, or it does not"
+DIES_OR_ANSWERS: Final = (
+    "a 1.6.0 or 1.9.4 server answers and dies at once: the answer gets out before, or it does not, and "
+    "then nobody need answer what its client has cancelled"
+)
 TOLD: Final = "progress/progress"
 TELLING: Final = [
     *everywhere("set level", "levels/set_warning", {"result": {}}),
@@ -199,7 +202,7 @@ TELLING: Final = [
     Row("progress", "A", "BCD", TOLD, steps(), "progress messages came with 2025-03-26"),
     Row("progress", ALL, "A", TOLD, steps(), "the server's revision has no messages"),
     Row(ANSWERED, ALL, "CD", "cancel/call", STILL_ANSWERED, "SDK servers answer it still; that may cross"),
-    Row(ANSWERED, ALL, "AB", "cancel/call", Either((STILL_ANSWERED, LOST)), DIES_OR_ANSWERS, "proxy"),
+    Row(ANSWERED, ALL, "AB", "cancel/call", Either((STILL_ANSWERED, LOST, WAITS)), DIES_OR_ANSWERS, "proxy"),
     Row(ANSWERED, "A", "A", "cancel/call", Either((STILL_ANSWERED, WAITS)), DIES_OR_ANSWERS, "direct"),
     Row(ANSWERED, "B", "B", "cancel/call", Either((STILL_ANSWERED, LOST)), DIES_OR_ANSWERS, "direct"),
     Row("cancelled", ALL, "CD", "cancel/afterwards/cancelled", ["slow"], "the server knows the id and goes on"),
