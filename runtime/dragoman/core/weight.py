@@ -30,7 +30,7 @@ def is_heavier(text: bytes, values: int, containers: int) -> bool:
     least = min(containers + 1, values)
     if len(text) <= 2 * least - 1:  # `[]` is the shortest array, `0,` the shortest value among others
         return False
-    if 3 * _FEW < least and all(_has_few(text, sign) for sign in (b"[", b"{", b",")):
+    if least > 3 * _FEW and all(_has_few(text, sign) for sign in (b"[", b"{", b",")):
         return False
     if not _exceeds(text, values, containers):
         return False
