@@ -59,6 +59,11 @@ def test_only_what_stands_outside_of_strings_counts(text: bytes, heavier: bool) 
     assert is_heavier(text, 20, 10) == heavier
 
 
+@pytest.mark.parametrize(("text", "heavier"), [(b'["' + b"x" * 5000 + b'"]', False), (b"[" * 5000, True)])
+def test_a_long_text_with_few_signs_is_told_apart_quickly(text: bytes, heavier: bool) -> None:
+    assert is_heavier(text, 2000, 1000) == heavier
+
+
 @pytest.mark.parametrize("read", [decode, skim])
 @pytest.mark.parametrize("text", [b"[" + b"[]," * MOST_CONTAINERS + b"[]]", b"[" + b"0," * MOST_VALUES + b"0]"])
 def test_a_line_that_would_unfold_into_too_much_is_not_decoded(read: Any, text: bytes) -> None:
