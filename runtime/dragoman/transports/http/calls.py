@@ -56,11 +56,13 @@ class Call:
         self._check_complete()
 
     def become_stream(self, stream: Stream) -> None:
-        """Answer with a stream from here on, what was answered already first."""
+        """Answer with a stream from here on, what was answered already first; it ends with that if that is all."""
         self.stream = stream
         for line in self.answers:
             stream.append(line)
         self.answers.clear()
+        if self.decided.done():
+            stream.finish()  # the last answer, or the end, came first
         self.decide()
 
     def give_up(self) -> None:
