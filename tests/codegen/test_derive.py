@@ -9,6 +9,7 @@ import pytest
 from codegen.derive import Derivation
 from codegen.model import Literal, Scalar
 from codegen.plan import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
+from codegen.twins import ask_definitions
 from tests.support.small_specs import (
     INTEGER,
     STRING,
@@ -145,6 +146,16 @@ def test_a_field_that_only_the_target_names_is_guarded() -> None:
 
 def test_a_field_that_may_be_anything_needs_no_guard() -> None:
     assert object_node(object_of(), object_of(a={})).guards == {}
+
+
+@pytest.mark.parametrize(
+    ("direction", "profile", "guarded"),
+    [("up", "strict", True), ("down", "strict", True), ("up", "minimal", False), ("down", "minimal", True)],
+)
+def test_the_minimal_profile_guards_on_the_way_down_alone(direction: str, profile: str, guarded: bool) -> None:
+    less, more = object_of(), object_of(a=STRING)
+    ends = (less, more) if direction == "up" else (more, less)
+    assert bool(object_node(*ends, direction=direction, profile=profile).guards) is guarded
 
 
 def test_a_required_constant_is_filled_in() -> None:
@@ -333,6 +344,23 @@ def test_a_part_that_is_no_object_has_no_node() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("gone", "come", "is_asked"),
+    [
+        (STRING, STRING, True),
+        (array_of(STRING), array_of(STRING), True),
+        (ref("Text"), ref("Text"), True),
+        (array_of(ref("Text")), array_of(ref("Text")), True),
+        (STRING, INTEGER, False),
+        (ref("Text"), ref("Sound"), False),
+        (array_of(STRING), array_of(INTEGER), False),
+        ({}, {}, False),
+    ],
+)
+def test_a_field_is_asked_about_where_one_of_its_type_comes(gone: Schema, come: Schema, is_asked: bool) -> None:
+    assert ("renamed It.a" in asked(derive(object_of(a=gone), object_of(b=come)))) is is_asked
+
+
 # --- renames -----------------------------------------------------------------------------------------------------
 
 SHAPE = object_of(a=STRING, b=STRING)
@@ -340,7 +368,7 @@ SHAPE = object_of(a=STRING, b=STRING)
 
 def renames_asked(older: Schema, newer: Schema, overlay: str = "", direction: str = "up") -> list[str]:
     way = derivation({"Old": older}, {"New": newer}, overlay, direction=direction)
-    way.ask_renames({})
+    ask_definitions(way, {})
     return asked(way)
 
 
