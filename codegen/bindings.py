@@ -13,7 +13,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,29 @@ from datamodel_code_generator.format import PythonVersion
 from datamodel_code_generator.parser import LiteralType
 
 from codegen.errors import UnknownSchemaForm
+from codegen.names import module_name
 from codegen.normalise import Normalised, Schema
+from codegen.protocol import ENVELOPES
+from codegen.words import NO_WORDS, Words
 
 TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec" / "models"
 BASE = "dragoman_spec._base"
+TYPES = "dragoman_spec._types"
 # Names that the generated modules take from `typing`, always with a subscript.
 SUBSCRIPTED = frozenset({"Annotated", "Literal", "Optional", "Union"})
 SPEC_URL = "https://modelcontextprotocol.io/specification"
 FIRST_WITH_SCHEMA_PAGE = "2025-06-18"
+USED_NAMES = (
+    *(f"{BASE}.{name}" for name in ("Model", "NullKeepingModel", "constant", "describe")),
+    *(f"{TYPES}.{name}" for name in ("Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject")),
+    *(f"typing.{name}" for name in ("TYPE_CHECKING", "Any", "ClassVar")),
+    "typing_extensions.TypeAliasType",
+)
+# What carries the params or the result of any method: their constructors take every model in that place.
+CARRIERS = frozenset({"Request", "Notification"}.union(*ENVELOPES.values()))
+CARRIED = frozenset({"params", "result"})
+# Wire names from which the generator makes an attribute by itself.
+PLAIN = re.compile(r"[A-Za-z][0-9A-Za-z]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +56,39 @@ class History:
     changed: tuple[str, ...]
 
 
-def module_name(revision: str) -> str:
-    """`2025-06-18` as a module: `v2025_06_18`."""
-    return "v" + revision.replace("-", "_")
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What the models of all revisions say beyond their schemas.
+
+    `fills` has what constructors fill in where the schema leaves a choice, by revision, definition and field;
+    `counterparts` what the definition is called in each other revision that has it, by revision and definition.
+    """
+
+    words: Words = NO_WORDS
+    fills: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    counterparts: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
 
 
-def render_models(schemas: Sequence[Normalised], digests: Mapping[str, str]) -> dict[str, str]:
-    """Render `models.py` of every revision.
+def render_models(
+    schemas: Sequence[Normalised], digests: Mapping[str, str], beside: Beside | None = None
+) -> dict[str, str]:
+    """Render `models.py` and `words.py` of every revision.
 
     Args:
         schemas: Every revision, oldest first.
         digests: The sha256 of each revision's canonical schema.
+        beside: What the models say that the schemas do not.
 
     Returns:
         Unformatted Python by path below `generated/`.
     """
-    return {
-        f"dragoman_spec/{module_name(schema.revision)}/models.py": _render(schema, schemas, digests[schema.revision])
-        for schema in schemas
-    }
+    beside = beside or Beside()
+    output = {}
+    for schema in schemas:
+        package = f"dragoman_spec/{module_name(schema.revision)}"
+        output[f"{package}/models.py"] = _render(schema, schemas, digests[schema.revision], beside)
+        output[f"{package}/words.py"] = _render_words(schema, beside.words)
+    return output
 
 
 def definition_history(name: str, schemas: Sequence[Normalised], revision: str) -> History:
@@ -75,10 +104,21 @@ def definition_history(name: str, schemas: Sequence[Normalised], revision: str) 
     return History(since, tuple(changed))
 
 
-def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str) -> str:
+def is_json_schema(name: str, schema: Normalised) -> bool:
+    """Whether a definition is a place for any JSON Schema: an object without a name, one of whose members says so.
+
+    Such values are plain dicts in Python. A schema whose members are restricted further has models.
+    """
+    node = schema.definitions[name]
+    members = node.get("properties", {})
+    marked = "$schema" in members or members.get("type", {}).get("const") == "object"
+    return marked and name in schema.helpers and "$ref" not in json.dumps(members)
+
+
+def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, beside: Beside) -> str:
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$defs": {name: _dialect(node) for name, node in schema.definitions.items()},
+        "$defs": {name: _dialect(_arranged(name, node, beside.words)) for name, node in schema.definitions.items()},
     }
     text = generate(
         json.dumps(document),
@@ -87,11 +127,9 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str) -> s
         target_python_version=PythonVersion.PY_311,
         custom_template_dir=TEMPLATES,
         custom_file_header=_header(schema.revision, digest),
-        extra_template_data=_template_data(schema, schemas),
+        extra_template_data=_template_data(schema, schemas, beside),
         base_class=f"{BASE}.Model",
-        additional_imports=[
-            f"{BASE}.{name}" for name in ("NullKeepingModel", "NumberConstant", "Opt", "OptNull", "constant")
-        ],
+        additional_imports=_imports(schema, beside),
         strict_types=[StrictTypes.bool],
         enum_field_as_literal=LiteralType.All,
         use_annotated=True,
@@ -109,7 +147,52 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str) -> s
         raise UnknownSchemaForm(schema.revision, "/$defs", "definitions that do not fit into one module")
     # Building is deferred to first use, when every name of the module is there: rebuilding in the end would undo that.
     text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
-    return _with_exact_names(text, schema)
+    text = _with_exact_names(text, schema)
+    return f"{text}\n\n\ndescribe(__name__, FIELDS)\n" if _said_of_fields(schema, beside.words) else text
+
+
+def _arranged(name: str, node: Schema, words: Words) -> Schema:
+    """A definition with its fields in the order of a reader."""
+    properties = node.get("properties")
+    if not properties:
+        return node
+    order = words.arrange(name, list(properties), node["required"])
+    return {**node, "properties": {field: properties[field] for field in order}}
+
+
+def _imports(schema: Normalised, beside: Beside) -> list[str]:
+    """What the templates use beyond what the generator imports by itself; ruff takes out what is not needed."""
+    names = list(USED_NAMES)
+    if _said_of_fields(schema, beside.words):
+        names.append(f"dragoman_spec.{module_name(schema.revision)}.words.FIELDS")
+    return names
+
+
+def _said_of_fields(schema: Normalised, words: Words) -> dict[str, dict[str, str]]:
+    """What the fields of each model mean, in the order of a reader."""
+    table = {
+        name: {
+            member: said
+            for member in words.arrange(name, list(properties), node["required"])
+            if (said := words.field(name, member, schema.revision))
+        }
+        for name, node in schema.definitions.items()
+        if (properties := node.get("properties")) and not is_json_schema(name, schema)
+    }
+    return {name: fields for name, fields in table.items() if fields}
+
+
+def _render_words(schema: Normalised, words: Words) -> str:
+    """`words.py`: what fields mean."""
+    return f'''# Generated by `nox -s regen` from codegen/data/words.toml; do not edit.
+"""What the fields of the models of MCP {schema.revision} mean, by definition and wire name. Imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FIELDS: Mapping[str, Mapping[str, str]] = {_said_of_fields(schema, words)!r}
+'''
 
 
 def _with_exact_names(text: str, schema: Normalised) -> str:
@@ -135,7 +218,7 @@ def _with_exact_names(text: str, schema: Normalised) -> str:
 def _dialect(node: Schema) -> Schema:
     """Say numbers and open objects the way the generator wants them."""
     if node.get("type") in ("integer", "number") and not node.keys() & {"const", "enum"}:
-        return {**node, "customTypePath": f"{BASE}.{node['type'].capitalize()}"}
+        return {**node, "customTypePath": f"{TYPES}.{node['type'].capitalize()}"}
     result = dict(node)
     if node.get("type") == "object" and not node.keys() & {"properties", "additionalProperties"}:
         result["additionalProperties"] = {}
@@ -152,7 +235,7 @@ def _dialect(node: Schema) -> Schema:
 def _aliases(schema: Normalised) -> dict[str, str]:
     """Python names for the members whose wire name gives none: `_meta` is `meta`, `$schema` is `schema_`."""
     names = {name for node in schema.definitions.values() for name in node.get("properties", {})}
-    return {name: _attribute(name) for name in sorted(names) if not re.fullmatch(r"[A-Za-z][0-9A-Za-z]*", name)}
+    return {name: _attribute(name) for name in sorted(names) if not PLAIN.fullmatch(name)}
 
 
 def _attribute(name: str) -> str:
@@ -161,28 +244,47 @@ def _attribute(name: str) -> str:
     return f"{stem}_" if name.startswith("$") else stem
 
 
-def _template_data(schema: Normalised, schemas: Sequence[Normalised]) -> defaultdict[str, dict[str, Any]]:
+def _template_data(
+    schema: Normalised, schemas: Sequence[Normalised], beside: Beside
+) -> defaultdict[str, dict[str, Any]]:
     facts = defaultdict[str, dict[str, Any]](dict)
     for name, node in schema.definitions.items():
-        facts[name]["docstring"] = _docstring(name, schema, definition_history(name, schemas, schema.revision))
+        members = node.get("properties", {})
+        said = beside.words.definition(name, schema)
+        facts[name]["docstring"] = _docstring(name, schema, definition_history(name, schemas, schema.revision), said)
         facts[name]["null_fields"] = [
-            member
-            for member, child in node.get("properties", {}).items()
-            if member not in node["required"] and schema.admits_null(child)
+            member for member, child in members.items() if member not in node["required"] and schema.admits_null(child)
         ]
+        facts[name]["words"] = {
+            member: _escaped(words)
+            for member in members
+            if (words := beside.words.field(name, member, schema.revision))
+        }
+        facts[name]["is_json_schema"] = is_json_schema(name, schema)
+        facts[name]["fills"] = beside.fills.get(schema.revision, {}).get(name, {})
+        facts[name]["carried"] = sorted(CARRIED & members.keys()) if name in CARRIERS else []
+        facts[name]["counterparts"] = {
+            f"_in_{module_name(revision)}": f"{module_name(revision)}.{other}"
+            for revision, other in beside.counterparts.get(schema.revision, {}).get(name, {}).items()
+        }
     return facts
 
 
-def _docstring(name: str, schema: Normalised, history: History) -> str:
+def _escaped(text: str) -> str:
+    """A sentence as it stands between three quotes."""
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+def _docstring(name: str, schema: Normalised, history: History, said: str | None) -> str:
     """The text between the quotes; names and pointers have nothing in them that needs escaping."""
     changed = f"; changed in {', '.join(history.changed)}" if history.changed else ""
     origin = schema.origins[name]
     # Before, the specification had no page on the schema: the best address is its front page.
     paged = schema.revision >= FIRST_WITH_SCHEMA_PAGE
     page = f"/schema#{origin.split('/')[2].lower()}" if paged else ""
+    first = f"{_escaped(said)}\n\n" if said else ""
     return (
-        f"`{name}` of MCP {schema.revision}.\n\n"
-        f"Since {history.since}{changed}.\n\n"
+        f"{first}`{name}` of MCP {schema.revision}. Since {history.since}{changed}.\n\n"
         f"Source: `schema/{schema.revision}/schema.json#{origin}`,\n"
         f"{SPEC_URL}/{schema.revision}{page}\n"
     )

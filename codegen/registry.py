@@ -12,8 +12,8 @@ from pathlib import Path
 
 import jinja2
 
-from codegen.bindings import module_name
 from codegen.model import Spec
+from codegen.names import module_name
 from codegen.normalise import Normalised
 from codegen.protocol import check_prose, envelopes, error_codes, input_entries, method_entries, read_prose
 
@@ -37,7 +37,7 @@ def render_registry(
     """
     environment = _environment()
     prose = read_prose()
-    check_prose(prose, specs)
+    check_prose(prose, specs, schemas)
     output: dict[str, str] = {}
     output["dragoman_spec/revisions.py"] = environment.get_template("revisions.py.jinja").render(
         notice=NOTICE, eras=eras

@@ -31,7 +31,7 @@ def test_absent_member_is_not_written() -> None:
 
 
 def test_none_in_the_constructor_means_absent() -> None:
-    tool = v2025_06_18.Tool(name="add", input_schema=v2025_06_18.ToolInputSchema(), title=None)
+    tool = v2025_06_18.Tool(name="add", input_schema={"type": "object"}, title=None)
     assert tool.model_dump() == PLAIN_TOOL
 
 
@@ -75,7 +75,7 @@ def test_null_and_absence_stay_apart_where_both_are_valid(error: dict[str, Any])
 
 def test_null_and_absence_stay_apart_in_json() -> None:
     assert v2025_11_25.Error.model_validate_json('{"code":1,"message":"","data":null}').model_dump_json() == (
-        '{"code":1,"data":null,"message":""}'
+        '{"code":1,"message":"","data":null}'
     )
 
 
@@ -153,9 +153,17 @@ def test_number_keeps_its_kind(progress: float) -> None:
     )
 
 
-def test_not_a_number_is_refused() -> None:
+@pytest.mark.parametrize("progress", [float("nan"), float("inf"), -float("inf")])
+def test_not_a_number_is_refused(progress: float) -> None:
     with pytest.raises(ValidationError):
-        v2025_06_18.ProgressNotificationParams(progress_token=1, progress=float("nan"))
+        v2025_06_18.ProgressNotificationParams(progress_token=1, progress=progress)
+    with pytest.raises(ValidationError):
+        v2025_06_18.ProgressNotificationParams.model_validate({"progressToken": 1, "progress": progress})
+
+
+def test_not_a_number_is_refused_where_any_json_is_asked_for() -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        v2025_06_18.CallToolRequestParams(name="add", arguments={"a": [1, {"b": float("nan")}]})
 
 
 def test_tagged_union_tries_only_the_tagged_arm() -> None:
@@ -179,17 +187,18 @@ def test_models_of_two_revisions_share_only_the_base() -> None:
 
 def test_docstring_tells_where_a_definition_comes_from() -> None:
     doc = v2025_11_25.Tool.__doc__ or ""
-    assert [line.strip() for line in doc.splitlines() if line.strip()] == [
-        "`Tool` of MCP 2025-11-25.",
-        "Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.",
+    assert [line.strip() for line in doc.splitlines() if line.strip()][:5] == [
+        "A function that a server lets models call.",
+        "`Tool` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.",
         "Source: `schema/2025-11-25/schema.json#/$defs/Tool`,",
         "https://modelcontextprotocol.io/specification/2025-11-25/schema#tool",
+        "Attributes:",
     ]
 
 
 def test_docstring_leads_to_the_front_page_where_there_is_no_schema_page() -> None:
-    lines = (v2024_11_05.Tool.__doc__ or "").split()
-    assert lines[-1] == "https://modelcontextprotocol.io/specification/2024-11-05"
+    lines = (v2024_11_05.Tool.__doc__ or "").splitlines()
+    assert "    https://modelcontextprotocol.io/specification/2024-11-05" in lines
 
 
 def _fresh(code: str) -> str:
