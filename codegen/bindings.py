@@ -115,6 +115,11 @@ def is_json_schema(name: str, schema: Normalised) -> bool:
     return marked and name in schema.helpers and "$ref" not in json.dumps(members)
 
 
+def is_model(name: str, schema: Normalised) -> bool:
+    """Whether a definition is a class; others are aliases."""
+    return "properties" in schema.definitions[name] and not is_json_schema(name, schema)
+
+
 def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, beside: Beside) -> str:
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -147,7 +152,7 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
         raise UnknownSchemaForm(schema.revision, "/$defs", "definitions that do not fit into one module")
     # Building is deferred to first use, when every name of the module is there: rebuilding in the end would undo that.
     text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
-    text = _with_exact_names(text, schema)
+    text = _with_neighbours(_with_exact_names(text, schema), schema, beside)
     return f"{text}\n\n\ndescribe(__name__, FIELDS)\n" if _said_of_fields(schema, beside.words) else text
 
 
@@ -158,6 +163,20 @@ def _arranged(name: str, node: Schema, words: Words) -> Schema:
         return node
     order = words.arrange(name, list(properties), node["required"])
     return {**node, "properties": {field: properties[field] for field in order}}
+
+
+def _with_neighbours(text: str, schema: Normalised, beside: Beside) -> str:
+    """Import the other revisions for type checkers: models say what they are called there."""
+    others = {
+        module_name(revision)
+        for names in beside.counterparts.get(schema.revision, {}).values()
+        for revision in names
+        if revision != schema.revision
+    }
+    if not others:
+        return text
+    imports = f"if TYPE_CHECKING:\n    from dragoman_spec import {', '.join(sorted(others))}\n\n\n"
+    return re.sub(r"^(?=class |\w+ = TypeAliasType)", imports, text, count=1, flags=re.MULTILINE)
 
 
 def _imports(schema: Normalised, beside: Beside) -> list[str]:
@@ -177,7 +196,7 @@ def _said_of_fields(schema: Normalised, words: Words) -> dict[str, dict[str, str
             if (said := words.field(name, member, schema.revision))
         }
         for name, node in schema.definitions.items()
-        if (properties := node.get("properties")) and not is_json_schema(name, schema)
+        if is_model(name, schema) and (properties := node["properties"])
     }
     return {name: fields for name, fields in table.items() if fields}
 
@@ -264,7 +283,7 @@ def _template_data(
         facts[name]["fills"] = beside.fills.get(schema.revision, {}).get(name, {})
         facts[name]["carried"] = sorted(CARRIED & members.keys()) if name in CARRIERS else []
         facts[name]["counterparts"] = {
-            f"_in_{module_name(revision)}": f"{module_name(revision)}.{other}"
+            f"_in_{module_name(revision)}": other if revision == schema.revision else f"{module_name(revision)}.{other}"
             for revision, other in beside.counterparts.get(schema.revision, {}).get(name, {}).items()
         }
     return facts

@@ -21,6 +21,7 @@ from pathlib import Path
 from codegen.bindings import Beside, render_models
 from codegen.chains import spare_copies
 from codegen.copies import copy_support
+from codegen.counterparts import find_counterparts
 from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
@@ -128,7 +129,8 @@ def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
     words = read_words()
     check_words(words, schemas)
     prose = read_prose()
-    beside = Beside(words, {schema.revision: filled_in(schema, prose) for schema in schemas})
+    fills = {schema.revision: filled_in(schema, prose) for schema in schemas}
+    beside = Beside(words, fills, find_counterparts(schemas, plans))
     package = render_models(schemas, digests, beside) | render_registry(specs, schemas, eras, digests)
     package |= copy_support()
     package |= render_steps(plans, rules, digests) | render_nulls(specs, digests) | render_changes(specs, digests)

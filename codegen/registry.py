@@ -1,7 +1,8 @@
 """The parts of `dragoman_spec` that are the same for every revision, or a table of them.
 
-Rendered here: `revisions.py`, the lazy `__init__.py` and the `methods.py` of each revision. Must not live here: models
-(`bindings`), steps, the package's own `__init__.py`, or what is copied as it is (`copies`). Called by `regen`.
+Rendered here: `revisions.py`, `conversions.py`, the lazy `__init__.py` and the `methods.py` of each revision. Must not
+live here: models (`bindings`), steps, the package's own `__init__.py`, or what is copied as it is (`copies`). Called by
+`regen`.
 """
 
 from __future__ import annotations
@@ -39,9 +40,8 @@ def render_registry(
     prose = read_prose()
     check_prose(prose, specs, schemas)
     output: dict[str, str] = {}
-    output["dragoman_spec/revisions.py"] = environment.get_template("revisions.py.jinja").render(
-        notice=NOTICE, eras=eras
-    )
+    for name in ("revisions.py", "conversions.py"):
+        output[f"dragoman_spec/{name}"] = environment.get_template(f"{name}.jinja").render(notice=NOTICE, eras=eras)
     for spec, schema in zip(specs, schemas, strict=True):
         module = module_name(spec.revision)
         facts = {"notice": NOTICE, "revision": spec.revision, "module": module, "digest": digests[spec.revision]}
@@ -62,5 +62,6 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
     )
+    environment.filters["module_name"] = module_name
     environment.filters["string_literal"] = lambda value: "None" if value is None else json.dumps(value)
     return environment

@@ -37,6 +37,8 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, ValidationError
 from typing_extensions import TypeAliasType
 
+from ._reading import Metaclass, brief
+
 __all__ = ["Model", "NullKeepingModel", "constant", "describe"]
 
 T = TypeVar("T")
@@ -55,7 +57,7 @@ class _Shape(NamedTuple):
     objects: dict[str, type[Any]]
 
 
-class Model(BaseModel):
+class Model(BaseModel, metaclass=Metaclass):
     """A JSON object of one definition of one revision.
 
     The constructor takes Python names or wire names; `None` for an optional member means absent. `meta` is `_meta`,
@@ -97,6 +99,12 @@ class Model(BaseModel):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     if not TYPE_CHECKING:
+        model_copy = brief("model_copy")
+        model_dump = brief("model_dump")
+        model_dump_json = brief("model_dump_json")
+        model_json_schema = brief("model_json_schema")
+        model_validate = brief("model_validate")
+        model_validate_json = brief("model_validate_json")
 
         def __getattr__(self, name: str) -> Any:
             if name == META_NAME:
@@ -111,6 +119,11 @@ class Model(BaseModel):
                     self.__pydantic_extra__[META] = _given(value, dict)
             else:
                 super().__setattr__(name, value)
+
+    @classmethod
+    def _filled_in(cls) -> dict[str, Any]:
+        """What the constructor fills in where it is not given, by wire name."""
+        return dict(_shape(cls).constants)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """What is there, by attribute; what is absent is left out."""

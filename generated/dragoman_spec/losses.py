@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 At: TypeAlias = "tuple[At, str | int] | None"
 """A place in a frame: the parent's place and the key in it; `None` is the frame itself."""
@@ -19,7 +19,9 @@ At: TypeAlias = "tuple[At, str | int] | None"
 Note: TypeAlias = "tuple[At, str, Any]"
 """A loss that is not spelled: place, kind, value."""
 
-KINDS = ("dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten")
+Kind: TypeAlias = Literal["dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten"]
+
+KINDS: tuple[Kind, ...] = ("dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten")
 """What can happen to a value: see the docs page on losses for what each says."""
 
 REORDERED = "#"
@@ -40,7 +42,7 @@ class Loss:
 
     def __init__(self, pointer: str, kind: str, value: Any) -> None:
         self.pointer = pointer
-        self.kind = kind
+        self.kind: Kind = kind  # type: ignore[assignment]
         self.value = value
         self._bytes = -1
 
@@ -74,7 +76,7 @@ class LossGroup(NamedTuple):
     """
 
     pointer: str
-    kind: str
+    kind: Kind
     values: list[Any]
 
     @property
@@ -241,7 +243,11 @@ def group(notes: Iterable[Note]) -> list[LossGroup]:
     for note in notes:
         groups.setdefault((_pattern(note[0], known), note[1]), []).append(note)
     return [
-        LossGroup(pointer(alike[0][0] if len(alike) == 1 else pattern), kind, [value for _, _, value in alike])
+        LossGroup(
+            pointer(alike[0][0] if len(alike) == 1 else pattern),
+            kind,  # type: ignore[arg-type]
+            [value for _, _, value in alike],
+        )
         for (pattern, kind), alike in groups.items()
     ]
 

@@ -17,6 +17,9 @@ from dragoman_spec._base import Model, NullKeepingModel, constant, describe
 from dragoman_spec._types import Integer, Number, Opt, OptNull, SchemaObject
 from dragoman_spec.v2024_11_05.words import FIELDS
 
+if TYPE_CHECKING:
+    from dragoman_spec import v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28
+
 
 class BlobResourceContents(Model):
     """The contents of a resource that is not text.
@@ -34,6 +37,18 @@ class BlobResourceContents(Model):
     mime_type: typing.Annotated[Opt[str], Field(alias="mimeType")] = None
     """The media type, such as `text/plain`, if it is known."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> BlobResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.BlobResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BlobResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BlobResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BlobResourceContents: ...
+
 
 class CallToolRequestParams(Model):
     """The params of `tools/call`. Runs a tool with the arguments given.
@@ -49,6 +64,18 @@ class CallToolRequestParams(Model):
     arguments: Opt[dict[str, Any]] = None
     """The arguments, as the tool's input schema asks for them."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CallToolRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequestParams: ...
+
 
 class ClientCapabilitiesRoots(Model):
     """What a client can do about roots.
@@ -61,6 +88,16 @@ class ClientCapabilitiesRoots(Model):
 
     list_changed: typing.Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ClientCapabilitiesRoots: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilitiesRoots: ...
 
 
 class CompleteRequestParamsArgument(Model):
@@ -76,6 +113,18 @@ class CompleteRequestParamsArgument(Model):
     """The name of the argument."""
     value: str
     """What has been typed so far."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CompleteRequestParamsArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsArgument: ...
 
 
 class CompleteResultCompletion(Model):
@@ -93,6 +142,18 @@ class CompleteResultCompletion(Model):
     """How many there are in all, if that is known; may be more than are given."""
     has_more: typing.Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
     """Whether there are more than are given."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CompleteResultCompletion: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResultCompletion: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResultCompletion: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResultCompletion: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResultCompletion: ...
 
 
 Cursor = TypeAliasType("Cursor", str)
@@ -119,6 +180,18 @@ class GetPromptRequestParams(Model):
     arguments: Opt[dict[str, str]] = None
     """What to fill into the template, by name of the argument."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> GetPromptRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequestParams: ...
+
 
 class Implementation(Model):
     """The name and version of a program, as it introduces itself to the other side.
@@ -133,6 +206,18 @@ class Implementation(Model):
     """The name of the program."""
     version: str
     """Its version, in whatever form it numbers them."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> Implementation: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Implementation: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Implementation: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Implementation: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Implementation: ...
 
 
 class JSONRPCErrorObject(NullKeepingModel):
@@ -150,6 +235,14 @@ class JSONRPCErrorObject(NullKeepingModel):
     """What went wrong, in a sentence."""
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> JSONRPCErrorObject: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCErrorObject: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCErrorObject: ...
 
 
 LoggingLevel = TypeAliasType(
@@ -180,6 +273,18 @@ class LoggingMessageNotificationParams(Model):
     logger: Opt[str] = None
     """Which part of the server says it."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> LoggingMessageNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotificationParams: ...
+
 
 class ModelHint(Model):
     """A hint at a model that would do.
@@ -192,6 +297,18 @@ class ModelHint(Model):
 
     name: Opt[str] = None
     """A part of the model's name, such as `sonnet`; the client may take one that is like it from another provider."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ModelHint: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelHint: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelHint: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelHint: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelHint: ...
 
 
 class ModelPreferences(Model):
@@ -212,6 +329,18 @@ class ModelPreferences(Model):
     intelligence_priority: typing.Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
     """How much ability matters, from 0 to 1."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ModelPreferences: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelPreferences: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelPreferences: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelPreferences: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelPreferences: ...
+
 
 class NotificationParams(Model):
     """What the params of all notifications have in common.
@@ -225,6 +354,18 @@ class NotificationParams(Model):
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> NotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.NotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NotificationParams: ...
+
 
 class PaginatedRequestParams(Model):
     """What the params of requests for a page of a list have in common.
@@ -237,6 +378,18 @@ class PaginatedRequestParams(Model):
 
     cursor: Opt[str] = None
     """Where the page begins: the `nextCursor` of the page before. Absent for the first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> PaginatedRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequestParams: ...
 
 
 class PaginatedResult(Model):
@@ -252,6 +405,18 @@ class PaginatedResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> PaginatedResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedResult: ...
 
 
 ProgressToken = TypeAliasType("ProgressToken", str | Integer)
@@ -280,6 +445,18 @@ class PromptArgument(Model):
     required: Opt[StrictBool] = None
     """Whether the prompt cannot do without it. Absent is no."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> PromptArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptArgument: ...
+
 
 class PromptListChangedNotification(Model):
     """The notification `notifications/prompts/list_changed`. Says that the prompts on offer are no longer those that were listed.
@@ -294,6 +471,18 @@ class PromptListChangedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> PromptListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptListChangedNotification: ...
 
 
 class PromptReference(Model):
@@ -310,6 +499,18 @@ class PromptReference(Model):
     type: Literal["ref/prompt"] = constant("ref/prompt")
     """Always `ref/prompt`."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> PromptReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptReference: ...
+
 
 class ReadResourceRequestParams(Model):
     """The params of `resources/read`. Fetches what a resource contains.
@@ -322,6 +523,18 @@ class ReadResourceRequestParams(Model):
 
     uri: str
     """The resource to read: any URI that the server understands, listed or not."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ReadResourceRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequestParams: ...
 
 
 RequestId = TypeAliasType("RequestId", str | Integer)
@@ -346,6 +559,16 @@ class RequestParamsMeta(Model):
     progress_token: typing.Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
     """Any string or number of the sender's choice: progress of this request is reported under it. Absent, none is."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> RequestParamsMeta: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParamsMeta: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParamsMeta: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParamsMeta: ...
+
 
 class ResourceContents(Model):
     """What the contents of a resource have in common, be they text or not.
@@ -360,6 +583,18 @@ class ResourceContents(Model):
     """The URI of the resource."""
     mime_type: typing.Annotated[Opt[str], Field(alias="mimeType")] = None
     """The media type, such as `text/plain`, if it is known."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceContents: ...
 
 
 class ResourceListChangedNotification(Model):
@@ -376,6 +611,18 @@ class ResourceListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ResourceListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceListChangedNotification: ...
+
 
 class ResourceReference(Model):
     """Names a resource or a template of resources.
@@ -391,6 +638,18 @@ class ResourceReference(Model):
     uri: str
     """The URI, or the template of URIs (RFC 6570)."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ResourceReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplateReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplateReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplateReference: ...
+
 
 class ResourceUpdatedNotificationParams(Model):
     """The params of `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
@@ -404,6 +663,18 @@ class ResourceUpdatedNotificationParams(Model):
     uri: str
     """The resource that changed; it may be a part of the one that was subscribed to."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotificationParams: ...
+
 
 class Result(Model):
     """What all results have in common.
@@ -416,6 +687,18 @@ class Result(Model):
 
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> Result: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Result: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Result: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Result: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Result: ...
 
 
 Role = TypeAliasType("Role", Literal["assistant", "user"])
@@ -442,6 +725,18 @@ class Root(Model):
     name: Opt[str] = None
     """What people call it."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> Root: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Root: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Root: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Root: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Root: ...
+
 
 class RootsListChangedNotification(Model):
     """The notification `notifications/roots/list_changed`. Says that the client's roots are no longer those that were listed.
@@ -457,6 +752,16 @@ class RootsListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> RootsListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RootsListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RootsListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RootsListChangedNotification: ...
+
 
 class ServerCapabilitiesPrompts(Model):
     """What a server can do about prompts.
@@ -469,6 +774,18 @@ class ServerCapabilitiesPrompts(Model):
 
     list_changed: typing.Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesPrompts: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesPrompts: ...
 
 
 class ServerCapabilitiesResources(Model):
@@ -485,6 +802,18 @@ class ServerCapabilitiesResources(Model):
     list_changed: typing.Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ServerCapabilitiesResources: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesResources: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesResources: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesResources: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesResources: ...
+
 
 class ServerCapabilitiesTools(Model):
     """What a server can do about tools.
@@ -497,6 +826,18 @@ class ServerCapabilitiesTools(Model):
 
     list_changed: typing.Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ServerCapabilitiesTools: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesTools: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesTools: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesTools: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesTools: ...
 
 
 class SetLevelRequestParams(Model):
@@ -511,6 +852,16 @@ class SetLevelRequestParams(Model):
     level: LoggingLevel
     """The least serious level that the client wants to hear of."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> SetLevelRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SetLevelRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SetLevelRequestParams: ...
+
 
 class SubscribeRequestParams(Model):
     """The params of `resources/subscribe`. Asks to be told when a resource changes.
@@ -523,6 +874,16 @@ class SubscribeRequestParams(Model):
 
     uri: str
     """The resource to be told of."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> SubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SubscribeRequestParams: ...
 
 
 class TextResourceContents(Model):
@@ -540,6 +901,18 @@ class TextResourceContents(Model):
     """The contents."""
     mime_type: typing.Annotated[Opt[str], Field(alias="mimeType")] = None
     """The media type, such as `text/plain`, if it is known."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> TextResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextResourceContents: ...
 
 
 ToolInputSchema = TypeAliasType(
@@ -579,6 +952,18 @@ class ToolListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ToolListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolListChangedNotification: ...
+
 
 class UnsubscribeRequestParams(Model):
     """The params of `resources/unsubscribe`. Asks no longer to be told when a resource changes.
@@ -591,6 +976,16 @@ class UnsubscribeRequestParams(Model):
 
     uri: str
     """The resource to be told of no longer."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> UnsubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.UnsubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UnsubscribeRequestParams: ...
 
 
 class Annotations(Model):
@@ -607,6 +1002,18 @@ class Annotations(Model):
     priority: typing.Annotated[Opt[Number], Field(ge=0, le=1)] = None
     """How much it matters, from 0, can be left out, to 1, has to be there."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> Annotations: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Annotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Annotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Annotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Annotations: ...
+
 
 class CallToolRequest(Model):
     """The request `tools/call`. Runs a tool with the arguments given.
@@ -622,6 +1029,18 @@ class CallToolRequest(Model):
     params: CallToolRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CallToolRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequest: ...
+
 
 class CancelledNotificationParams(Model):
     """The params of `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
@@ -636,6 +1055,18 @@ class CancelledNotificationParams(Model):
     """The id of the request, which the same side sent."""
     reason: Opt[str] = None
     """Why, for logs and people."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CancelledNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotificationParams: ...
 
 
 class ClientCapabilities(Model):
@@ -654,6 +1085,18 @@ class ClientCapabilities(Model):
     sampling: Opt[dict[str, Any]] = None
     """That it can be asked to run its model."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ClientCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilities: ...
+
 
 class CompleteRequestParams(Model):
     """The params of `completion/complete`. Asks the server how an argument that somebody is typing could go on.
@@ -669,6 +1112,18 @@ class CompleteRequestParams(Model):
     argument: CompleteRequestParamsArgument
     """The argument that is being typed."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CompleteRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParams: ...
+
 
 class CompleteResult(Model):
     """What answers `completion/complete`.
@@ -683,6 +1138,18 @@ class CompleteResult(Model):
     """The suggestions."""
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CompleteResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResult: ...
 
 
 class EmbeddedResource(Model):
@@ -700,6 +1167,18 @@ class EmbeddedResource(Model):
     """The contents, as text or in base64."""
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> EmbeddedResource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.EmbeddedResource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.EmbeddedResource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.EmbeddedResource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.EmbeddedResource: ...
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
@@ -726,6 +1205,18 @@ class GetPromptRequest(Model):
     params: GetPromptRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> GetPromptRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequest: ...
+
 
 class ImageContent(Model):
     """A picture, in the message itself.
@@ -745,6 +1236,18 @@ class ImageContent(Model):
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ImageContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ImageContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ImageContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ImageContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ImageContent: ...
+
 
 class InitializeRequestParams(Model):
     """The params of `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
@@ -762,6 +1265,16 @@ class InitializeRequestParams(Model):
     client_info: typing.Annotated[Implementation, Field(alias="clientInfo")]
     """Name and version of the client."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> InitializeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeRequestParams: ...
+
 
 class InitializedNotification(Model):
     """The notification `notifications/initialized`. Says that the client has read the answer to `initialize`: from here on both sides may send requests.
@@ -776,6 +1289,16 @@ class InitializedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> InitializedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializedNotification: ...
 
 
 class JSONRPCError(Model):
@@ -793,6 +1316,18 @@ class JSONRPCError(Model):
     """The id of the request."""
     error: JSONRPCErrorObject
     """What went wrong."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> JSONRPCError: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCError: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCError: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCErrorResponse: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCErrorResponse: ...
 
 
 class JSONRPCNotification(Model):
@@ -822,6 +1357,16 @@ class JSONRPCNotification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> JSONRPCNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCNotification: ...
+
 
 class JSONRPCResponse(Model):
     """The answer to a request that succeeded.
@@ -850,6 +1395,12 @@ class JSONRPCResponse(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> JSONRPCResponse: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCResponse: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCResponse: ...
+
 
 class ListPromptsRequest(Model):
     """The request `prompts/list`. Asks which prompts the server offers, a page at a time.
@@ -864,6 +1415,18 @@ class ListPromptsRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListPromptsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsRequest: ...
 
 
 class ListResourceTemplatesRequest(Model):
@@ -880,6 +1443,18 @@ class ListResourceTemplatesRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListResourceTemplatesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesRequest: ...
+
 
 class ListResourcesRequest(Model):
     """The request `resources/list`. Asks which resources the server offers, a page at a time.
@@ -894,6 +1469,18 @@ class ListResourcesRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListResourcesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesRequest: ...
 
 
 class ListRootsResult(Model):
@@ -910,6 +1497,18 @@ class ListRootsResult(Model):
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListRootsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsResult: ...
+
 
 class ListToolsRequest(Model):
     """The request `tools/list`. Asks which tools the server offers, a page at a time.
@@ -925,6 +1524,18 @@ class ListToolsRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListToolsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsRequest: ...
+
 
 class LoggingMessageNotification(Model):
     """The notification `notifications/message`. Carries a log message of the server.
@@ -939,6 +1550,18 @@ class LoggingMessageNotification(Model):
     """Which request or notification this is."""
     params: LoggingMessageNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> LoggingMessageNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotification: ...
 
 
 class Notification(Model):
@@ -965,6 +1588,16 @@ class Notification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> Notification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Notification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Notification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Notification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Notification: ...
+
 
 class PaginatedRequest(Model):
     """What requests for a page of a list have in common.
@@ -979,6 +1612,18 @@ class PaginatedRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> PaginatedRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequest: ...
 
 
 class ProgressNotificationParams(Model):
@@ -997,6 +1642,18 @@ class ProgressNotificationParams(Model):
     total: Opt[Number] = None
     """How far it will be in the end, if that is known."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ProgressNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotificationParams: ...
+
 
 class Prompt(Model):
     """A prompt that a server offers: a template that people choose and fill in.
@@ -1014,6 +1671,18 @@ class Prompt(Model):
     arguments: Opt[list[PromptArgument]] = None
     """What can be filled into the template."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> Prompt: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Prompt: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Prompt: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Prompt: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Prompt: ...
+
 
 class ReadResourceRequest(Model):
     """The request `resources/read`. Fetches what a resource contains.
@@ -1028,6 +1697,18 @@ class ReadResourceRequest(Model):
     """Which request or notification this is."""
     params: ReadResourceRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ReadResourceRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequest: ...
 
 
 class ReadResourceResult(Model):
@@ -1044,6 +1725,18 @@ class ReadResourceResult(Model):
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ReadResourceResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceResult: ...
+
 
 class RequestParams(Model):
     """What the params of all requests have in common.
@@ -1056,6 +1749,18 @@ class RequestParams(Model):
 
     meta: typing.Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """What is attached to the request: a progress token, or whatever the sender wants, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> RequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.RequestParams: ...
 
 
 class Resource(Model):
@@ -1080,6 +1785,18 @@ class Resource(Model):
     size: Opt[Integer] = None
     """Its size in bytes, before any encoding, if that is known."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> Resource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Resource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Resource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Resource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Resource: ...
+
 
 class ResourceTemplate(Model):
     """A family of resources that a server lets clients read, described by a template of their URIs.
@@ -1101,6 +1818,18 @@ class ResourceTemplate(Model):
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ResourceTemplate: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceTemplate: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplate: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplate: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplate: ...
+
 
 class ResourceUpdatedNotification(Model):
     """The notification `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
@@ -1115,6 +1844,18 @@ class ResourceUpdatedNotification(Model):
     """Which request or notification this is."""
     params: ResourceUpdatedNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ResourceUpdatedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotification: ...
 
 
 class ServerCapabilities(Model):
@@ -1137,6 +1878,18 @@ class ServerCapabilities(Model):
     tools: Opt[ServerCapabilitiesTools] = None
     """That it offers tools."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ServerCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilities: ...
+
 
 class SetLevelRequest(Model):
     """The request `logging/setLevel`. Tells the server from which level on the client wants log messages.
@@ -1152,6 +1905,16 @@ class SetLevelRequest(Model):
     params: SetLevelRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> SetLevelRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SetLevelRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SetLevelRequest: ...
+
 
 class SubscribeRequest(Model):
     """The request `resources/subscribe`. Asks to be told when a resource changes.
@@ -1166,6 +1929,16 @@ class SubscribeRequest(Model):
     """Which request or notification this is."""
     params: SubscribeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> SubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SubscribeRequest: ...
 
 
 class TextContent(Model):
@@ -1184,6 +1957,18 @@ class TextContent(Model):
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> TextContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextContent: ...
+
 
 class Tool(Model):
     """A function that a server lets models call.
@@ -1201,6 +1986,18 @@ class Tool(Model):
     description: Opt[str] = None
     """What the tool does and when to use it, written for the model that chooses."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> Tool: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Tool: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Tool: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Tool: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Tool: ...
+
 
 class UnsubscribeRequest(Model):
     """The request `resources/unsubscribe`. Asks no longer to be told when a resource changes.
@@ -1216,6 +2013,16 @@ class UnsubscribeRequest(Model):
     params: UnsubscribeRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> UnsubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.UnsubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UnsubscribeRequest: ...
+
 
 class Annotated(Model):
     """What may carry annotations; other definitions repeat it.
@@ -1228,6 +2035,10 @@ class Annotated(Model):
 
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> Annotated: ...
 
 
 class CancelledNotification(Model):
@@ -1244,6 +2055,18 @@ class CancelledNotification(Model):
     params: CancelledNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CancelledNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotification: ...
+
 
 class CompleteRequest(Model):
     """The request `completion/complete`. Asks the server how an argument that somebody is typing could go on.
@@ -1258,6 +2081,18 @@ class CompleteRequest(Model):
     """Which request or notification this is."""
     params: CompleteRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CompleteRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequest: ...
 
 
 ContentBlock = TypeAliasType(
@@ -1292,6 +2127,18 @@ class CreateMessageResult(Model):
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CreateMessageResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageResult: ...
+
 
 class InitializeRequest(Model):
     """The request `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
@@ -1306,6 +2153,16 @@ class InitializeRequest(Model):
     """Which request or notification this is."""
     params: InitializeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> InitializeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeRequest: ...
 
 
 class InitializeResult(Model):
@@ -1327,6 +2184,16 @@ class InitializeResult(Model):
     """How to use this server well, written for the model; clients often put it into the system prompt."""
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> InitializeResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeResult: ...
 
 
 class JSONRPCRequest(Model):
@@ -1359,6 +2226,16 @@ class JSONRPCRequest(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> JSONRPCRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCRequest: ...
+
 
 class ListPromptsResult(Model):
     """What answers `prompts/list`: a page of prompts.
@@ -1375,6 +2252,18 @@ class ListPromptsResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListPromptsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsResult: ...
 
 
 class ListResourceTemplatesResult(Model):
@@ -1393,6 +2282,18 @@ class ListResourceTemplatesResult(Model):
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListResourceTemplatesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesResult: ...
+
 
 class ListResourcesResult(Model):
     """What answers `resources/list`: a page of resources.
@@ -1410,6 +2311,18 @@ class ListResourcesResult(Model):
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListResourcesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesResult: ...
+
 
 class ListRootsRequest(Model):
     """The request `roots/list`. Asks the client which folders or other places it lets the server work in.
@@ -1424,6 +2337,18 @@ class ListRootsRequest(Model):
     """Which request or notification this is."""
     params: Opt[RequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListRootsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsRequest: ...
 
 
 class ListToolsResult(Model):
@@ -1442,6 +2367,18 @@ class ListToolsResult(Model):
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ListToolsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsResult: ...
+
 
 class PingRequest(Model):
     """The request `ping`. Asks whether the other side is still there; the answer is empty.
@@ -1456,6 +2393,16 @@ class PingRequest(Model):
     """Which request or notification this is."""
     params: Opt[RequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> PingRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PingRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PingRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PingRequest: ...
 
 
 class ProgressNotification(Model):
@@ -1472,6 +2419,18 @@ class ProgressNotification(Model):
     params: ProgressNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> ProgressNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotification: ...
+
 
 class PromptMessage(Model):
     """One message of a prompt.
@@ -1486,6 +2445,18 @@ class PromptMessage(Model):
     """Who is speaking, the person or the model."""
     content: ContentBlock
     """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> PromptMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptMessage: ...
 
 
 class Request(Model):
@@ -1512,6 +2483,16 @@ class Request(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> Request: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Request: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Request: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Request: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Request: ...
+
 
 class SamplingMessage(Model):
     """One message of a conversation with a model.
@@ -1526,6 +2507,18 @@ class SamplingMessage(Model):
     """Who is speaking, the person or the model."""
     content: typing.Annotated[TextContent | ImageContent, Field(discriminator="type")]
     """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> SamplingMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SamplingMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SamplingMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SamplingMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.SamplingMessage: ...
 
 
 ServerNotification = TypeAliasType(
@@ -1565,6 +2558,18 @@ class CallToolResult(Model):
     """Whether the tool failed; `content` then says how. Absent is no."""
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CallToolResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolResult: ...
 
 
 ClientNotification = TypeAliasType(
@@ -1649,6 +2654,18 @@ class CreateMessageRequestParams(Model):
     metadata: Opt[dict[str, Any]] = None
     """Settings for the provider of the model, in its own form."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CreateMessageRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequestParams: ...
+
 
 class GetPromptResult(Model):
     """What answers `prompts/get`: the prompt, ready for a model.
@@ -1665,6 +2682,18 @@ class GetPromptResult(Model):
     """What the prompt is for."""
     meta: typing.Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> GetPromptResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptResult: ...
 
 
 JSONRPCMessage = TypeAliasType("JSONRPCMessage", JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError)
@@ -1712,6 +2741,18 @@ class CreateMessageRequest(Model):
     """Which request or notification this is."""
     params: CreateMessageRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> CreateMessageRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequest: ...
 
 
 ServerRequest = TypeAliasType(

@@ -16,6 +16,9 @@ from dragoman_spec._base import Model, NullKeepingModel, constant, describe
 from dragoman_spec._types import Integer, Number, Opt, OptNull, SchemaObject
 from dragoman_spec.v2025_03_26.words import FIELDS
 
+if TYPE_CHECKING:
+    from dragoman_spec import v2024_11_05, v2025_06_18, v2025_11_25, v2026_07_28
+
 
 class BlobResourceContents(Model):
     """The contents of a resource that is not text.
@@ -33,6 +36,18 @@ class BlobResourceContents(Model):
     mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     """The media type, such as `text/plain`, if it is known."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.BlobResourceContents: ...
+
+        def _in_v2025_03_26(self) -> BlobResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BlobResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BlobResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BlobResourceContents: ...
+
 
 class CallToolRequestParams(Model):
     """The params of `tools/call`. Runs a tool with the arguments given.
@@ -48,6 +63,18 @@ class CallToolRequestParams(Model):
     arguments: Opt[dict[str, Any]] = None
     """The arguments, as the tool's input schema asks for them."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequestParams: ...
+
+        def _in_v2025_03_26(self) -> CallToolRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequestParams: ...
+
 
 class ClientCapabilitiesRoots(Model):
     """What a client can do about roots.
@@ -60,6 +87,16 @@ class ClientCapabilitiesRoots(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_03_26(self) -> ClientCapabilitiesRoots: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilitiesRoots: ...
 
 
 class CompleteRequestParamsArgument(Model):
@@ -75,6 +112,18 @@ class CompleteRequestParamsArgument(Model):
     """The name of the argument."""
     value: str
     """What has been typed so far."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_03_26(self) -> CompleteRequestParamsArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsArgument: ...
 
 
 class CompleteResultCompletion(Model):
@@ -92,6 +141,18 @@ class CompleteResultCompletion(Model):
     """How many there are in all, if that is known; may be more than are given."""
     has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
     """Whether there are more than are given."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResultCompletion: ...
+
+        def _in_v2025_03_26(self) -> CompleteResultCompletion: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResultCompletion: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResultCompletion: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResultCompletion: ...
 
 
 Cursor = TypeAliasType("Cursor", str)
@@ -118,6 +179,18 @@ class GetPromptRequestParams(Model):
     arguments: Opt[dict[str, str]] = None
     """What to fill into the template, by name of the argument."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequestParams: ...
+
+        def _in_v2025_03_26(self) -> GetPromptRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequestParams: ...
+
 
 class Implementation(Model):
     """The name and version of a program, as it introduces itself to the other side.
@@ -132,6 +205,18 @@ class Implementation(Model):
     """The name of the program."""
     version: str
     """Its version, in whatever form it numbers them."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Implementation: ...
+
+        def _in_v2025_03_26(self) -> Implementation: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Implementation: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Implementation: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Implementation: ...
 
 
 class JSONRPCErrorObject(NullKeepingModel):
@@ -149,6 +234,14 @@ class JSONRPCErrorObject(NullKeepingModel):
     """What went wrong, in a sentence."""
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCErrorObject: ...
+
+        def _in_v2025_03_26(self) -> JSONRPCErrorObject: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCErrorObject: ...
 
 
 LoggingLevel = TypeAliasType(
@@ -179,6 +272,18 @@ class LoggingMessageNotificationParams(Model):
     logger: Opt[str] = None
     """Which part of the server says it."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> LoggingMessageNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotificationParams: ...
+
 
 class ModelHint(Model):
     """A hint at a model that would do.
@@ -191,6 +296,18 @@ class ModelHint(Model):
 
     name: Opt[str] = None
     """A part of the model's name, such as `sonnet`; the client may take one that is like it from another provider."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelHint: ...
+
+        def _in_v2025_03_26(self) -> ModelHint: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelHint: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelHint: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelHint: ...
 
 
 class ModelPreferences(Model):
@@ -211,6 +328,18 @@ class ModelPreferences(Model):
     intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
     """How much ability matters, from 0 to 1."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelPreferences: ...
+
+        def _in_v2025_03_26(self) -> ModelPreferences: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelPreferences: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelPreferences: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelPreferences: ...
+
 
 class NotificationParams(Model):
     """What the params of all notifications have in common.
@@ -224,6 +353,18 @@ class NotificationParams(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.NotificationParams: ...
+
+        def _in_v2025_03_26(self) -> NotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NotificationParams: ...
+
 
 class PaginatedRequestParams(Model):
     """What the params of requests for a page of a list have in common.
@@ -236,6 +377,18 @@ class PaginatedRequestParams(Model):
 
     cursor: Opt[str] = None
     """Where the page begins: the `nextCursor` of the page before. Absent for the first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequestParams: ...
+
+        def _in_v2025_03_26(self) -> PaginatedRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequestParams: ...
 
 
 class PaginatedResult(Model):
@@ -251,6 +404,18 @@ class PaginatedResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedResult: ...
+
+        def _in_v2025_03_26(self) -> PaginatedResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedResult: ...
 
 
 ProgressToken = TypeAliasType("ProgressToken", str | Integer)
@@ -279,6 +444,18 @@ class PromptArgument(Model):
     required: Opt[StrictBool] = None
     """Whether the prompt cannot do without it. Absent is no."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptArgument: ...
+
+        def _in_v2025_03_26(self) -> PromptArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptArgument: ...
+
 
 class PromptListChangedNotification(Model):
     """The notification `notifications/prompts/list_changed`. Says that the prompts on offer are no longer those that were listed.
@@ -293,6 +470,18 @@ class PromptListChangedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> PromptListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptListChangedNotification: ...
 
 
 class PromptReference(Model):
@@ -309,6 +498,18 @@ class PromptReference(Model):
     type: Literal["ref/prompt"] = constant("ref/prompt")
     """Always `ref/prompt`."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptReference: ...
+
+        def _in_v2025_03_26(self) -> PromptReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptReference: ...
+
 
 class ReadResourceRequestParams(Model):
     """The params of `resources/read`. Fetches what a resource contains.
@@ -321,6 +522,18 @@ class ReadResourceRequestParams(Model):
 
     uri: str
     """The resource to read: any URI that the server understands, listed or not."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequestParams: ...
+
+        def _in_v2025_03_26(self) -> ReadResourceRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequestParams: ...
 
 
 RequestId = TypeAliasType("RequestId", str | Integer)
@@ -345,6 +558,16 @@ class RequestParamsMeta(Model):
     progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
     """Any string or number of the sender's choice: progress of this request is reported under it. Absent, none is."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParamsMeta: ...
+
+        def _in_v2025_03_26(self) -> RequestParamsMeta: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParamsMeta: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParamsMeta: ...
+
 
 class ResourceContents(Model):
     """What the contents of a resource have in common, be they text or not.
@@ -359,6 +582,18 @@ class ResourceContents(Model):
     """The URI of the resource."""
     mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     """The media type, such as `text/plain`, if it is known."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceContents: ...
+
+        def _in_v2025_03_26(self) -> ResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceContents: ...
 
 
 class ResourceListChangedNotification(Model):
@@ -375,6 +610,18 @@ class ResourceListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> ResourceListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceListChangedNotification: ...
+
 
 class ResourceReference(Model):
     """Names a resource or a template of resources.
@@ -390,6 +637,18 @@ class ResourceReference(Model):
     uri: str
     """The URI, or the template of URIs (RFC 6570)."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceReference: ...
+
+        def _in_v2025_03_26(self) -> ResourceReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplateReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplateReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplateReference: ...
+
 
 class ResourceUpdatedNotificationParams(Model):
     """The params of `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
@@ -403,6 +662,18 @@ class ResourceUpdatedNotificationParams(Model):
     uri: str
     """The resource that changed; it may be a part of the one that was subscribed to."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotificationParams: ...
+
 
 class Result(Model):
     """What all results have in common.
@@ -415,6 +686,18 @@ class Result(Model):
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Result: ...
+
+        def _in_v2025_03_26(self) -> Result: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Result: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Result: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Result: ...
 
 
 Role = TypeAliasType("Role", Literal["assistant", "user"])
@@ -441,6 +724,18 @@ class Root(Model):
     name: Opt[str] = None
     """What people call it."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Root: ...
+
+        def _in_v2025_03_26(self) -> Root: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Root: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Root: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Root: ...
+
 
 class RootsListChangedNotification(Model):
     """The notification `notifications/roots/list_changed`. Says that the client's roots are no longer those that were listed.
@@ -456,6 +751,16 @@ class RootsListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RootsListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> RootsListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RootsListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RootsListChangedNotification: ...
+
 
 class ServerCapabilitiesPrompts(Model):
     """What a server can do about prompts.
@@ -468,6 +773,18 @@ class ServerCapabilitiesPrompts(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_03_26(self) -> ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesPrompts: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesPrompts: ...
 
 
 class ServerCapabilitiesResources(Model):
@@ -484,6 +801,18 @@ class ServerCapabilitiesResources(Model):
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesResources: ...
+
+        def _in_v2025_03_26(self) -> ServerCapabilitiesResources: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesResources: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesResources: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesResources: ...
+
 
 class ServerCapabilitiesTools(Model):
     """What a server can do about tools.
@@ -496,6 +825,18 @@ class ServerCapabilitiesTools(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesTools: ...
+
+        def _in_v2025_03_26(self) -> ServerCapabilitiesTools: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesTools: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesTools: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesTools: ...
 
 
 class SetLevelRequestParams(Model):
@@ -510,6 +851,16 @@ class SetLevelRequestParams(Model):
     level: LoggingLevel
     """The least serious level that the client wants to hear of."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequestParams: ...
+
+        def _in_v2025_03_26(self) -> SetLevelRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SetLevelRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SetLevelRequestParams: ...
+
 
 class SubscribeRequestParams(Model):
     """The params of `resources/subscribe`. Asks to be told when a resource changes.
@@ -522,6 +873,16 @@ class SubscribeRequestParams(Model):
 
     uri: str
     """The resource to be told of."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> SubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SubscribeRequestParams: ...
 
 
 class TextResourceContents(Model):
@@ -539,6 +900,18 @@ class TextResourceContents(Model):
     """The contents."""
     mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     """The media type, such as `text/plain`, if it is known."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextResourceContents: ...
+
+        def _in_v2025_03_26(self) -> TextResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextResourceContents: ...
 
 
 class ToolAnnotations(Model):
@@ -560,6 +933,16 @@ class ToolAnnotations(Model):
     """Whether a second call with the same arguments changes nothing more; says something only where `readOnlyHint` is not true. Absent, it may change more."""
     open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
     """Whether it deals with things outside, such as the web, and not only with a closed set of its own. Absent, it does."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> ToolAnnotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolAnnotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolAnnotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolAnnotations: ...
 
 
 ToolInputSchema = TypeAliasType(
@@ -599,6 +982,18 @@ class ToolListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ToolListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> ToolListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolListChangedNotification: ...
+
 
 class UnsubscribeRequestParams(Model):
     """The params of `resources/unsubscribe`. Asks no longer to be told when a resource changes.
@@ -611,6 +1006,16 @@ class UnsubscribeRequestParams(Model):
 
     uri: str
     """The resource to be told of no longer."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> UnsubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.UnsubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UnsubscribeRequestParams: ...
 
 
 class Annotations(Model):
@@ -626,6 +1031,18 @@ class Annotations(Model):
     """For whom it is meant: the `user`, the `assistant`, or both."""
     priority: Annotated[Opt[Number], Field(ge=0, le=1)] = None
     """How much it matters, from 0, can be left out, to 1, has to be there."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Annotations: ...
+
+        def _in_v2025_03_26(self) -> Annotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Annotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Annotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Annotations: ...
 
 
 class AudioContent(Model):
@@ -646,6 +1063,16 @@ class AudioContent(Model):
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> AudioContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.AudioContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.AudioContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.AudioContent: ...
+
 
 class CallToolRequest(Model):
     """The request `tools/call`. Runs a tool with the arguments given.
@@ -661,6 +1088,18 @@ class CallToolRequest(Model):
     params: CallToolRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequest: ...
+
+        def _in_v2025_03_26(self) -> CallToolRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequest: ...
+
 
 class CancelledNotificationParams(Model):
     """The params of `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
@@ -675,6 +1114,18 @@ class CancelledNotificationParams(Model):
     """The id of the request, which the same side sent."""
     reason: Opt[str] = None
     """Why, for logs and people."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> CancelledNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotificationParams: ...
 
 
 class ClientCapabilities(Model):
@@ -693,6 +1144,18 @@ class ClientCapabilities(Model):
     sampling: Opt[dict[str, Any]] = None
     """That it can be asked to run its model."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilities: ...
+
+        def _in_v2025_03_26(self) -> ClientCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilities: ...
+
 
 class CompleteRequestParams(Model):
     """The params of `completion/complete`. Asks the server how an argument that somebody is typing could go on.
@@ -708,6 +1171,18 @@ class CompleteRequestParams(Model):
     argument: CompleteRequestParamsArgument
     """The argument that is being typed."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParams: ...
+
+        def _in_v2025_03_26(self) -> CompleteRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParams: ...
+
 
 class CompleteResult(Model):
     """What answers `completion/complete`.
@@ -722,6 +1197,18 @@ class CompleteResult(Model):
     """The suggestions."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResult: ...
+
+        def _in_v2025_03_26(self) -> CompleteResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResult: ...
 
 
 class EmbeddedResource(Model):
@@ -739,6 +1226,18 @@ class EmbeddedResource(Model):
     """The contents, as text or in base64."""
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.EmbeddedResource: ...
+
+        def _in_v2025_03_26(self) -> EmbeddedResource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.EmbeddedResource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.EmbeddedResource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.EmbeddedResource: ...
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
@@ -765,6 +1264,18 @@ class GetPromptRequest(Model):
     params: GetPromptRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequest: ...
+
+        def _in_v2025_03_26(self) -> GetPromptRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequest: ...
+
 
 class ImageContent(Model):
     """A picture, in the message itself.
@@ -784,6 +1295,18 @@ class ImageContent(Model):
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ImageContent: ...
+
+        def _in_v2025_03_26(self) -> ImageContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ImageContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ImageContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ImageContent: ...
+
 
 class InitializeRequestParams(Model):
     """The params of `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
@@ -801,6 +1324,16 @@ class InitializeRequestParams(Model):
     client_info: Annotated[Implementation, Field(alias="clientInfo")]
     """Name and version of the client."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> InitializeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeRequestParams: ...
+
 
 class InitializedNotification(Model):
     """The notification `notifications/initialized`. Says that the client has read the answer to `initialize`: from here on both sides may send requests.
@@ -815,6 +1348,16 @@ class InitializedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializedNotification: ...
+
+        def _in_v2025_03_26(self) -> InitializedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializedNotification: ...
 
 
 class JSONRPCError(Model):
@@ -832,6 +1375,18 @@ class JSONRPCError(Model):
     """The id of the request."""
     error: JSONRPCErrorObject
     """What went wrong."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCError: ...
+
+        def _in_v2025_03_26(self) -> JSONRPCError: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCError: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCErrorResponse: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCErrorResponse: ...
 
 
 class JSONRPCNotification(Model):
@@ -861,6 +1416,16 @@ class JSONRPCNotification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCNotification: ...
+
+        def _in_v2025_03_26(self) -> JSONRPCNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCNotification: ...
+
 
 class JSONRPCResponse(Model):
     """The answer to a request that succeeded.
@@ -889,6 +1454,12 @@ class JSONRPCResponse(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCResponse: ...
+
+        def _in_v2025_03_26(self) -> JSONRPCResponse: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCResponse: ...
+
 
 class ListPromptsRequest(Model):
     """The request `prompts/list`. Asks which prompts the server offers, a page at a time.
@@ -903,6 +1474,18 @@ class ListPromptsRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsRequest: ...
+
+        def _in_v2025_03_26(self) -> ListPromptsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsRequest: ...
 
 
 class ListResourceTemplatesRequest(Model):
@@ -919,6 +1502,18 @@ class ListResourceTemplatesRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_03_26(self) -> ListResourceTemplatesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesRequest: ...
+
 
 class ListResourcesRequest(Model):
     """The request `resources/list`. Asks which resources the server offers, a page at a time.
@@ -933,6 +1528,18 @@ class ListResourcesRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesRequest: ...
+
+        def _in_v2025_03_26(self) -> ListResourcesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesRequest: ...
 
 
 class ListRootsResult(Model):
@@ -949,6 +1556,18 @@ class ListRootsResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsResult: ...
+
+        def _in_v2025_03_26(self) -> ListRootsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsResult: ...
+
 
 class ListToolsRequest(Model):
     """The request `tools/list`. Asks which tools the server offers, a page at a time.
@@ -964,6 +1583,18 @@ class ListToolsRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsRequest: ...
+
+        def _in_v2025_03_26(self) -> ListToolsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsRequest: ...
+
 
 class LoggingMessageNotification(Model):
     """The notification `notifications/message`. Carries a log message of the server.
@@ -978,6 +1609,18 @@ class LoggingMessageNotification(Model):
     """Which request or notification this is."""
     params: LoggingMessageNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotification: ...
+
+        def _in_v2025_03_26(self) -> LoggingMessageNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotification: ...
 
 
 class Notification(Model):
@@ -1004,6 +1647,16 @@ class Notification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.Notification: ...
+
+        def _in_v2025_03_26(self) -> Notification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Notification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Notification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Notification: ...
+
 
 class PaginatedRequest(Model):
     """What requests for a page of a list have in common.
@@ -1018,6 +1671,18 @@ class PaginatedRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequest: ...
+
+        def _in_v2025_03_26(self) -> PaginatedRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequest: ...
 
 
 class ProgressNotificationParams(Model):
@@ -1038,6 +1703,18 @@ class ProgressNotificationParams(Model):
     message: Opt[str] = None
     """What is being done, for people."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> ProgressNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotificationParams: ...
+
 
 class Prompt(Model):
     """A prompt that a server offers: a template that people choose and fill in.
@@ -1055,6 +1732,18 @@ class Prompt(Model):
     arguments: Opt[list[PromptArgument]] = None
     """What can be filled into the template."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Prompt: ...
+
+        def _in_v2025_03_26(self) -> Prompt: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Prompt: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Prompt: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Prompt: ...
+
 
 class ReadResourceRequest(Model):
     """The request `resources/read`. Fetches what a resource contains.
@@ -1069,6 +1758,18 @@ class ReadResourceRequest(Model):
     """Which request or notification this is."""
     params: ReadResourceRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequest: ...
+
+        def _in_v2025_03_26(self) -> ReadResourceRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequest: ...
 
 
 class ReadResourceResult(Model):
@@ -1085,6 +1786,18 @@ class ReadResourceResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceResult: ...
+
+        def _in_v2025_03_26(self) -> ReadResourceResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceResult: ...
+
 
 class RequestParams(Model):
     """What the params of all requests have in common.
@@ -1097,6 +1810,18 @@ class RequestParams(Model):
 
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """What is attached to the request: a progress token, or whatever the sender wants, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParams: ...
+
+        def _in_v2025_03_26(self) -> RequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.RequestParams: ...
 
 
 class Resource(Model):
@@ -1121,6 +1846,18 @@ class Resource(Model):
     size: Opt[Integer] = None
     """Its size in bytes, before any encoding, if that is known."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Resource: ...
+
+        def _in_v2025_03_26(self) -> Resource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Resource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Resource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Resource: ...
+
 
 class ResourceTemplate(Model):
     """A family of resources that a server lets clients read, described by a template of their URIs.
@@ -1142,6 +1879,18 @@ class ResourceTemplate(Model):
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceTemplate: ...
+
+        def _in_v2025_03_26(self) -> ResourceTemplate: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplate: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplate: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplate: ...
+
 
 class ResourceUpdatedNotification(Model):
     """The notification `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
@@ -1156,6 +1905,18 @@ class ResourceUpdatedNotification(Model):
     """Which request or notification this is."""
     params: ResourceUpdatedNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotification: ...
+
+        def _in_v2025_03_26(self) -> ResourceUpdatedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotification: ...
 
 
 class ServerCapabilities(Model):
@@ -1180,6 +1941,18 @@ class ServerCapabilities(Model):
     tools: Opt[ServerCapabilitiesTools] = None
     """That it offers tools."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilities: ...
+
+        def _in_v2025_03_26(self) -> ServerCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilities: ...
+
 
 class SetLevelRequest(Model):
     """The request `logging/setLevel`. Tells the server from which level on the client wants log messages.
@@ -1195,6 +1968,16 @@ class SetLevelRequest(Model):
     params: SetLevelRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequest: ...
+
+        def _in_v2025_03_26(self) -> SetLevelRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SetLevelRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SetLevelRequest: ...
+
 
 class SubscribeRequest(Model):
     """The request `resources/subscribe`. Asks to be told when a resource changes.
@@ -1209,6 +1992,16 @@ class SubscribeRequest(Model):
     """Which request or notification this is."""
     params: SubscribeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> SubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SubscribeRequest: ...
 
 
 class TextContent(Model):
@@ -1226,6 +2019,18 @@ class TextContent(Model):
     """The text."""
     annotations: Opt[Annotations] = None
     """Hints for the client: for whom it is meant, and how much it matters."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextContent: ...
+
+        def _in_v2025_03_26(self) -> TextContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextContent: ...
 
 
 class Tool(Model):
@@ -1246,6 +2051,18 @@ class Tool(Model):
     annotations: Opt[ToolAnnotations] = None
     """Hints on how the tool behaves; do not rely on those of a server that you do not trust."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Tool: ...
+
+        def _in_v2025_03_26(self) -> Tool: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Tool: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Tool: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Tool: ...
+
 
 class UnsubscribeRequest(Model):
     """The request `resources/unsubscribe`. Asks no longer to be told when a resource changes.
@@ -1260,6 +2077,16 @@ class UnsubscribeRequest(Model):
     """Which request or notification this is."""
     params: UnsubscribeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> UnsubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.UnsubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UnsubscribeRequest: ...
 
 
 class CancelledNotification(Model):
@@ -1276,6 +2103,18 @@ class CancelledNotification(Model):
     params: CancelledNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotification: ...
+
+        def _in_v2025_03_26(self) -> CancelledNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotification: ...
+
 
 class CompleteRequest(Model):
     """The request `completion/complete`. Asks the server how an argument that somebody is typing could go on.
@@ -1290,6 +2129,18 @@ class CompleteRequest(Model):
     """Which request or notification this is."""
     params: CompleteRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequest: ...
+
+        def _in_v2025_03_26(self) -> CompleteRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequest: ...
 
 
 ContentBlock = TypeAliasType(
@@ -1324,6 +2175,18 @@ class CreateMessageResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageResult: ...
+
+        def _in_v2025_03_26(self) -> CreateMessageResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageResult: ...
+
 
 class InitializeRequest(Model):
     """The request `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
@@ -1338,6 +2201,16 @@ class InitializeRequest(Model):
     """Which request or notification this is."""
     params: InitializeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequest: ...
+
+        def _in_v2025_03_26(self) -> InitializeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeRequest: ...
 
 
 class InitializeResult(Model):
@@ -1359,6 +2232,16 @@ class InitializeResult(Model):
     """How to use this server well, written for the model; clients often put it into the system prompt."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeResult: ...
+
+        def _in_v2025_03_26(self) -> InitializeResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeResult: ...
 
 
 JSONRPCBatchResponse = TypeAliasType("JSONRPCBatchResponse", list[JSONRPCResponse | JSONRPCError])
@@ -1401,6 +2284,16 @@ class JSONRPCRequest(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCRequest: ...
+
+        def _in_v2025_03_26(self) -> JSONRPCRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCRequest: ...
+
 
 class ListPromptsResult(Model):
     """What answers `prompts/list`: a page of prompts.
@@ -1417,6 +2310,18 @@ class ListPromptsResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsResult: ...
+
+        def _in_v2025_03_26(self) -> ListPromptsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsResult: ...
 
 
 class ListResourceTemplatesResult(Model):
@@ -1435,6 +2340,18 @@ class ListResourceTemplatesResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesResult: ...
+
+        def _in_v2025_03_26(self) -> ListResourceTemplatesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesResult: ...
+
 
 class ListResourcesResult(Model):
     """What answers `resources/list`: a page of resources.
@@ -1452,6 +2369,18 @@ class ListResourcesResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesResult: ...
+
+        def _in_v2025_03_26(self) -> ListResourcesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesResult: ...
+
 
 class ListRootsRequest(Model):
     """The request `roots/list`. Asks the client which folders or other places it lets the server work in.
@@ -1466,6 +2395,18 @@ class ListRootsRequest(Model):
     """Which request or notification this is."""
     params: Opt[RequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsRequest: ...
+
+        def _in_v2025_03_26(self) -> ListRootsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsRequest: ...
 
 
 class ListToolsResult(Model):
@@ -1484,6 +2425,18 @@ class ListToolsResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsResult: ...
+
+        def _in_v2025_03_26(self) -> ListToolsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsResult: ...
+
 
 class PingRequest(Model):
     """The request `ping`. Asks whether the other side is still there; the answer is empty.
@@ -1498,6 +2451,16 @@ class PingRequest(Model):
     """Which request or notification this is."""
     params: Opt[RequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PingRequest: ...
+
+        def _in_v2025_03_26(self) -> PingRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PingRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PingRequest: ...
 
 
 class ProgressNotification(Model):
@@ -1514,6 +2477,18 @@ class ProgressNotification(Model):
     params: ProgressNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotification: ...
+
+        def _in_v2025_03_26(self) -> ProgressNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotification: ...
+
 
 class PromptMessage(Model):
     """One message of a prompt.
@@ -1528,6 +2503,18 @@ class PromptMessage(Model):
     """Who is speaking, the person or the model."""
     content: ContentBlock
     """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptMessage: ...
+
+        def _in_v2025_03_26(self) -> PromptMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptMessage: ...
 
 
 class Request(Model):
@@ -1554,6 +2541,16 @@ class Request(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.Request: ...
+
+        def _in_v2025_03_26(self) -> Request: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Request: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Request: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Request: ...
+
 
 class SamplingMessage(Model):
     """One message of a conversation with a model.
@@ -1568,6 +2565,18 @@ class SamplingMessage(Model):
     """Who is speaking, the person or the model."""
     content: Annotated[TextContent | ImageContent | AudioContent, Field(discriminator="type")]
     """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SamplingMessage: ...
+
+        def _in_v2025_03_26(self) -> SamplingMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SamplingMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SamplingMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.SamplingMessage: ...
 
 
 ServerNotification = TypeAliasType(
@@ -1607,6 +2616,18 @@ class CallToolResult(Model):
     """Whether the tool failed; `content` then says how. Absent is no."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolResult: ...
+
+        def _in_v2025_03_26(self) -> CallToolResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolResult: ...
 
 
 ClientNotification = TypeAliasType(
@@ -1689,6 +2710,18 @@ class CreateMessageRequestParams(Model):
     metadata: Opt[dict[str, Any]] = None
     """Settings for the provider of the model, in its own form."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequestParams: ...
+
+        def _in_v2025_03_26(self) -> CreateMessageRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequestParams: ...
+
 
 class GetPromptResult(Model):
     """What answers `prompts/get`: the prompt, ready for a model.
@@ -1705,6 +2738,18 @@ class GetPromptResult(Model):
     """What the prompt is for."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptResult: ...
+
+        def _in_v2025_03_26(self) -> GetPromptResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptResult: ...
 
 
 JSONRPCBatchRequest = TypeAliasType("JSONRPCBatchRequest", list[JSONRPCRequest | JSONRPCNotification])
@@ -1770,6 +2815,18 @@ class CreateMessageRequest(Model):
     """Which request or notification this is."""
     params: CreateMessageRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequest: ...
+
+        def _in_v2025_03_26(self) -> CreateMessageRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequest: ...
 
 
 ServerRequest = TypeAliasType(

@@ -16,6 +16,9 @@ from dragoman_spec._base import Model, NullKeepingModel, constant, describe
 from dragoman_spec._types import Integer, Number, Opt, OptNull, SchemaObject
 from dragoman_spec.v2025_06_18.words import FIELDS
 
+if TYPE_CHECKING:
+    from dragoman_spec import v2024_11_05, v2025_03_26, v2025_11_25, v2026_07_28
+
 
 class BaseMetadata(Model):
     """The two names that many definitions have: one for programs, one for people.
@@ -30,6 +33,14 @@ class BaseMetadata(Model):
     """The name that programs use; also shown to people where there is no title."""
     title: Opt[str] = None
     """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> BaseMetadata: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BaseMetadata: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BaseMetadata: ...
 
 
 class BlobResourceContents(Model):
@@ -50,6 +61,18 @@ class BlobResourceContents(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.BlobResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.BlobResourceContents: ...
+
+        def _in_v2025_06_18(self) -> BlobResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BlobResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BlobResourceContents: ...
+
 
 class BooleanSchema(Model):
     """A yes or no in a form.
@@ -69,6 +92,14 @@ class BooleanSchema(Model):
     default: Opt[StrictBool] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> BooleanSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BooleanSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BooleanSchema: ...
+
 
 class CallToolRequestParams(Model):
     """The params of `tools/call`. Runs a tool with the arguments given.
@@ -84,6 +115,18 @@ class CallToolRequestParams(Model):
     arguments: Opt[dict[str, Any]] = None
     """The arguments, as the tool's input schema asks for them."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequestParams: ...
+
+        def _in_v2025_06_18(self) -> CallToolRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequestParams: ...
+
 
 class ClientCapabilitiesRoots(Model):
     """What a client can do about roots.
@@ -96,6 +139,16 @@ class ClientCapabilitiesRoots(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_06_18(self) -> ClientCapabilitiesRoots: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilitiesRoots: ...
 
 
 class CompleteRequestParamsArgument(Model):
@@ -112,6 +165,18 @@ class CompleteRequestParamsArgument(Model):
     value: str
     """What has been typed so far."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_06_18(self) -> CompleteRequestParamsArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsArgument: ...
+
 
 class CompleteRequestParamsContext(Model):
     """What is known beyond the argument that is being typed.
@@ -124,6 +189,14 @@ class CompleteRequestParamsContext(Model):
 
     arguments: Opt[dict[str, str]] = None
     """The arguments that have been filled in already, by name."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> CompleteRequestParamsContext: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsContext: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsContext: ...
 
 
 class CompleteResultCompletion(Model):
@@ -141,6 +214,18 @@ class CompleteResultCompletion(Model):
     """How many there are in all, if that is known; may be more than are given."""
     has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
     """Whether there are more than are given."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResultCompletion: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResultCompletion: ...
+
+        def _in_v2025_06_18(self) -> CompleteResultCompletion: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResultCompletion: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResultCompletion: ...
 
 
 Cursor = TypeAliasType("Cursor", str)
@@ -169,6 +254,14 @@ class ElicitResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ElicitResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitResult: ...
+
 
 class EnumSchema(Model):
     """A choice between given values, in a form.
@@ -190,6 +283,10 @@ class EnumSchema(Model):
     enum_names: Annotated[Opt[list[str]], Field(alias="enumNames")] = None
     """What the person sees for each value, in the same order."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> EnumSchema: ...
+
 
 class GetPromptRequestParams(Model):
     """The params of `prompts/get`. Fetches one prompt, its template filled in with the arguments given.
@@ -204,6 +301,18 @@ class GetPromptRequestParams(Model):
     """The name of the prompt, as `prompts/list` gave it."""
     arguments: Opt[dict[str, str]] = None
     """What to fill into the template, by name of the argument."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequestParams: ...
+
+        def _in_v2025_06_18(self) -> GetPromptRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequestParams: ...
 
 
 class Implementation(Model):
@@ -222,6 +331,18 @@ class Implementation(Model):
     title: Opt[str] = None
     """The name of the program that people see."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Implementation: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Implementation: ...
+
+        def _in_v2025_06_18(self) -> Implementation: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Implementation: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Implementation: ...
+
 
 class JSONRPCErrorObject(NullKeepingModel):
     """What went wrong with a request, as JSON-RPC says it.
@@ -238,6 +359,14 @@ class JSONRPCErrorObject(NullKeepingModel):
     """What went wrong, in a sentence."""
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCErrorObject: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCErrorObject: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCErrorObject: ...
 
 
 LoggingLevel = TypeAliasType(
@@ -268,6 +397,18 @@ class LoggingMessageNotificationParams(Model):
     logger: Opt[str] = None
     """Which part of the server says it."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> LoggingMessageNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotificationParams: ...
+
 
 class ModelHint(Model):
     """A hint at a model that would do.
@@ -280,6 +421,18 @@ class ModelHint(Model):
 
     name: Opt[str] = None
     """A part of the model's name, such as `sonnet`; the client may take one that is like it from another provider."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelHint: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelHint: ...
+
+        def _in_v2025_06_18(self) -> ModelHint: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelHint: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelHint: ...
 
 
 class ModelPreferences(Model):
@@ -300,6 +453,18 @@ class ModelPreferences(Model):
     intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
     """How much ability matters, from 0 to 1."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelPreferences: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelPreferences: ...
+
+        def _in_v2025_06_18(self) -> ModelPreferences: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelPreferences: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelPreferences: ...
+
 
 class NotificationParams(Model):
     """What the params of all notifications have in common.
@@ -312,6 +477,18 @@ class NotificationParams(Model):
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.NotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.NotificationParams: ...
+
+        def _in_v2025_06_18(self) -> NotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NotificationParams: ...
 
 
 class NumberSchema(Model):
@@ -334,6 +511,14 @@ class NumberSchema(Model):
     maximum: Opt[Number] = None
     """The largest number allowed."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> NumberSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NumberSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NumberSchema: ...
+
 
 class PaginatedRequestParams(Model):
     """What the params of requests for a page of a list have in common.
@@ -346,6 +531,18 @@ class PaginatedRequestParams(Model):
 
     cursor: Opt[str] = None
     """Where the page begins: the `nextCursor` of the page before. Absent for the first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequestParams: ...
+
+        def _in_v2025_06_18(self) -> PaginatedRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequestParams: ...
 
 
 class PaginatedResult(Model):
@@ -361,6 +558,18 @@ class PaginatedResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedResult: ...
+
+        def _in_v2025_06_18(self) -> PaginatedResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedResult: ...
 
 
 ProgressToken = TypeAliasType("ProgressToken", str | Integer)
@@ -391,6 +600,18 @@ class PromptArgument(Model):
     required: Opt[StrictBool] = None
     """Whether the prompt cannot do without it. Absent is no."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptArgument: ...
+
+        def _in_v2025_06_18(self) -> PromptArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptArgument: ...
+
 
 class PromptListChangedNotification(Model):
     """The notification `notifications/prompts/list_changed`. Says that the prompts on offer are no longer those that were listed.
@@ -405,6 +626,18 @@ class PromptListChangedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> PromptListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptListChangedNotification: ...
 
 
 class PromptReference(Model):
@@ -423,6 +656,18 @@ class PromptReference(Model):
     title: Opt[str] = None
     """The name that people see."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptReference: ...
+
+        def _in_v2025_06_18(self) -> PromptReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptReference: ...
+
 
 class ReadResourceRequestParams(Model):
     """The params of `resources/read`. Fetches what a resource contains.
@@ -435,6 +680,18 @@ class ReadResourceRequestParams(Model):
 
     uri: str
     """The resource to read: any URI that the server understands, listed or not."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequestParams: ...
+
+        def _in_v2025_06_18(self) -> ReadResourceRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequestParams: ...
 
 
 RequestId = TypeAliasType("RequestId", str | Integer)
@@ -459,6 +716,16 @@ class RequestParamsMeta(Model):
     progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
     """Any string or number of the sender's choice: progress of this request is reported under it. Absent, none is."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParamsMeta: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParamsMeta: ...
+
+        def _in_v2025_06_18(self) -> RequestParamsMeta: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParamsMeta: ...
+
 
 class ResourceContents(Model):
     """What the contents of a resource have in common, be they text or not.
@@ -476,6 +743,18 @@ class ResourceContents(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceContents: ...
+
+        def _in_v2025_06_18(self) -> ResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceContents: ...
+
 
 class ResourceListChangedNotification(Model):
     """The notification `notifications/resources/list_changed`. Says that the resources on offer are no longer those that were listed.
@@ -490,6 +769,18 @@ class ResourceListChangedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> ResourceListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceListChangedNotification: ...
 
 
 class ResourceTemplateReference(Model):
@@ -506,6 +797,18 @@ class ResourceTemplateReference(Model):
     uri: str
     """The URI, or the template of URIs (RFC 6570)."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceReference: ...
+
+        def _in_v2025_06_18(self) -> ResourceTemplateReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplateReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplateReference: ...
+
 
 class ResourceUpdatedNotificationParams(Model):
     """The params of `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
@@ -519,6 +822,18 @@ class ResourceUpdatedNotificationParams(Model):
     uri: str
     """The resource that changed; it may be a part of the one that was subscribed to."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotificationParams: ...
+
 
 class Result(Model):
     """What all results have in common.
@@ -531,6 +846,18 @@ class Result(Model):
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Result: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Result: ...
+
+        def _in_v2025_06_18(self) -> Result: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Result: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Result: ...
 
 
 Role = TypeAliasType("Role", Literal["assistant", "user"])
@@ -559,6 +886,18 @@ class Root(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Root: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Root: ...
+
+        def _in_v2025_06_18(self) -> Root: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Root: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Root: ...
+
 
 class RootsListChangedNotification(Model):
     """The notification `notifications/roots/list_changed`. Says that the client's roots are no longer those that were listed.
@@ -574,6 +913,16 @@ class RootsListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RootsListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RootsListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> RootsListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RootsListChangedNotification: ...
+
 
 class ServerCapabilitiesPrompts(Model):
     """What a server can do about prompts.
@@ -586,6 +935,18 @@ class ServerCapabilitiesPrompts(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_06_18(self) -> ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesPrompts: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesPrompts: ...
 
 
 class ServerCapabilitiesResources(Model):
@@ -602,6 +963,18 @@ class ServerCapabilitiesResources(Model):
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesResources: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesResources: ...
+
+        def _in_v2025_06_18(self) -> ServerCapabilitiesResources: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesResources: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesResources: ...
+
 
 class ServerCapabilitiesTools(Model):
     """What a server can do about tools.
@@ -615,6 +988,18 @@ class ServerCapabilitiesTools(Model):
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesTools: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesTools: ...
+
+        def _in_v2025_06_18(self) -> ServerCapabilitiesTools: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesTools: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesTools: ...
+
 
 class SetLevelRequestParams(Model):
     """The params of `logging/setLevel`. Tells the server from which level on the client wants log messages.
@@ -627,6 +1012,16 @@ class SetLevelRequestParams(Model):
 
     level: LoggingLevel
     """The least serious level that the client wants to hear of."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequestParams: ...
+
+        def _in_v2025_06_18(self) -> SetLevelRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SetLevelRequestParams: ...
 
 
 class StringSchema(Model):
@@ -651,6 +1046,14 @@ class StringSchema(Model):
     format: Opt[Literal["date", "date-time", "email", "uri"]] = None
     """What kind of text is wanted: an address, a link, a day or a time."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> StringSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.StringSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.StringSchema: ...
+
 
 class SubscribeRequestParams(Model):
     """The params of `resources/subscribe`. Asks to be told when a resource changes.
@@ -663,6 +1066,16 @@ class SubscribeRequestParams(Model):
 
     uri: str
     """The resource to be told of."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> SubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SubscribeRequestParams: ...
 
 
 class TextResourceContents(Model):
@@ -682,6 +1095,18 @@ class TextResourceContents(Model):
     """The media type, such as `text/plain`, if it is known."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextResourceContents: ...
+
+        def _in_v2025_06_18(self) -> TextResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextResourceContents: ...
 
 
 class ToolAnnotations(Model):
@@ -703,6 +1128,16 @@ class ToolAnnotations(Model):
     """Whether a second call with the same arguments changes nothing more; says something only where `readOnlyHint` is not true. Absent, it may change more."""
     open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
     """Whether it deals with things outside, such as the web, and not only with a closed set of its own. Absent, it does."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolAnnotations: ...
+
+        def _in_v2025_06_18(self) -> ToolAnnotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolAnnotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolAnnotations: ...
 
 
 ToolInputSchema = TypeAliasType(
@@ -742,6 +1177,18 @@ class ToolListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ToolListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> ToolListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolListChangedNotification: ...
+
 
 ToolOutputSchema = TypeAliasType(
     "ToolOutputSchema",
@@ -778,6 +1225,16 @@ class UnsubscribeRequestParams(Model):
     uri: str
     """The resource to be told of no longer."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> UnsubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UnsubscribeRequestParams: ...
+
 
 class Annotations(Model):
     """Hints on something that a client shows or gives to a model: for whom it is meant, and how much it matters.
@@ -794,6 +1251,18 @@ class Annotations(Model):
     """How much it matters, from 0, can be left out, to 1, has to be there."""
     last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
     """When it was last changed, as an ISO 8601 time."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Annotations: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Annotations: ...
+
+        def _in_v2025_06_18(self) -> Annotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Annotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Annotations: ...
 
 
 class AudioContent(Model):
@@ -816,6 +1285,16 @@ class AudioContent(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.AudioContent: ...
+
+        def _in_v2025_06_18(self) -> AudioContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.AudioContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.AudioContent: ...
+
 
 class CallToolRequest(Model):
     """The request `tools/call`. Runs a tool with the arguments given.
@@ -831,6 +1310,18 @@ class CallToolRequest(Model):
     params: CallToolRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequest: ...
+
+        def _in_v2025_06_18(self) -> CallToolRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequest: ...
+
 
 class CancelledNotificationParams(Model):
     """The params of `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
@@ -845,6 +1336,18 @@ class CancelledNotificationParams(Model):
     """The id of the request, which the same side sent."""
     reason: Opt[str] = None
     """Why, for logs and people."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> CancelledNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotificationParams: ...
 
 
 class ClientCapabilities(Model):
@@ -865,6 +1368,18 @@ class ClientCapabilities(Model):
     elicitation: Opt[dict[str, Any]] = None
     """That it can ask the person for input."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilities: ...
+
+        def _in_v2025_06_18(self) -> ClientCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilities: ...
+
 
 class CompleteRequestParams(Model):
     """The params of `completion/complete`. Asks the server how an argument that somebody is typing could go on.
@@ -882,6 +1397,18 @@ class CompleteRequestParams(Model):
     context: Opt[CompleteRequestParamsContext] = None
     """What is known beyond that argument."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParams: ...
+
+        def _in_v2025_06_18(self) -> CompleteRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParams: ...
+
 
 class CompleteResult(Model):
     """What answers `completion/complete`.
@@ -896,6 +1423,18 @@ class CompleteResult(Model):
     """The suggestions."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResult: ...
+
+        def _in_v2025_06_18(self) -> CompleteResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResult: ...
 
 
 class EmbeddedResource(Model):
@@ -915,6 +1454,18 @@ class EmbeddedResource(Model):
     """Hints for the client: for whom it is meant, and how much it matters."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.EmbeddedResource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.EmbeddedResource: ...
+
+        def _in_v2025_06_18(self) -> EmbeddedResource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.EmbeddedResource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.EmbeddedResource: ...
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
@@ -941,6 +1492,18 @@ class GetPromptRequest(Model):
     params: GetPromptRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequest: ...
+
+        def _in_v2025_06_18(self) -> GetPromptRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequest: ...
+
 
 class ImageContent(Model):
     """A picture, in the message itself.
@@ -962,6 +1525,18 @@ class ImageContent(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ImageContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ImageContent: ...
+
+        def _in_v2025_06_18(self) -> ImageContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ImageContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ImageContent: ...
+
 
 class InitializeRequestParams(Model):
     """The params of `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
@@ -979,6 +1554,16 @@ class InitializeRequestParams(Model):
     client_info: Annotated[Implementation, Field(alias="clientInfo")]
     """Name and version of the client."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> InitializeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeRequestParams: ...
+
 
 class InitializedNotification(Model):
     """The notification `notifications/initialized`. Says that the client has read the answer to `initialize`: from here on both sides may send requests.
@@ -993,6 +1578,16 @@ class InitializedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializedNotification: ...
+
+        def _in_v2025_06_18(self) -> InitializedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializedNotification: ...
 
 
 class JSONRPCError(Model):
@@ -1010,6 +1605,18 @@ class JSONRPCError(Model):
     """The id of the request."""
     error: JSONRPCErrorObject
     """What went wrong."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCError: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCError: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCError: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCErrorResponse: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCErrorResponse: ...
 
 
 class JSONRPCNotification(Model):
@@ -1039,6 +1646,16 @@ class JSONRPCNotification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCNotification: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCNotification: ...
+
 
 class JSONRPCResponse(Model):
     """The answer to a request that succeeded.
@@ -1067,6 +1684,12 @@ class JSONRPCResponse(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCResponse: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCResponse: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCResponse: ...
+
 
 class ListPromptsRequest(Model):
     """The request `prompts/list`. Asks which prompts the server offers, a page at a time.
@@ -1081,6 +1704,18 @@ class ListPromptsRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsRequest: ...
+
+        def _in_v2025_06_18(self) -> ListPromptsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsRequest: ...
 
 
 class ListResourceTemplatesRequest(Model):
@@ -1097,6 +1732,18 @@ class ListResourceTemplatesRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_06_18(self) -> ListResourceTemplatesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesRequest: ...
+
 
 class ListResourcesRequest(Model):
     """The request `resources/list`. Asks which resources the server offers, a page at a time.
@@ -1111,6 +1758,18 @@ class ListResourcesRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesRequest: ...
+
+        def _in_v2025_06_18(self) -> ListResourcesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesRequest: ...
 
 
 class ListRootsResult(Model):
@@ -1127,6 +1786,18 @@ class ListRootsResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsResult: ...
+
+        def _in_v2025_06_18(self) -> ListRootsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsResult: ...
+
 
 class ListToolsRequest(Model):
     """The request `tools/list`. Asks which tools the server offers, a page at a time.
@@ -1142,6 +1813,18 @@ class ListToolsRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsRequest: ...
+
+        def _in_v2025_06_18(self) -> ListToolsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsRequest: ...
+
 
 class LoggingMessageNotification(Model):
     """The notification `notifications/message`. Carries a log message of the server.
@@ -1156,6 +1839,18 @@ class LoggingMessageNotification(Model):
     """Which request or notification this is."""
     params: LoggingMessageNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotification: ...
+
+        def _in_v2025_06_18(self) -> LoggingMessageNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotification: ...
 
 
 class Notification(Model):
@@ -1182,6 +1877,16 @@ class Notification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.Notification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Notification: ...
+
+        def _in_v2025_06_18(self) -> Notification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Notification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Notification: ...
+
 
 class PaginatedRequest(Model):
     """What requests for a page of a list have in common.
@@ -1196,6 +1901,18 @@ class PaginatedRequest(Model):
     """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequest: ...
+
+        def _in_v2025_06_18(self) -> PaginatedRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequest: ...
 
 
 PrimitiveSchemaDefinition = TypeAliasType(
@@ -1228,6 +1945,18 @@ class ProgressNotificationParams(Model):
     message: Opt[str] = None
     """What is being done, for people."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> ProgressNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotificationParams: ...
+
 
 class Prompt(Model):
     """A prompt that a server offers: a template that people choose and fill in.
@@ -1249,6 +1978,18 @@ class Prompt(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Prompt: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Prompt: ...
+
+        def _in_v2025_06_18(self) -> Prompt: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Prompt: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Prompt: ...
+
 
 class ReadResourceRequest(Model):
     """The request `resources/read`. Fetches what a resource contains.
@@ -1263,6 +2004,18 @@ class ReadResourceRequest(Model):
     """Which request or notification this is."""
     params: ReadResourceRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequest: ...
+
+        def _in_v2025_06_18(self) -> ReadResourceRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequest: ...
 
 
 class ReadResourceResult(Model):
@@ -1279,6 +2032,18 @@ class ReadResourceResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceResult: ...
+
+        def _in_v2025_06_18(self) -> ReadResourceResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceResult: ...
+
 
 class RequestParams(Model):
     """What the params of all requests have in common.
@@ -1291,6 +2056,18 @@ class RequestParams(Model):
 
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """What is attached to the request: a progress token, or whatever the sender wants, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParams: ...
+
+        def _in_v2025_06_18(self) -> RequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.RequestParams: ...
 
 
 class Resource(Model):
@@ -1318,6 +2095,18 @@ class Resource(Model):
     """Its size in bytes, before any encoding, if that is known."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Resource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Resource: ...
+
+        def _in_v2025_06_18(self) -> Resource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Resource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Resource: ...
 
 
 class ResourceLink(Model):
@@ -1348,6 +2137,14 @@ class ResourceLink(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ResourceLink: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceLink: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceLink: ...
+
 
 class ResourceTemplate(Model):
     """A family of resources that a server lets clients read, described by a template of their URIs.
@@ -1373,6 +2170,18 @@ class ResourceTemplate(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceTemplate: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceTemplate: ...
+
+        def _in_v2025_06_18(self) -> ResourceTemplate: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplate: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplate: ...
+
 
 class ResourceUpdatedNotification(Model):
     """The notification `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
@@ -1387,6 +2196,18 @@ class ResourceUpdatedNotification(Model):
     """Which request or notification this is."""
     params: ResourceUpdatedNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotification: ...
+
+        def _in_v2025_06_18(self) -> ResourceUpdatedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotification: ...
 
 
 class ServerCapabilities(Model):
@@ -1411,6 +2232,18 @@ class ServerCapabilities(Model):
     tools: Opt[ServerCapabilitiesTools] = None
     """That it offers tools."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilities: ...
+
+        def _in_v2025_06_18(self) -> ServerCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilities: ...
+
 
 class SetLevelRequest(Model):
     """The request `logging/setLevel`. Tells the server from which level on the client wants log messages.
@@ -1426,6 +2259,16 @@ class SetLevelRequest(Model):
     params: SetLevelRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequest: ...
+
+        def _in_v2025_06_18(self) -> SetLevelRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SetLevelRequest: ...
+
 
 class SubscribeRequest(Model):
     """The request `resources/subscribe`. Asks to be told when a resource changes.
@@ -1440,6 +2283,16 @@ class SubscribeRequest(Model):
     """Which request or notification this is."""
     params: SubscribeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> SubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SubscribeRequest: ...
 
 
 class TextContent(Model):
@@ -1459,6 +2312,18 @@ class TextContent(Model):
     """Hints for the client: for whom it is meant, and how much it matters."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextContent: ...
+
+        def _in_v2025_06_18(self) -> TextContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextContent: ...
 
 
 class Tool(Model):
@@ -1485,6 +2350,18 @@ class Tool(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Tool: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Tool: ...
+
+        def _in_v2025_06_18(self) -> Tool: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Tool: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Tool: ...
+
 
 class UnsubscribeRequest(Model):
     """The request `resources/unsubscribe`. Asks no longer to be told when a resource changes.
@@ -1499,6 +2376,16 @@ class UnsubscribeRequest(Model):
     """Which request or notification this is."""
     params: UnsubscribeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> UnsubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UnsubscribeRequest: ...
 
 
 class CancelledNotification(Model):
@@ -1515,6 +2402,18 @@ class CancelledNotification(Model):
     params: CancelledNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotification: ...
+
+        def _in_v2025_06_18(self) -> CancelledNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotification: ...
+
 
 class CompleteRequest(Model):
     """The request `completion/complete`. Asks the server how an argument that somebody is typing could go on.
@@ -1529,6 +2428,18 @@ class CompleteRequest(Model):
     """Which request or notification this is."""
     params: CompleteRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequest: ...
+
+        def _in_v2025_06_18(self) -> CompleteRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequest: ...
 
 
 ContentBlock = TypeAliasType(
@@ -1564,6 +2475,18 @@ class CreateMessageResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageResult: ...
+
+        def _in_v2025_06_18(self) -> CreateMessageResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageResult: ...
+
 
 class ElicitRequestParamsRequestedSchema(Model):
     """The fields of a form: a JSON Schema of an object whose members are single values.
@@ -1581,6 +2504,10 @@ class ElicitRequestParamsRequestedSchema(Model):
     required: Opt[list[str]] = None
     """The names of the fields that must be filled in."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ElicitRequestParamsRequestedSchema: ...
+
 
 class InitializeRequest(Model):
     """The request `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
@@ -1595,6 +2522,16 @@ class InitializeRequest(Model):
     """Which request or notification this is."""
     params: InitializeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequest: ...
+
+        def _in_v2025_06_18(self) -> InitializeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeRequest: ...
 
 
 class InitializeResult(Model):
@@ -1616,6 +2553,16 @@ class InitializeResult(Model):
     """How to use this server well, written for the model; clients often put it into the system prompt."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeResult: ...
+
+        def _in_v2025_06_18(self) -> InitializeResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeResult: ...
 
 
 class JSONRPCRequest(Model):
@@ -1648,6 +2595,16 @@ class JSONRPCRequest(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCRequest: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCRequest: ...
+
 
 class ListPromptsResult(Model):
     """What answers `prompts/list`: a page of prompts.
@@ -1664,6 +2621,18 @@ class ListPromptsResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsResult: ...
+
+        def _in_v2025_06_18(self) -> ListPromptsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsResult: ...
 
 
 class ListResourceTemplatesResult(Model):
@@ -1682,6 +2651,18 @@ class ListResourceTemplatesResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesResult: ...
+
+        def _in_v2025_06_18(self) -> ListResourceTemplatesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesResult: ...
+
 
 class ListResourcesResult(Model):
     """What answers `resources/list`: a page of resources.
@@ -1699,6 +2680,18 @@ class ListResourcesResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesResult: ...
+
+        def _in_v2025_06_18(self) -> ListResourcesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesResult: ...
+
 
 class ListRootsRequest(Model):
     """The request `roots/list`. Asks the client which folders or other places it lets the server work in.
@@ -1713,6 +2706,18 @@ class ListRootsRequest(Model):
     """Which request or notification this is."""
     params: Opt[RequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsRequest: ...
+
+        def _in_v2025_06_18(self) -> ListRootsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsRequest: ...
 
 
 class ListToolsResult(Model):
@@ -1731,6 +2736,18 @@ class ListToolsResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsResult: ...
+
+        def _in_v2025_06_18(self) -> ListToolsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsResult: ...
+
 
 class PingRequest(Model):
     """The request `ping`. Asks whether the other side is still there; the answer is empty.
@@ -1745,6 +2762,16 @@ class PingRequest(Model):
     """Which request or notification this is."""
     params: Opt[RequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PingRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PingRequest: ...
+
+        def _in_v2025_06_18(self) -> PingRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PingRequest: ...
 
 
 class ProgressNotification(Model):
@@ -1761,6 +2788,18 @@ class ProgressNotification(Model):
     params: ProgressNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotification: ...
+
+        def _in_v2025_06_18(self) -> ProgressNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotification: ...
+
 
 class PromptMessage(Model):
     """One message of a prompt.
@@ -1775,6 +2814,18 @@ class PromptMessage(Model):
     """Who is speaking, the person or the model."""
     content: ContentBlock
     """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptMessage: ...
+
+        def _in_v2025_06_18(self) -> PromptMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptMessage: ...
 
 
 class Request(Model):
@@ -1801,6 +2852,16 @@ class Request(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.Request: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Request: ...
+
+        def _in_v2025_06_18(self) -> Request: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Request: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Request: ...
+
 
 class SamplingMessage(Model):
     """One message of a conversation with a model.
@@ -1815,6 +2876,18 @@ class SamplingMessage(Model):
     """Who is speaking, the person or the model."""
     content: Annotated[TextContent | ImageContent | AudioContent, Field(discriminator="type")]
     """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SamplingMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SamplingMessage: ...
+
+        def _in_v2025_06_18(self) -> SamplingMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SamplingMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.SamplingMessage: ...
 
 
 ServerNotification = TypeAliasType(
@@ -1856,6 +2929,18 @@ class CallToolResult(Model):
     """Whether the tool failed; `content` then says how. Absent is no."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolResult: ...
+
+        def _in_v2025_06_18(self) -> CallToolResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolResult: ...
 
 
 ClientNotification = TypeAliasType(
@@ -1938,6 +3023,18 @@ class CreateMessageRequestParams(Model):
     metadata: Opt[dict[str, Any]] = None
     """Settings for the provider of the model, in its own form."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequestParams: ...
+
+        def _in_v2025_06_18(self) -> CreateMessageRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequestParams: ...
+
 
 class ElicitRequestParams(Model):
     """The params of `elicitation/create`. Asks the person at the client for input: a small form to fill in.
@@ -1952,6 +3049,10 @@ class ElicitRequestParams(Model):
     """What the person is asked, and why."""
     requested_schema: Annotated[ElicitRequestParamsRequestedSchema, Field(alias="requestedSchema")]
     """The fields of the form, as a flat JSON Schema."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ElicitRequestParams: ...
 
 
 class GetPromptResult(Model):
@@ -1969,6 +3070,18 @@ class GetPromptResult(Model):
     """What the prompt is for."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptResult: ...
+
+        def _in_v2025_06_18(self) -> GetPromptResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptResult: ...
 
 
 JSONRPCMessage = TypeAliasType("JSONRPCMessage", JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError)
@@ -2017,6 +3130,18 @@ class CreateMessageRequest(Model):
     params: CreateMessageRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequest: ...
+
+        def _in_v2025_06_18(self) -> CreateMessageRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequest: ...
+
 
 class ElicitRequest(Model):
     """The request `elicitation/create`. Asks the person at the client for input: a small form to fill in.
@@ -2031,6 +3156,14 @@ class ElicitRequest(Model):
     """Which request or notification this is."""
     params: ElicitRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ElicitRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequest: ...
 
 
 ServerRequest = TypeAliasType(

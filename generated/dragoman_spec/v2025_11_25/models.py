@@ -16,6 +16,9 @@ from dragoman_spec._base import Model, NullKeepingModel, constant, describe
 from dragoman_spec._types import Integer, Number, NumberConstant, Opt, OptNull, SchemaObject
 from dragoman_spec.v2025_11_25.words import FIELDS
 
+if TYPE_CHECKING:
+    from dragoman_spec import v2024_11_05, v2025_03_26, v2025_06_18, v2026_07_28
+
 
 class BaseMetadata(Model):
     """The two names that many definitions have: one for programs, one for people.
@@ -30,6 +33,14 @@ class BaseMetadata(Model):
     """The name that programs use; also shown to people where there is no title."""
     title: Opt[str] = None
     """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BaseMetadata: ...
+
+        def _in_v2025_11_25(self) -> BaseMetadata: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BaseMetadata: ...
 
 
 class BlobResourceContents(Model):
@@ -50,6 +61,18 @@ class BlobResourceContents(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.BlobResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.BlobResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BlobResourceContents: ...
+
+        def _in_v2025_11_25(self) -> BlobResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BlobResourceContents: ...
+
 
 class BooleanSchema(Model):
     """A yes or no in a form.
@@ -69,6 +92,14 @@ class BooleanSchema(Model):
     default: Opt[StrictBool] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BooleanSchema: ...
+
+        def _in_v2025_11_25(self) -> BooleanSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BooleanSchema: ...
+
 
 class CancelTaskRequestParams(Model):
     """The params of `tasks/cancel`. Asks to stop a task that is still under way.
@@ -81,6 +112,10 @@ class CancelTaskRequestParams(Model):
 
     task_id: Annotated[str, Field(alias="taskId")]
     """The task to stop."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> CancelTaskRequestParams: ...
 
 
 class ClientCapabilitiesElicitation(Model):
@@ -97,6 +132,12 @@ class ClientCapabilitiesElicitation(Model):
     url: Opt[dict[str, Any]] = None
     """That it can send the person to a web page."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesElicitation: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilitiesElicitation: ...
+
 
 class ClientCapabilitiesRoots(Model):
     """What a client can do about roots.
@@ -109,6 +150,16 @@ class ClientCapabilitiesRoots(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesRoots: ...
 
 
 class ClientCapabilitiesSampling(Model):
@@ -125,6 +176,12 @@ class ClientCapabilitiesSampling(Model):
     tools: Opt[dict[str, Any]] = None
     """That its model can be given tools to use."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesSampling: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilitiesSampling: ...
+
 
 class ClientCapabilitiesTasksRequestsElicitation(Model):
     """Which requests about asking the person a client can turn into tasks.
@@ -138,6 +195,10 @@ class ClientCapabilitiesTasksRequestsElicitation(Model):
     create: Opt[dict[str, Any]] = None
     """That `elicitation/create` can be one."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesTasksRequestsElicitation: ...
+
 
 class ClientCapabilitiesTasksRequestsSampling(Model):
     """Which requests about asking the model a client can turn into tasks.
@@ -150,6 +211,10 @@ class ClientCapabilitiesTasksRequestsSampling(Model):
 
     create_message: Annotated[Opt[dict[str, Any]], Field(alias="createMessage")] = None
     """That `sampling/createMessage` can be one."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesTasksRequestsSampling: ...
 
 
 class CompleteRequestParamsArgument(Model):
@@ -166,6 +231,18 @@ class CompleteRequestParamsArgument(Model):
     value: str
     """What has been typed so far."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_11_25(self) -> CompleteRequestParamsArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsArgument: ...
+
 
 class CompleteRequestParamsContext(Model):
     """What is known beyond the argument that is being typed.
@@ -178,6 +255,14 @@ class CompleteRequestParamsContext(Model):
 
     arguments: Opt[dict[str, str]] = None
     """The arguments that have been filled in already, by name."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsContext: ...
+
+        def _in_v2025_11_25(self) -> CompleteRequestParamsContext: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsContext: ...
 
 
 class CompleteResultCompletion(Model):
@@ -195,6 +280,18 @@ class CompleteResultCompletion(Model):
     """How many there are in all, if that is known; may be more than are given."""
     has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
     """Whether there are more than are given."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResultCompletion: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResultCompletion: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResultCompletion: ...
+
+        def _in_v2025_11_25(self) -> CompleteResultCompletion: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResultCompletion: ...
 
 
 Cursor = TypeAliasType("Cursor", str)
@@ -223,6 +320,14 @@ class ElicitResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ElicitResult: ...
+
+        def _in_v2025_11_25(self) -> ElicitResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitResult: ...
+
 
 class ElicitationCompleteNotificationParams(Model):
     """The params of `notifications/elicitation/complete`. Says that what a person was sent to a web page for is done.
@@ -235,6 +340,10 @@ class ElicitationCompleteNotificationParams(Model):
 
     elicitation_id: Annotated[str, Field(alias="elicitationId")]
     """The question that is settled, by the id it was asked with."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitationCompleteNotificationParams: ...
 
 
 class Error(NullKeepingModel):
@@ -253,6 +362,12 @@ class Error(NullKeepingModel):
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> Error: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Error: ...
+
 
 class GetTaskPayloadRequestParams(Model):
     """The params of `tasks/result`. Fetches what a task came to; waits until it has ended.
@@ -265,6 +380,10 @@ class GetTaskPayloadRequestParams(Model):
 
     task_id: Annotated[str, Field(alias="taskId")]
     """The task whose result is wanted."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskPayloadRequestParams: ...
 
 
 class GetTaskPayloadResult(Model):
@@ -279,6 +398,10 @@ class GetTaskPayloadResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskPayloadResult: ...
+
 
 class GetTaskRequestParams(Model):
     """The params of `tasks/get`. Asks in which state a task is.
@@ -291,6 +414,10 @@ class GetTaskRequestParams(Model):
 
     task_id: Annotated[str, Field(alias="taskId")]
     """The task to ask about."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskRequestParams: ...
 
 
 class Icon(Model):
@@ -311,6 +438,12 @@ class Icon(Model):
     theme: Opt[Literal["dark", "light"]] = None
     """Whether it is for a `light` or a `dark` background. Absent, it suits both."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> Icon: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Icon: ...
+
 
 class Icons(Model):
     """What may have icons; other definitions repeat it.
@@ -323,6 +456,12 @@ class Icons(Model):
 
     icons: Opt[list[Icon]] = None
     """Pictures for it, in the sizes and formats that there are."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> Icons: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Icons: ...
 
 
 class Implementation(Model):
@@ -346,6 +485,18 @@ class Implementation(Model):
     """What the program is for."""
     website_url: Annotated[Opt[str], Field(alias="websiteUrl")] = None
     """A web page about the program."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Implementation: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Implementation: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Implementation: ...
+
+        def _in_v2025_11_25(self) -> Implementation: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Implementation: ...
 
 
 class JSONRPCNotification(Model):
@@ -375,6 +526,16 @@ class JSONRPCNotification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCNotification: ...
+
+        def _in_v2025_11_25(self) -> JSONRPCNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCNotification: ...
+
 
 class LegacyTitledEnumSchema(Model):
     """A choice of one value in a form, with the labels in a list of their own: as 2025-06-18 writes it, and on its way out.
@@ -397,6 +558,12 @@ class LegacyTitledEnumSchema(Model):
     """What the person sees for each value, in the same order."""
     default: Opt[str] = None
     """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> LegacyTitledEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LegacyTitledEnumSchema: ...
 
 
 LoggingLevel = TypeAliasType(
@@ -429,6 +596,18 @@ class LoggingMessageNotificationParams(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> LoggingMessageNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotificationParams: ...
+
 
 class ModelHint(Model):
     """A hint at a model that would do.
@@ -441,6 +620,18 @@ class ModelHint(Model):
 
     name: Opt[str] = None
     """A part of the model's name, such as `sonnet`; the client may take one that is like it from another provider."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelHint: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelHint: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelHint: ...
+
+        def _in_v2025_11_25(self) -> ModelHint: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelHint: ...
 
 
 class ModelPreferences(Model):
@@ -460,6 +651,18 @@ class ModelPreferences(Model):
     """How much a quick answer matters, from 0 to 1."""
     intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
     """How much ability matters, from 0 to 1."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelPreferences: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelPreferences: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelPreferences: ...
+
+        def _in_v2025_11_25(self) -> ModelPreferences: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelPreferences: ...
 
 
 class Notification(Model):
@@ -486,6 +689,16 @@ class Notification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.Notification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Notification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Notification: ...
+
+        def _in_v2025_11_25(self) -> Notification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Notification: ...
+
 
 class NotificationParams(Model):
     """What the params of all notifications have in common.
@@ -498,6 +711,18 @@ class NotificationParams(Model):
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.NotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.NotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NotificationParams: ...
+
+        def _in_v2025_11_25(self) -> NotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NotificationParams: ...
 
 
 class NumberSchema(Model):
@@ -522,6 +747,14 @@ class NumberSchema(Model):
     default: Opt[Number] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NumberSchema: ...
+
+        def _in_v2025_11_25(self) -> NumberSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NumberSchema: ...
+
 
 class PaginatedResult(Model):
     """What pages of a list have in common.
@@ -536,6 +769,18 @@ class PaginatedResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedResult: ...
+
+        def _in_v2025_11_25(self) -> PaginatedResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedResult: ...
 
 
 ProgressToken = TypeAliasType("ProgressToken", str | Integer)
@@ -566,6 +811,18 @@ class PromptArgument(Model):
     required: Opt[StrictBool] = None
     """Whether the prompt cannot do without it. Absent is no."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptArgument: ...
+
+        def _in_v2025_11_25(self) -> PromptArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptArgument: ...
+
 
 class PromptListChangedNotification(Model):
     """The notification `notifications/prompts/list_changed`. Says that the prompts on offer are no longer those that were listed.
@@ -582,6 +839,18 @@ class PromptListChangedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> PromptListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptListChangedNotification: ...
 
 
 class PromptReference(Model):
@@ -600,6 +869,18 @@ class PromptReference(Model):
     title: Opt[str] = None
     """The name that people see."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptReference: ...
+
+        def _in_v2025_11_25(self) -> PromptReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptReference: ...
+
 
 class RelatedTaskMetadata(Model):
     """Says to which task a message belongs; it stands in `_meta`, under `io.modelcontextprotocol/related-task`.
@@ -612,6 +893,10 @@ class RelatedTaskMetadata(Model):
 
     task_id: Annotated[str, Field(alias="taskId")]
     """The task."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> RelatedTaskMetadata: ...
 
 
 class Request(Model):
@@ -638,6 +923,16 @@ class Request(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.Request: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Request: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Request: ...
+
+        def _in_v2025_11_25(self) -> Request: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Request: ...
+
 
 RequestId = TypeAliasType("RequestId", str | Integer)
 """Tells the requests of one sender apart. `1` and `"1"` are different ids.
@@ -661,6 +956,16 @@ class RequestParamsMeta(Model):
     progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
     """Any string or number of the sender's choice: progress of this request is reported under it. Absent, none is."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParamsMeta: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParamsMeta: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParamsMeta: ...
+
+        def _in_v2025_11_25(self) -> RequestParamsMeta: ...
+
 
 class ResourceContents(Model):
     """What the contents of a resource have in common, be they text or not.
@@ -677,6 +982,18 @@ class ResourceContents(Model):
     """The media type, such as `text/plain`, if it is known."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceContents: ...
+
+        def _in_v2025_11_25(self) -> ResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceContents: ...
 
 
 class ResourceListChangedNotification(Model):
@@ -695,6 +1012,18 @@ class ResourceListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> ResourceListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceListChangedNotification: ...
+
 
 class ResourceRequestParams(Model):
     """What the params of requests about one resource have in common.
@@ -709,6 +1038,12 @@ class ResourceRequestParams(Model):
     """The URI of the resource."""
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceRequestParams: ...
 
 
 class ResourceTemplateReference(Model):
@@ -725,6 +1060,18 @@ class ResourceTemplateReference(Model):
     uri: str
     """The URI, or the template of URIs (RFC 6570)."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplateReference: ...
+
+        def _in_v2025_11_25(self) -> ResourceTemplateReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplateReference: ...
+
 
 class ResourceUpdatedNotificationParams(Model):
     """The params of `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
@@ -740,6 +1087,18 @@ class ResourceUpdatedNotificationParams(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> ResourceUpdatedNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotificationParams: ...
+
 
 class Result(Model):
     """What all results have in common.
@@ -752,6 +1111,18 @@ class Result(Model):
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Result: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Result: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Result: ...
+
+        def _in_v2025_11_25(self) -> Result: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Result: ...
 
 
 Role = TypeAliasType("Role", Literal["assistant", "user"])
@@ -780,6 +1151,18 @@ class Root(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Root: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Root: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Root: ...
+
+        def _in_v2025_11_25(self) -> Root: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Root: ...
+
 
 class RootsListChangedNotification(Model):
     """The notification `notifications/roots/list_changed`. Says that the client's roots are no longer those that were listed.
@@ -797,6 +1180,16 @@ class RootsListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RootsListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RootsListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RootsListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> RootsListChangedNotification: ...
+
 
 class ServerCapabilitiesPrompts(Model):
     """What a server can do about prompts.
@@ -809,6 +1202,18 @@ class ServerCapabilitiesPrompts(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesPrompts: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesPrompts: ...
 
 
 class ServerCapabilitiesResources(Model):
@@ -825,6 +1230,18 @@ class ServerCapabilitiesResources(Model):
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesResources: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesResources: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesResources: ...
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesResources: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesResources: ...
+
 
 class ServerCapabilitiesTasksRequestsTools(Model):
     """Which requests about tools a server can turn into tasks.
@@ -838,6 +1255,10 @@ class ServerCapabilitiesTasksRequestsTools(Model):
     call: Opt[dict[str, Any]] = None
     """That `tools/call` can be one."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesTasksRequestsTools: ...
+
 
 class ServerCapabilitiesTools(Model):
     """What a server can do about tools.
@@ -850,6 +1271,18 @@ class ServerCapabilitiesTools(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesTools: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesTools: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesTools: ...
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesTools: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesTools: ...
 
 
 class SetLevelRequestParams(Model):
@@ -865,6 +1298,16 @@ class SetLevelRequestParams(Model):
     """The least serious level that the client wants to hear of."""
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SetLevelRequestParams: ...
+
+        def _in_v2025_11_25(self) -> SetLevelRequestParams: ...
 
 
 class StringSchema(Model):
@@ -891,6 +1334,14 @@ class StringSchema(Model):
     default: Opt[str] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.StringSchema: ...
+
+        def _in_v2025_11_25(self) -> StringSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.StringSchema: ...
+
 
 class SubscribeRequestParams(Model):
     """The params of `resources/subscribe`. Asks to be told when a resource changes.
@@ -906,6 +1357,16 @@ class SubscribeRequestParams(Model):
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> SubscribeRequestParams: ...
+
 
 class TaskMetadata(Model):
     """What is wanted of a task that a request asks for.
@@ -918,6 +1379,10 @@ class TaskMetadata(Model):
 
     ttl: Opt[Integer] = None
     """For how many milliseconds from its making the task should be kept."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TaskMetadata: ...
 
 
 TaskStatus = TypeAliasType("TaskStatus", Literal["cancelled", "completed", "failed", "input_required", "working"])
@@ -956,6 +1421,10 @@ class TaskStatusNotificationParams(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TaskStatusNotificationParams: ...
+
 
 class TextResourceContents(Model):
     """The contents of a resource that is text.
@@ -975,6 +1444,18 @@ class TextResourceContents(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextResourceContents: ...
+
+        def _in_v2025_11_25(self) -> TextResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextResourceContents: ...
+
 
 class TitledMultiSelectEnumSchemaItemsAnyOfItem(Model):
     """A value to choose, with its label.
@@ -990,6 +1471,12 @@ class TitledMultiSelectEnumSchemaItemsAnyOfItem(Model):
     title: str
     """What the person sees for it."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledMultiSelectEnumSchemaItemsAnyOfItem: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledMultiSelectEnumSchemaItemsAnyOfItem: ...
+
 
 class TitledSingleSelectEnumSchemaOneOfItem(Model):
     """A value to choose, with its label.
@@ -1004,6 +1491,12 @@ class TitledSingleSelectEnumSchemaOneOfItem(Model):
     """The value."""
     title: str
     """What the person sees for it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledSingleSelectEnumSchemaOneOfItem: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledSingleSelectEnumSchemaOneOfItem: ...
 
 
 class ToolAnnotations(Model):
@@ -1026,6 +1519,16 @@ class ToolAnnotations(Model):
     open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
     """Whether it deals with things outside, such as the web, and not only with a closed set of its own. Absent, it does."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolAnnotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolAnnotations: ...
+
+        def _in_v2025_11_25(self) -> ToolAnnotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolAnnotations: ...
+
 
 class ToolChoice(Model):
     """Whether a model may use tools.
@@ -1039,6 +1542,12 @@ class ToolChoice(Model):
     mode: Opt[Literal["auto", "none", "required"]] = None
     """`auto`, it may; `required`, it must use one at least; `none`, it must not. Absent is `auto`."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ToolChoice: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolChoice: ...
+
 
 class ToolExecution(Model):
     """How a tool can be run.
@@ -1051,6 +1560,10 @@ class ToolExecution(Model):
 
     task_support: Annotated[Opt[Literal["forbidden", "optional", "required"]], Field(alias="taskSupport")] = None
     """Whether a call can be a task: `forbidden`, never; `optional`, if the client likes; `required`, always. Absent is `forbidden`."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ToolExecution: ...
 
 
 ToolInputSchema = TypeAliasType(
@@ -1092,6 +1605,18 @@ class ToolListChangedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ToolListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> ToolListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolListChangedNotification: ...
 
 
 ToolOutputSchema = TypeAliasType(
@@ -1138,6 +1663,12 @@ class ToolUseContent(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ToolUseContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolUseContent: ...
+
 
 class UnsubscribeRequestParams(Model):
     """The params of `resources/unsubscribe`. Asks no longer to be told when a resource changes.
@@ -1153,6 +1684,16 @@ class UnsubscribeRequestParams(Model):
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.UnsubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> UnsubscribeRequestParams: ...
+
 
 class UntitledMultiSelectEnumSchemaItems(Model):
     """The values to choose from, shown as they are.
@@ -1167,6 +1708,12 @@ class UntitledMultiSelectEnumSchemaItems(Model):
     """Always `string`."""
     enum: list[str]
     """The values to choose from."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> UntitledMultiSelectEnumSchemaItems: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.UntitledMultiSelectEnumSchemaItems: ...
 
 
 class UntitledSingleSelectEnumSchema(Model):
@@ -1189,6 +1736,12 @@ class UntitledSingleSelectEnumSchema(Model):
     default: Opt[str] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> UntitledSingleSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.UntitledSingleSelectEnumSchema: ...
+
 
 class Annotations(Model):
     """Hints on something that a client shows or gives to a model: for whom it is meant, and how much it matters.
@@ -1205,6 +1758,18 @@ class Annotations(Model):
     """How much it matters, from 0, can be left out, to 1, has to be there."""
     last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
     """When it was last changed, as an ISO 8601 time."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Annotations: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Annotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Annotations: ...
+
+        def _in_v2025_11_25(self) -> Annotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Annotations: ...
 
 
 class AudioContent(Model):
@@ -1227,6 +1792,16 @@ class AudioContent(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.AudioContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.AudioContent: ...
+
+        def _in_v2025_11_25(self) -> AudioContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.AudioContent: ...
+
 
 class CallToolRequestParams(Model):
     """The params of `tools/call`. Runs a tool with the arguments given.
@@ -1246,6 +1821,18 @@ class CallToolRequestParams(Model):
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequestParams: ...
+
+        def _in_v2025_11_25(self) -> CallToolRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequestParams: ...
+
 
 class CancelTaskRequest(Model):
     """The request `tasks/cancel`. Asks to stop a task that is still under way.
@@ -1264,6 +1851,10 @@ class CancelTaskRequest(Model):
     """Which request or notification this is."""
     params: CancelTaskRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> CancelTaskRequest: ...
 
 
 class CancelTaskResult(Model):
@@ -1292,6 +1883,10 @@ class CancelTaskResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> CancelTaskResult: ...
+
 
 class CancelledNotificationParams(Model):
     """The params of `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
@@ -1309,6 +1904,18 @@ class CancelledNotificationParams(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> CancelledNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotificationParams: ...
+
 
 class ClientCapabilitiesTasksRequests(Model):
     """Which requests of a server a client can turn into tasks.
@@ -1323,6 +1930,10 @@ class ClientCapabilitiesTasksRequests(Model):
     """Those that ask the model."""
     elicitation: Opt[ClientCapabilitiesTasksRequestsElicitation] = None
     """Those that ask the person."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesTasksRequests: ...
 
 
 class CompleteRequestParams(Model):
@@ -1343,6 +1954,18 @@ class CompleteRequestParams(Model):
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParams: ...
+
+        def _in_v2025_11_25(self) -> CompleteRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParams: ...
+
 
 class CompleteResult(Model):
     """What answers `completion/complete`.
@@ -1357,6 +1980,18 @@ class CompleteResult(Model):
     """The suggestions."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResult: ...
+
+        def _in_v2025_11_25(self) -> CompleteResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResult: ...
 
 
 class ElicitRequestURLParams(Model):
@@ -1381,6 +2016,12 @@ class ElicitRequestURLParams(Model):
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitRequestURLParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequestURLParams: ...
+
 
 class ElicitationCompleteNotification(Model):
     """The notification `notifications/elicitation/complete`. Says that what a person was sent to a web page for is done.
@@ -1397,6 +2038,10 @@ class ElicitationCompleteNotification(Model):
     """Which request or notification this is."""
     params: ElicitationCompleteNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitationCompleteNotification: ...
 
 
 class EmbeddedResource(Model):
@@ -1416,6 +2061,18 @@ class EmbeddedResource(Model):
     """Hints for the client: for whom it is meant, and how much it matters."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.EmbeddedResource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.EmbeddedResource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.EmbeddedResource: ...
+
+        def _in_v2025_11_25(self) -> EmbeddedResource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.EmbeddedResource: ...
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
@@ -1444,6 +2101,18 @@ class GetPromptRequestParams(Model):
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequestParams: ...
+
+        def _in_v2025_11_25(self) -> GetPromptRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequestParams: ...
+
 
 class GetTaskPayloadRequest(Model):
     """The request `tasks/result`. Fetches what a task came to; waits until it has ended.
@@ -1463,6 +2132,10 @@ class GetTaskPayloadRequest(Model):
     params: GetTaskPayloadRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskPayloadRequest: ...
+
 
 class GetTaskRequest(Model):
     """The request `tasks/get`. Asks in which state a task is.
@@ -1481,6 +2154,10 @@ class GetTaskRequest(Model):
     """Which request or notification this is."""
     params: GetTaskRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskRequest: ...
 
 
 class GetTaskResult(Model):
@@ -1509,6 +2186,10 @@ class GetTaskResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskResult: ...
+
 
 class ImageContent(Model):
     """A picture, in the message itself.
@@ -1530,6 +2211,18 @@ class ImageContent(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ImageContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ImageContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ImageContent: ...
+
+        def _in_v2025_11_25(self) -> ImageContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ImageContent: ...
+
 
 class InitializedNotification(Model):
     """The notification `notifications/initialized`. Says that the client has read the answer to `initialize`: from here on both sides may send requests.
@@ -1547,6 +2240,16 @@ class InitializedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializedNotification: ...
+
+        def _in_v2025_11_25(self) -> InitializedNotification: ...
+
 
 class JSONRPCErrorResponse(Model):
     """The answer to a request that failed.
@@ -1563,6 +2266,18 @@ class JSONRPCErrorResponse(Model):
     """What went wrong."""
     id: Opt[RequestId] = None
     """The id of the request; absent if it could not be read."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCError: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCError: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCError: ...
+
+        def _in_v2025_11_25(self) -> JSONRPCErrorResponse: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCErrorResponse: ...
 
 
 class JSONRPCRequest(Model):
@@ -1595,6 +2310,16 @@ class JSONRPCRequest(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCRequest: ...
+
+        def _in_v2025_11_25(self) -> JSONRPCRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCRequest: ...
+
 
 class JSONRPCResultResponse(Model):
     """The answer to a request that succeeded.
@@ -1623,6 +2348,10 @@ class JSONRPCResultResponse(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2025_11_25(self) -> JSONRPCResultResponse: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCResultResponse: ...
+
 
 class ListRootsResult(Model):
     """What answers `roots/list`.
@@ -1637,6 +2366,18 @@ class ListRootsResult(Model):
     """The folders or other places that the server may work in."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsResult: ...
+
+        def _in_v2025_11_25(self) -> ListRootsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsResult: ...
 
 
 class LoggingMessageNotification(Model):
@@ -1655,6 +2396,18 @@ class LoggingMessageNotification(Model):
     params: LoggingMessageNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotification: ...
+
+        def _in_v2025_11_25(self) -> LoggingMessageNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotification: ...
+
 
 class PaginatedRequestParams(Model):
     """What the params of requests for a page of a list have in common.
@@ -1669,6 +2422,18 @@ class PaginatedRequestParams(Model):
     """Where the page begins: the `nextCursor` of the page before. Absent for the first."""
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequestParams: ...
+
+        def _in_v2025_11_25(self) -> PaginatedRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequestParams: ...
 
 
 class ProgressNotificationParams(Model):
@@ -1690,6 +2455,18 @@ class ProgressNotificationParams(Model):
     """What is being done, for people."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> ProgressNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotificationParams: ...
 
 
 class Prompt(Model):
@@ -1714,6 +2491,18 @@ class Prompt(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Prompt: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Prompt: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Prompt: ...
+
+        def _in_v2025_11_25(self) -> Prompt: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Prompt: ...
+
 
 class ReadResourceRequestParams(Model):
     """The params of `resources/read`. Fetches what a resource contains.
@@ -1728,6 +2517,18 @@ class ReadResourceRequestParams(Model):
     """The resource to read: any URI that the server understands, listed or not."""
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequestParams: ...
+
+        def _in_v2025_11_25(self) -> ReadResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequestParams: ...
 
 
 class ReadResourceResult(Model):
@@ -1744,6 +2545,18 @@ class ReadResourceResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceResult: ...
+
+        def _in_v2025_11_25(self) -> ReadResourceResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceResult: ...
+
 
 class RequestParams(Model):
     """What the params of all requests have in common.
@@ -1756,6 +2569,18 @@ class RequestParams(Model):
 
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """What is attached to the request: a progress token, or whatever the sender wants, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParams: ...
+
+        def _in_v2025_11_25(self) -> RequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.RequestParams: ...
 
 
 class Resource(Model):
@@ -1785,6 +2610,18 @@ class Resource(Model):
     """Its size in bytes, before any encoding, if that is known."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Resource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Resource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Resource: ...
+
+        def _in_v2025_11_25(self) -> Resource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Resource: ...
 
 
 class ResourceLink(Model):
@@ -1817,6 +2654,14 @@ class ResourceLink(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceLink: ...
+
+        def _in_v2025_11_25(self) -> ResourceLink: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceLink: ...
+
 
 class ResourceTemplate(Model):
     """A family of resources that a server lets clients read, described by a template of their URIs.
@@ -1844,6 +2689,18 @@ class ResourceTemplate(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceTemplate: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceTemplate: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplate: ...
+
+        def _in_v2025_11_25(self) -> ResourceTemplate: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplate: ...
+
 
 class ResourceUpdatedNotification(Model):
     """The notification `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
@@ -1861,6 +2718,18 @@ class ResourceUpdatedNotification(Model):
     params: ResourceUpdatedNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotification: ...
+
+        def _in_v2025_11_25(self) -> ResourceUpdatedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotification: ...
+
 
 class ServerCapabilitiesTasksRequests(Model):
     """Which requests of a client a server can turn into tasks.
@@ -1873,6 +2742,10 @@ class ServerCapabilitiesTasksRequests(Model):
 
     tools: Opt[ServerCapabilitiesTasksRequestsTools] = None
     """Those about tools."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesTasksRequests: ...
 
 
 class SetLevelRequest(Model):
@@ -1893,6 +2766,16 @@ class SetLevelRequest(Model):
     params: SetLevelRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SetLevelRequest: ...
+
+        def _in_v2025_11_25(self) -> SetLevelRequest: ...
+
 
 class SubscribeRequest(Model):
     """The request `resources/subscribe`. Asks to be told when a resource changes.
@@ -1911,6 +2794,16 @@ class SubscribeRequest(Model):
     """Which request or notification this is."""
     params: SubscribeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> SubscribeRequest: ...
 
 
 class Task(Model):
@@ -1937,6 +2830,10 @@ class Task(Model):
     poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
     """How long to wait before asking again, in milliseconds."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> Task: ...
+
 
 class TaskAugmentedRequestParams(Model):
     """What the params of requests have in common that can be turned into tasks.
@@ -1951,6 +2848,10 @@ class TaskAugmentedRequestParams(Model):
     """Asks to be answered at once with a task, whose result is fetched later. Absent, the answer is the result itself."""
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TaskAugmentedRequestParams: ...
 
 
 class TaskStatusNotification(Model):
@@ -1968,6 +2869,10 @@ class TaskStatusNotification(Model):
     """Which request or notification this is."""
     params: TaskStatusNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TaskStatusNotification: ...
 
 
 class TextContent(Model):
@@ -1988,6 +2893,18 @@ class TextContent(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextContent: ...
+
+        def _in_v2025_11_25(self) -> TextContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextContent: ...
+
 
 class TitledMultiSelectEnumSchemaItems(Model):
     """The values to choose from, each with a label.
@@ -2000,6 +2917,12 @@ class TitledMultiSelectEnumSchemaItems(Model):
 
     any_of: Annotated[list[TitledMultiSelectEnumSchemaItemsAnyOfItem], Field(alias="anyOf")]
     """The values, each with its label."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledMultiSelectEnumSchemaItems: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledMultiSelectEnumSchemaItems: ...
 
 
 class TitledSingleSelectEnumSchema(Model):
@@ -2021,6 +2944,12 @@ class TitledSingleSelectEnumSchema(Model):
     """What the question means, for the person who answers."""
     default: Opt[str] = None
     """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledSingleSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledSingleSelectEnumSchema: ...
 
 
 class Tool(Model):
@@ -2051,6 +2980,18 @@ class Tool(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Tool: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Tool: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Tool: ...
+
+        def _in_v2025_11_25(self) -> Tool: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Tool: ...
+
 
 class URLElicitationRequiredErrorObjectData(Model):
     """Which pages to visit, in a `URLElicitationRequiredError`.
@@ -2063,6 +3004,10 @@ class URLElicitationRequiredErrorObjectData(Model):
 
     elicitations: list[ElicitRequestURLParams]
     """What to ask the person, one after the other; then send the request again."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> URLElicitationRequiredErrorObjectData: ...
 
 
 class UnsubscribeRequest(Model):
@@ -2082,6 +3027,16 @@ class UnsubscribeRequest(Model):
     """Which request or notification this is."""
     params: UnsubscribeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.UnsubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> UnsubscribeRequest: ...
 
 
 class UntitledMultiSelectEnumSchema(Model):
@@ -2108,6 +3063,12 @@ class UntitledMultiSelectEnumSchema(Model):
     default: Opt[list[str]] = None
     """The values that are chosen at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> UntitledMultiSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.UntitledMultiSelectEnumSchema: ...
+
 
 class CallToolRequest(Model):
     """The request `tools/call`. Runs a tool with the arguments given.
@@ -2127,6 +3088,18 @@ class CallToolRequest(Model):
     params: CallToolRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequest: ...
+
+        def _in_v2025_11_25(self) -> CallToolRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequest: ...
+
 
 class CancelledNotification(Model):
     """The notification `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
@@ -2144,6 +3117,18 @@ class CancelledNotification(Model):
     params: CancelledNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotification: ...
+
+        def _in_v2025_11_25(self) -> CancelledNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotification: ...
+
 
 class ClientCapabilitiesTasks(Model):
     """What a client can do about tasks that it keeps for a server.
@@ -2160,6 +3145,10 @@ class ClientCapabilitiesTasks(Model):
     """That they can be stopped."""
     requests: Opt[ClientCapabilitiesTasksRequests] = None
     """Which requests can be turned into tasks."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesTasks: ...
 
 
 class CompleteRequest(Model):
@@ -2179,6 +3168,18 @@ class CompleteRequest(Model):
     """Which request or notification this is."""
     params: CompleteRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequest: ...
+
+        def _in_v2025_11_25(self) -> CompleteRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequest: ...
 
 
 ContentBlock = TypeAliasType(
@@ -2208,6 +3209,10 @@ class CreateTaskResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> CreateTaskResult: ...
+
 
 class GetPromptRequest(Model):
     """The request `prompts/get`. Fetches one prompt, its template filled in with the arguments given.
@@ -2226,6 +3231,18 @@ class GetPromptRequest(Model):
     """Which request or notification this is."""
     params: GetPromptRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequest: ...
+
+        def _in_v2025_11_25(self) -> GetPromptRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequest: ...
 
 
 JSONRPCMessage = TypeAliasType(
@@ -2268,6 +3285,18 @@ class ListPromptsRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsRequest: ...
+
+        def _in_v2025_11_25(self) -> ListPromptsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsRequest: ...
+
 
 class ListPromptsResult(Model):
     """What answers `prompts/list`: a page of prompts.
@@ -2284,6 +3313,18 @@ class ListPromptsResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsResult: ...
+
+        def _in_v2025_11_25(self) -> ListPromptsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsResult: ...
 
 
 class ListResourceTemplatesRequest(Model):
@@ -2304,6 +3345,18 @@ class ListResourceTemplatesRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_11_25(self) -> ListResourceTemplatesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesRequest: ...
+
 
 class ListResourceTemplatesResult(Model):
     """What answers `resources/templates/list`: a page of templates.
@@ -2320,6 +3373,18 @@ class ListResourceTemplatesResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesResult: ...
+
+        def _in_v2025_11_25(self) -> ListResourceTemplatesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesResult: ...
 
 
 class ListResourcesRequest(Model):
@@ -2340,6 +3405,18 @@ class ListResourcesRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesRequest: ...
+
+        def _in_v2025_11_25(self) -> ListResourcesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesRequest: ...
+
 
 class ListResourcesResult(Model):
     """What answers `resources/list`: a page of resources.
@@ -2356,6 +3433,18 @@ class ListResourcesResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesResult: ...
+
+        def _in_v2025_11_25(self) -> ListResourcesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesResult: ...
 
 
 class ListRootsRequest(Model):
@@ -2376,6 +3465,18 @@ class ListRootsRequest(Model):
     params: Opt[RequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsRequest: ...
+
+        def _in_v2025_11_25(self) -> ListRootsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsRequest: ...
+
 
 class ListTasksRequest(Model):
     """The request `tasks/list`. Asks which tasks the other side keeps, a page at a time.
@@ -2395,6 +3496,10 @@ class ListTasksRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ListTasksRequest: ...
+
 
 class ListTasksResult(Model):
     """What answers `tasks/list`: a page of tasks.
@@ -2411,6 +3516,10 @@ class ListTasksResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ListTasksResult: ...
 
 
 class ListToolsRequest(Model):
@@ -2431,6 +3540,18 @@ class ListToolsRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsRequest: ...
+
+        def _in_v2025_11_25(self) -> ListToolsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsRequest: ...
+
 
 class ListToolsResult(Model):
     """What answers `tools/list`: a page of tools.
@@ -2447,6 +3568,18 @@ class ListToolsResult(Model):
     """Where the next page begins; absent on the last one."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsResult: ...
+
+        def _in_v2025_11_25(self) -> ListToolsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsResult: ...
 
 
 class PaginatedRequest(Model):
@@ -2467,6 +3600,18 @@ class PaginatedRequest(Model):
     params: Opt[PaginatedRequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequest: ...
+
+        def _in_v2025_11_25(self) -> PaginatedRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequest: ...
+
 
 class PingRequest(Model):
     """The request `ping`. Asks whether the other side is still there; the answer is empty.
@@ -2486,6 +3631,16 @@ class PingRequest(Model):
     params: Opt[RequestParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PingRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PingRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PingRequest: ...
+
+        def _in_v2025_11_25(self) -> PingRequest: ...
+
 
 class ProgressNotification(Model):
     """The notification `notifications/progress`. Says how far a long-running request has come; goes to whoever sent a progress token with it.
@@ -2503,6 +3658,18 @@ class ProgressNotification(Model):
     params: ProgressNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotification: ...
+
+        def _in_v2025_11_25(self) -> ProgressNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotification: ...
+
 
 class PromptMessage(Model):
     """One message of a prompt.
@@ -2517,6 +3684,18 @@ class PromptMessage(Model):
     """Who is speaking, the person or the model."""
     content: ContentBlock
     """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptMessage: ...
+
+        def _in_v2025_11_25(self) -> PromptMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptMessage: ...
 
 
 class ReadResourceRequest(Model):
@@ -2537,6 +3716,18 @@ class ReadResourceRequest(Model):
     params: ReadResourceRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequest: ...
+
+        def _in_v2025_11_25(self) -> ReadResourceRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequest: ...
+
 
 class ServerCapabilitiesTasks(Model):
     """What a server can do about tasks that it keeps for a client.
@@ -2553,6 +3744,10 @@ class ServerCapabilitiesTasks(Model):
     """That they can be stopped."""
     requests: Opt[ServerCapabilitiesTasksRequests] = None
     """Which requests can be turned into tasks."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesTasks: ...
 
 
 ServerNotification = TypeAliasType(
@@ -2615,6 +3810,12 @@ class TitledMultiSelectEnumSchema(Model):
     default: Opt[list[str]] = None
     """The values that are chosen at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledMultiSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledMultiSelectEnumSchema: ...
+
 
 class ToolResultContent(Model):
     """What a tool answered, told to the model that asked for it.
@@ -2638,6 +3839,12 @@ class ToolResultContent(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ToolResultContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolResultContent: ...
+
 
 class URLElicitationRequiredErrorObject(Model):
     """The error itself, inside a `URLElicitationRequiredError`.
@@ -2654,6 +3861,10 @@ class URLElicitationRequiredErrorObject(Model):
     """What went wrong, in a sentence."""
     data: URLElicitationRequiredErrorObjectData
     """Which pages."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> URLElicitationRequiredErrorObject: ...
 
 
 class CallToolResult(Model):
@@ -2673,6 +3884,18 @@ class CallToolResult(Model):
     """Whether the tool failed; `content` then says how. Absent is no."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolResult: ...
+
+        def _in_v2025_11_25(self) -> CallToolResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolResult: ...
 
 
 class ClientCapabilities(Model):
@@ -2694,6 +3917,18 @@ class ClientCapabilities(Model):
     """That it can ask the person for input."""
     tasks: Opt[ClientCapabilitiesTasks] = None
     """What it can do about tasks, and which requests of a server it can turn into them."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilities: ...
+
+        def _in_v2025_11_25(self) -> ClientCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilities: ...
 
 
 ClientNotification = TypeAliasType(
@@ -2749,6 +3984,18 @@ class GetPromptResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptResult: ...
+
+        def _in_v2025_11_25(self) -> GetPromptResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptResult: ...
+
 
 class InitializeRequestParams(Model):
     """The params of `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
@@ -2767,6 +4014,16 @@ class InitializeRequestParams(Model):
     """Name and version of the client."""
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> InitializeRequestParams: ...
 
 
 MultiSelectEnumSchema = TypeAliasType(
@@ -2840,6 +4097,18 @@ class ServerCapabilities(Model):
     tasks: Opt[ServerCapabilitiesTasks] = None
     """What it can do about tasks, and which requests of a client it can turn into them."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilities: ...
+
+        def _in_v2025_11_25(self) -> ServerCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilities: ...
+
 
 class URLElicitationRequiredError(Model):
     """The error for a request that needs a person to visit web pages first.
@@ -2856,6 +4125,10 @@ class URLElicitationRequiredError(Model):
     """What went wrong."""
     id: Opt[RequestId] = None
     """Tells the requests of one sender apart; the answer repeats it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> URLElicitationRequiredError: ...
 
 
 class CreateMessageResult(Model):
@@ -2878,6 +4151,18 @@ class CreateMessageResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageResult: ...
+
+        def _in_v2025_11_25(self) -> CreateMessageResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageResult: ...
+
 
 class ElicitRequestFormParamsRequestedSchema(Model):
     """The fields of a form: a JSON Schema of an object whose members are single values.
@@ -2897,6 +4182,12 @@ class ElicitRequestFormParamsRequestedSchema(Model):
     required: Opt[list[str]] = None
     """The names of the fields that must be filled in."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitRequestFormParamsRequestedSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequestFormParamsRequestedSchema: ...
+
 
 class InitializeRequest(Model):
     """The request `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
@@ -2915,6 +4206,16 @@ class InitializeRequest(Model):
     """Which request or notification this is."""
     params: InitializeRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeRequest: ...
+
+        def _in_v2025_11_25(self) -> InitializeRequest: ...
 
 
 class InitializeResult(Model):
@@ -2937,6 +4238,16 @@ class InitializeResult(Model):
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeResult: ...
+
+        def _in_v2025_11_25(self) -> InitializeResult: ...
+
 
 class SamplingMessage(Model):
     """One message of a conversation with a model.
@@ -2953,6 +4264,18 @@ class SamplingMessage(Model):
     """What is said in it: one block, or several."""
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SamplingMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SamplingMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SamplingMessage: ...
+
+        def _in_v2025_11_25(self) -> SamplingMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.SamplingMessage: ...
 
 
 ServerResult = TypeAliasType(
@@ -3067,6 +4390,18 @@ class CreateMessageRequestParams(Model):
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequestParams: ...
+
+        def _in_v2025_11_25(self) -> CreateMessageRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequestParams: ...
+
 
 class ElicitRequestFormParams(Model):
     """The params of `elicitation/create` that ask for a form to be filled in.
@@ -3087,6 +4422,12 @@ class ElicitRequestFormParams(Model):
     """Always `form`; may be left out."""
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitRequestFormParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequestFormParams: ...
 
 
 ElicitRequestParams = TypeAliasType("ElicitRequestParams", ElicitRequestURLParams | ElicitRequestFormParams)
@@ -3117,6 +4458,18 @@ class CreateMessageRequest(Model):
     params: CreateMessageRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequest: ...
+
+        def _in_v2025_11_25(self) -> CreateMessageRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequest: ...
+
 
 class ElicitRequest(Model):
     """The request `elicitation/create`. Asks the person at the client for input: a small form to fill in, or a web page to visit.
@@ -3135,6 +4488,14 @@ class ElicitRequest(Model):
     """Which request or notification this is."""
     params: ElicitRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ElicitRequest: ...
+
+        def _in_v2025_11_25(self) -> ElicitRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequest: ...
 
 
 ServerRequest = TypeAliasType(

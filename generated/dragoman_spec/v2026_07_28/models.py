@@ -16,6 +16,9 @@ from dragoman_spec._base import Model, NullKeepingModel, constant, describe
 from dragoman_spec._types import Integer, Number, NumberConstant, Opt, OptNull, SchemaObject
 from dragoman_spec.v2026_07_28.words import FIELDS
 
+if TYPE_CHECKING:
+    from dragoman_spec import v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25
+
 
 class BaseMetadata(Model):
     """The two names that many definitions have: one for programs, one for people.
@@ -30,6 +33,14 @@ class BaseMetadata(Model):
     """The name that programs use; also shown to people where there is no title."""
     title: Opt[str] = None
     """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BaseMetadata: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BaseMetadata: ...
+
+        def _in_v2026_07_28(self) -> BaseMetadata: ...
 
 
 class BooleanSchema(Model):
@@ -50,6 +61,14 @@ class BooleanSchema(Model):
     default: Opt[StrictBool] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BooleanSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BooleanSchema: ...
+
+        def _in_v2026_07_28(self) -> BooleanSchema: ...
+
 
 class CompleteRequestParamsArgument(Model):
     """An argument that is being typed.
@@ -65,6 +84,18 @@ class CompleteRequestParamsArgument(Model):
     value: str
     """What has been typed so far."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsArgument: ...
+
+        def _in_v2026_07_28(self) -> CompleteRequestParamsArgument: ...
+
 
 class CompleteRequestParamsContext(Model):
     """What is known beyond the argument that is being typed.
@@ -77,6 +108,14 @@ class CompleteRequestParamsContext(Model):
 
     arguments: Opt[dict[str, str]] = None
     """The arguments that have been filled in already, by name."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsContext: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsContext: ...
+
+        def _in_v2026_07_28(self) -> CompleteRequestParamsContext: ...
 
 
 class CompleteResultCompletion(Model):
@@ -94,6 +133,18 @@ class CompleteResultCompletion(Model):
     """How many there are in all, if that is known; may be more than are given."""
     has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
     """Whether there are more than are given."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResultCompletion: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResultCompletion: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResultCompletion: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResultCompletion: ...
+
+        def _in_v2026_07_28(self) -> CompleteResultCompletion: ...
 
 
 Cursor = TypeAliasType("Cursor", str)
@@ -122,6 +173,12 @@ class ElicitRequestURLParams(Model):
     url: str
     """The page to open."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequestURLParams: ...
+
+        def _in_v2026_07_28(self) -> ElicitRequestURLParams: ...
+
 
 class ElicitResult(Model):
     """What answers `elicitation/create`: what the person did.
@@ -136,6 +193,14 @@ class ElicitResult(Model):
     """`accept`, the person answered; `decline`, said no; `cancel`, went away without choosing."""
     content: Opt[dict[str, list[str] | str | Number | StrictBool]] = None
     """The form as it was filled in, by name of the field; only after `accept`, and not for a web page."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ElicitResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitResult: ...
+
+        def _in_v2026_07_28(self) -> ElicitResult: ...
 
 
 class Error(NullKeepingModel):
@@ -154,6 +219,12 @@ class Error(NullKeepingModel):
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Error: ...
+
+        def _in_v2026_07_28(self) -> Error: ...
+
 
 class HeaderMismatchErrorObject(NullKeepingModel):
     """The error itself, inside a `HeaderMismatchError`.
@@ -170,6 +241,10 @@ class HeaderMismatchErrorObject(NullKeepingModel):
     """What went wrong, in a sentence."""
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> HeaderMismatchErrorObject: ...
 
 
 class Icon(Model):
@@ -190,6 +265,12 @@ class Icon(Model):
     theme: Opt[Literal["dark", "light"]] = None
     """Whether it is for a `light` or a `dark` background. Absent, it suits both."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Icon: ...
+
+        def _in_v2026_07_28(self) -> Icon: ...
+
 
 class Icons(Model):
     """What may have icons; other definitions repeat it.
@@ -202,6 +283,12 @@ class Icons(Model):
 
     icons: Opt[list[Icon]] = None
     """Pictures for it, in the sizes and formats that there are."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Icons: ...
+
+        def _in_v2026_07_28(self) -> Icons: ...
 
 
 class Implementation(Model):
@@ -226,6 +313,18 @@ class Implementation(Model):
     website_url: Annotated[Opt[str], Field(alias="websiteUrl")] = None
     """A web page about the program."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Implementation: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Implementation: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Implementation: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Implementation: ...
+
+        def _in_v2026_07_28(self) -> Implementation: ...
+
 
 class InternalError(NullKeepingModel):
     """The error for something that failed inside the side that was asked.
@@ -242,6 +341,10 @@ class InternalError(NullKeepingModel):
     """What went wrong, in a sentence."""
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InternalError: ...
 
 
 class InvalidParamsError(NullKeepingModel):
@@ -260,6 +363,10 @@ class InvalidParamsError(NullKeepingModel):
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InvalidParamsError: ...
+
 
 class InvalidRequestError(NullKeepingModel):
     """The error for JSON that is no proper JSON-RPC request.
@@ -276,6 +383,10 @@ class InvalidRequestError(NullKeepingModel):
     """What went wrong, in a sentence."""
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InvalidRequestError: ...
 
 
 class JSONRPCNotification(Model):
@@ -304,6 +415,16 @@ class JSONRPCNotification(Model):
             params: dict[str, Any] | dict[str, Any] | Model | None = None,
             meta: dict[str, Any] | None = None,
         ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCNotification: ...
+
+        def _in_v2026_07_28(self) -> JSONRPCNotification: ...
 
 
 JSONValue = TypeAliasType("JSONValue", Any)
@@ -337,6 +458,12 @@ class LegacyTitledEnumSchema(Model):
     """What the person sees for each value, in the same order."""
     default: Opt[str] = None
     """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LegacyTitledEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> LegacyTitledEnumSchema: ...
 
 
 LoggingLevel = TypeAliasType(
@@ -377,6 +504,10 @@ class MethodNotFoundError(NullKeepingModel):
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> MethodNotFoundError: ...
+
 
 class ModelHint(Model):
     """A hint at a model that would do.
@@ -389,6 +520,18 @@ class ModelHint(Model):
 
     name: Opt[str] = None
     """A part of the model's name, such as `sonnet`; the client may take one that is like it from another provider."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelHint: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelHint: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelHint: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelHint: ...
+
+        def _in_v2026_07_28(self) -> ModelHint: ...
 
 
 class ModelPreferences(Model):
@@ -408,6 +551,18 @@ class ModelPreferences(Model):
     """How much a quick answer matters, from 0 to 1."""
     intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
     """How much ability matters, from 0 to 1."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelPreferences: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelPreferences: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelPreferences: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelPreferences: ...
+
+        def _in_v2026_07_28(self) -> ModelPreferences: ...
 
 
 class Notification(Model):
@@ -434,6 +589,16 @@ class Notification(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.Notification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Notification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Notification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Notification: ...
+
+        def _in_v2026_07_28(self) -> Notification: ...
+
 
 class NumberSchema(Model):
     """A number in a form.
@@ -457,6 +622,14 @@ class NumberSchema(Model):
     default: Opt[Number] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NumberSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NumberSchema: ...
+
+        def _in_v2026_07_28(self) -> NumberSchema: ...
+
 
 class ParseError(NullKeepingModel):
     """The error for something that is not JSON.
@@ -473,6 +646,10 @@ class ParseError(NullKeepingModel):
     """What went wrong, in a sentence."""
     data: OptNull[Any] = None
     """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ParseError: ...
 
 
 ProgressToken = TypeAliasType("ProgressToken", str | Integer)
@@ -503,6 +680,18 @@ class PromptArgument(Model):
     required: Opt[StrictBool] = None
     """Whether the prompt cannot do without it. Absent is no."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptArgument: ...
+
+        def _in_v2026_07_28(self) -> PromptArgument: ...
+
 
 class PromptReference(Model):
     """Names a prompt.
@@ -519,6 +708,18 @@ class PromptReference(Model):
     """Always `ref/prompt`."""
     title: Opt[str] = None
     """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptReference: ...
+
+        def _in_v2026_07_28(self) -> PromptReference: ...
 
 
 class Request(Model):
@@ -544,6 +745,16 @@ class Request(Model):
             params: dict[str, Any] | dict[str, Any] | Model | None = None,
             meta: dict[str, Any] | None = None,
         ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Request: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Request: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Request: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Request: ...
+
+        def _in_v2026_07_28(self) -> Request: ...
 
 
 RequestId = TypeAliasType("RequestId", str | Integer)
@@ -572,6 +783,18 @@ class ResourceContents(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceContents: ...
+
+        def _in_v2026_07_28(self) -> ResourceContents: ...
+
 
 class ResourceTemplateReference(Model):
     """Names a resource or a template of resources.
@@ -587,6 +810,18 @@ class ResourceTemplateReference(Model):
     uri: str
     """The URI, or the template of URIs (RFC 6570)."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplateReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplateReference: ...
+
+        def _in_v2026_07_28(self) -> ResourceTemplateReference: ...
+
 
 class ResultMetaObject(Model):
     """What may be attached to a result.
@@ -599,6 +834,10 @@ class ResultMetaObject(Model):
 
     server_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/serverInfo")] = None
     """Name and version of the server that answers."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ResultMetaObject: ...
 
 
 ResultType = TypeAliasType("ResultType", str)
@@ -637,6 +876,18 @@ class Root(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Root: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Root: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Root: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Root: ...
+
+        def _in_v2026_07_28(self) -> Root: ...
+
 
 class ServerCapabilitiesPrompts(Model):
     """What a server can do about prompts.
@@ -649,6 +900,18 @@ class ServerCapabilitiesPrompts(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesPrompts: ...
+
+        def _in_v2026_07_28(self) -> ServerCapabilitiesPrompts: ...
 
 
 class ServerCapabilitiesResources(Model):
@@ -665,6 +928,18 @@ class ServerCapabilitiesResources(Model):
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesResources: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesResources: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesResources: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesResources: ...
+
+        def _in_v2026_07_28(self) -> ServerCapabilitiesResources: ...
+
 
 class ServerCapabilitiesTools(Model):
     """What a server can do about tools.
@@ -677,6 +952,18 @@ class ServerCapabilitiesTools(Model):
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesTools: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesTools: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesTools: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesTools: ...
+
+        def _in_v2026_07_28(self) -> ServerCapabilitiesTools: ...
 
 
 class StringSchema(Model):
@@ -703,6 +990,14 @@ class StringSchema(Model):
     default: Opt[str] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.StringSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.StringSchema: ...
+
+        def _in_v2026_07_28(self) -> StringSchema: ...
+
 
 class SubscriptionFilter(Model):
     """Which notifications a client wants to hear; what is absent it does not.
@@ -722,6 +1017,10 @@ class SubscriptionFilter(Model):
     resource_subscriptions: Annotated[Opt[list[str]], Field(alias="resourceSubscriptions")] = None
     """The URIs of the resources to hear of when they change."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionFilter: ...
+
 
 class SubscriptionsListenResultMetaObject(Model):
     """What is attached to the end of a stream of notifications.
@@ -736,6 +1035,10 @@ class SubscriptionsListenResultMetaObject(Model):
     """The id of the `subscriptions/listen` request whose stream this belongs to."""
     server_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/serverInfo")] = None
     """Name and version of the server that answers."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenResultMetaObject: ...
 
 
 class TextResourceContents(Model):
@@ -756,6 +1059,18 @@ class TextResourceContents(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextResourceContents: ...
+
+        def _in_v2026_07_28(self) -> TextResourceContents: ...
+
 
 class TitledMultiSelectEnumSchemaItemsAnyOfItem(Model):
     """A value to choose, with its label.
@@ -771,6 +1086,12 @@ class TitledMultiSelectEnumSchemaItemsAnyOfItem(Model):
     title: str
     """What the person sees for it."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledMultiSelectEnumSchemaItemsAnyOfItem: ...
+
+        def _in_v2026_07_28(self) -> TitledMultiSelectEnumSchemaItemsAnyOfItem: ...
+
 
 class TitledSingleSelectEnumSchemaOneOfItem(Model):
     """A value to choose, with its label.
@@ -785,6 +1106,12 @@ class TitledSingleSelectEnumSchemaOneOfItem(Model):
     """The value."""
     title: str
     """What the person sees for it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledSingleSelectEnumSchemaOneOfItem: ...
+
+        def _in_v2026_07_28(self) -> TitledSingleSelectEnumSchemaOneOfItem: ...
 
 
 class ToolAnnotations(Model):
@@ -807,6 +1134,16 @@ class ToolAnnotations(Model):
     open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
     """Whether it deals with things outside, such as the web, and not only with a closed set of its own. Absent, it does."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolAnnotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolAnnotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolAnnotations: ...
+
+        def _in_v2026_07_28(self) -> ToolAnnotations: ...
+
 
 class ToolChoice(Model):
     """Whether a model may use tools.
@@ -819,6 +1156,12 @@ class ToolChoice(Model):
 
     mode: Opt[Literal["auto", "none", "required"]] = None
     """`auto`, it may; `required`, it must use one at least; `none`, it must not. Absent is `auto`."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolChoice: ...
+
+        def _in_v2026_07_28(self) -> ToolChoice: ...
 
 
 ToolInputSchema = TypeAliasType(
@@ -884,6 +1227,12 @@ class ToolUseContent(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolUseContent: ...
+
+        def _in_v2026_07_28(self) -> ToolUseContent: ...
+
 
 class UnsupportedProtocolVersionErrorObjectData(Model):
     """Which revision was asked for, and which there are.
@@ -899,6 +1248,10 @@ class UnsupportedProtocolVersionErrorObjectData(Model):
     requested: str
     """The revision that the request named."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> UnsupportedProtocolVersionErrorObjectData: ...
+
 
 class UntitledMultiSelectEnumSchemaItems(Model):
     """The values to choose from, shown as they are.
@@ -913,6 +1266,12 @@ class UntitledMultiSelectEnumSchemaItems(Model):
     """Always `string`."""
     enum: list[str]
     """The values to choose from."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UntitledMultiSelectEnumSchemaItems: ...
+
+        def _in_v2026_07_28(self) -> UntitledMultiSelectEnumSchemaItems: ...
 
 
 class UntitledSingleSelectEnumSchema(Model):
@@ -935,6 +1294,12 @@ class UntitledSingleSelectEnumSchema(Model):
     default: Opt[str] = None
     """The value that the form shows at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UntitledSingleSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> UntitledSingleSelectEnumSchema: ...
+
 
 class Annotations(Model):
     """Hints on something that a client shows or gives to a model: for whom it is meant, and how much it matters.
@@ -951,6 +1316,18 @@ class Annotations(Model):
     """How much it matters, from 0, can be left out, to 1, has to be there."""
     last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
     """When it was last changed, as an ISO 8601 time."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Annotations: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Annotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Annotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Annotations: ...
+
+        def _in_v2026_07_28(self) -> Annotations: ...
 
 
 class AudioContent(Model):
@@ -973,6 +1350,16 @@ class AudioContent(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.AudioContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.AudioContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.AudioContent: ...
+
+        def _in_v2026_07_28(self) -> AudioContent: ...
+
 
 class BlobResourceContents(Model):
     """The contents of a resource that is not text.
@@ -991,6 +1378,18 @@ class BlobResourceContents(Model):
     """The media type, such as `text/plain`, if it is known."""
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.BlobResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.BlobResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BlobResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BlobResourceContents: ...
+
+        def _in_v2026_07_28(self) -> BlobResourceContents: ...
 
 
 class CacheableResult(Model):
@@ -1013,6 +1412,10 @@ class CacheableResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> CacheableResult: ...
+
 
 class CompleteResult(Model):
     """What answers `completion/complete`.
@@ -1032,6 +1435,18 @@ class CompleteResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResult: ...
+
+        def _in_v2026_07_28(self) -> CompleteResult: ...
+
 
 class CompleteResultResponse(Model):
     """The response that carries a `CompleteResult`, with the id of the request.
@@ -1048,6 +1463,10 @@ class CompleteResultResponse(Model):
     """Tells the requests of one sender apart; the answer repeats it."""
     result: CompleteResult
     """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> CompleteResultResponse: ...
 
 
 class EmbeddedResource(Model):
@@ -1068,6 +1487,18 @@ class EmbeddedResource(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.EmbeddedResource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.EmbeddedResource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.EmbeddedResource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.EmbeddedResource: ...
+
+        def _in_v2026_07_28(self) -> EmbeddedResource: ...
+
 
 class HeaderMismatchError(Model):
     """The error for a request over HTTP whose headers say something else than its body.
@@ -1084,6 +1515,10 @@ class HeaderMismatchError(Model):
     """What went wrong."""
     id: Opt[RequestId] = None
     """Tells the requests of one sender apart; the answer repeats it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> HeaderMismatchError: ...
 
 
 class ImageContent(Model):
@@ -1105,6 +1540,18 @@ class ImageContent(Model):
     """Hints for the client: for whom it is meant, and how much it matters."""
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ImageContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ImageContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ImageContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ImageContent: ...
+
+        def _in_v2026_07_28(self) -> ImageContent: ...
 
 
 JSONArray = TypeAliasType("JSONArray", list[JSONValue])
@@ -1143,6 +1590,18 @@ class JSONRPCErrorResponse(Model):
     id: Opt[RequestId] = None
     """The id of the request; absent if it could not be read."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCError: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCError: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCError: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCErrorResponse: ...
+
+        def _in_v2026_07_28(self) -> JSONRPCErrorResponse: ...
+
 
 class JSONRPCRequest(Model):
     """A message that is answered, under its id.
@@ -1174,6 +1633,16 @@ class JSONRPCRequest(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCRequest: ...
+
+        def _in_v2026_07_28(self) -> JSONRPCRequest: ...
+
 
 class ListRootsRequestParams(Model):
     """The params of `roots/list`. Asks the client which folders or other places it lets the server work in.
@@ -1186,6 +1655,10 @@ class ListRootsRequestParams(Model):
 
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListRootsRequestParams: ...
 
 
 class ListRootsResult(Model):
@@ -1200,6 +1673,18 @@ class ListRootsResult(Model):
     roots: list[Root]
     """The folders or other places that the server may work in."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsResult: ...
+
+        def _in_v2026_07_28(self) -> ListRootsResult: ...
+
 
 class NotificationMetaObject(Model):
     """What may be attached to a notification.
@@ -1213,6 +1698,10 @@ class NotificationMetaObject(Model):
     subscription_id: Annotated[Opt[RequestId], Field(alias="io.modelcontextprotocol/subscriptionId")] = None
     """The id of the `subscriptions/listen` request whose stream this belongs to."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> NotificationMetaObject: ...
+
 
 class NotificationParams(Model):
     """What the params of all notifications have in common.
@@ -1225,6 +1714,18 @@ class NotificationParams(Model):
 
     meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.NotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.NotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NotificationParams: ...
+
+        def _in_v2026_07_28(self) -> NotificationParams: ...
 
 
 class PaginatedResult(Model):
@@ -1244,6 +1745,18 @@ class PaginatedResult(Model):
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedResult: ...
+
+        def _in_v2026_07_28(self) -> PaginatedResult: ...
 
 
 class ProgressNotificationParams(Model):
@@ -1265,6 +1778,18 @@ class ProgressNotificationParams(Model):
     """What is being done, for people."""
     meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> ProgressNotificationParams: ...
 
 
 class Prompt(Model):
@@ -1289,6 +1814,18 @@ class Prompt(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Prompt: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Prompt: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Prompt: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Prompt: ...
+
+        def _in_v2026_07_28(self) -> Prompt: ...
+
 
 class PromptListChangedNotification(Model):
     """The notification `notifications/prompts/list_changed`. Says that the prompts on offer are no longer those that were listed.
@@ -1305,6 +1842,18 @@ class PromptListChangedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> PromptListChangedNotification: ...
 
 
 class ReadResourceResult(Model):
@@ -1328,6 +1877,18 @@ class ReadResourceResult(Model):
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceResult: ...
+
+        def _in_v2026_07_28(self) -> ReadResourceResult: ...
 
 
 class Resource(Model):
@@ -1357,6 +1918,18 @@ class Resource(Model):
     """Its size in bytes, before any encoding, if that is known."""
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Resource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Resource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Resource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Resource: ...
+
+        def _in_v2026_07_28(self) -> Resource: ...
 
 
 class ResourceLink(Model):
@@ -1389,6 +1962,14 @@ class ResourceLink(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceLink: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceLink: ...
+
+        def _in_v2026_07_28(self) -> ResourceLink: ...
+
 
 class ResourceListChangedNotification(Model):
     """The notification `notifications/resources/list_changed`. Says that the resources on offer are no longer those that were listed.
@@ -1405,6 +1986,18 @@ class ResourceListChangedNotification(Model):
     """Which request or notification this is."""
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> ResourceListChangedNotification: ...
 
 
 class ResourceTemplate(Model):
@@ -1433,6 +2026,18 @@ class ResourceTemplate(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceTemplate: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceTemplate: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplate: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplate: ...
+
+        def _in_v2026_07_28(self) -> ResourceTemplate: ...
+
 
 class ResourceUpdatedNotificationParams(Model):
     """The params of `notifications/resources/updated`. Says that a resource that the client listens to has changed and can be read again.
@@ -1447,6 +2052,18 @@ class ResourceUpdatedNotificationParams(Model):
     """The resource that changed; it may be a part of the one that was subscribed to."""
     meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> ResourceUpdatedNotificationParams: ...
 
 
 class Result(Model):
@@ -1464,6 +2081,18 @@ class Result(Model):
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Result: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Result: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Result: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Result: ...
+
+        def _in_v2026_07_28(self) -> Result: ...
 
 
 class ServerCapabilities(Model):
@@ -1490,6 +2119,18 @@ class ServerCapabilities(Model):
     extensions: Opt[dict[str, JSONObject]] = None
     """Extensions of the protocol that this side supports, by identifier, each with its settings."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilities: ...
+
+        def _in_v2026_07_28(self) -> ServerCapabilities: ...
+
 
 class SubscriptionsAcknowledgedNotificationParams(Model):
     """The params of `notifications/subscriptions/acknowledged`. Says which of the notifications that the client asked to hear of it will get.
@@ -1504,6 +2145,10 @@ class SubscriptionsAcknowledgedNotificationParams(Model):
     """What the server will send; may be less than was asked for."""
     meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsAcknowledgedNotificationParams: ...
 
 
 class SubscriptionsListenResult(Model):
@@ -1522,6 +2167,10 @@ class SubscriptionsListenResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenResult: ...
+
 
 class SubscriptionsListenResultResponse(Model):
     """The response that carries a `SubscriptionsListenResult`, with the id of the request.
@@ -1538,6 +2187,10 @@ class SubscriptionsListenResultResponse(Model):
     """Tells the requests of one sender apart; the answer repeats it."""
     result: SubscriptionsListenResult
     """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenResultResponse: ...
 
 
 class TextContent(Model):
@@ -1558,6 +2211,18 @@ class TextContent(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextContent: ...
+
+        def _in_v2026_07_28(self) -> TextContent: ...
+
 
 class TitledMultiSelectEnumSchemaItems(Model):
     """The values to choose from, each with a label.
@@ -1570,6 +2235,12 @@ class TitledMultiSelectEnumSchemaItems(Model):
 
     any_of: Annotated[list[TitledMultiSelectEnumSchemaItemsAnyOfItem], Field(alias="anyOf")]
     """The values, each with its label."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledMultiSelectEnumSchemaItems: ...
+
+        def _in_v2026_07_28(self) -> TitledMultiSelectEnumSchemaItems: ...
 
 
 class TitledSingleSelectEnumSchema(Model):
@@ -1591,6 +2262,12 @@ class TitledSingleSelectEnumSchema(Model):
     """What the question means, for the person who answers."""
     default: Opt[str] = None
     """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledSingleSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> TitledSingleSelectEnumSchema: ...
 
 
 class Tool(Model):
@@ -1619,6 +2296,18 @@ class Tool(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Tool: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Tool: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Tool: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Tool: ...
+
+        def _in_v2026_07_28(self) -> Tool: ...
+
 
 class ToolListChangedNotification(Model):
     """The notification `notifications/tools/list_changed`. Says that the tools on offer are no longer those that were listed.
@@ -1636,6 +2325,18 @@ class ToolListChangedNotification(Model):
     params: Opt[NotificationParams] = None
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ToolListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> ToolListChangedNotification: ...
+
 
 class UnsupportedProtocolVersionErrorObject(Model):
     """The error itself, inside an `UnsupportedProtocolVersionError`.
@@ -1652,6 +2353,10 @@ class UnsupportedProtocolVersionErrorObject(Model):
     """What went wrong, in a sentence."""
     data: UnsupportedProtocolVersionErrorObjectData
     """Which revision was asked for, and which there are."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> UnsupportedProtocolVersionErrorObject: ...
 
 
 class UntitledMultiSelectEnumSchema(Model):
@@ -1678,6 +2383,12 @@ class UntitledMultiSelectEnumSchema(Model):
     default: Opt[list[str]] = None
     """The values that are chosen at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UntitledMultiSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> UntitledMultiSelectEnumSchema: ...
+
 
 class CancelledNotificationParams(Model):
     """The params of `notifications/cancelled`. Says that the client no longer needs the answer to a request; over stdio, also that the server ends a stream of notifications.
@@ -1695,6 +2406,18 @@ class CancelledNotificationParams(Model):
     meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> CancelledNotificationParams: ...
+
 
 class ClientCapabilitiesElicitation(Model):
     """In which ways a client can ask the person for input; an empty object stands for forms.
@@ -1710,6 +2433,12 @@ class ClientCapabilitiesElicitation(Model):
     url: Opt[JSONObject] = None
     """That it can send the person to a web page."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilitiesElicitation: ...
+
+        def _in_v2026_07_28(self) -> ClientCapabilitiesElicitation: ...
+
 
 class ClientCapabilitiesSampling(Model):
     """What a client can do when it is asked to run its model.
@@ -1724,6 +2453,12 @@ class ClientCapabilitiesSampling(Model):
     """That it heeds `includeContext`."""
     tools: Opt[JSONObject] = None
     """That its model can be given tools to use."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilitiesSampling: ...
+
+        def _in_v2026_07_28(self) -> ClientCapabilitiesSampling: ...
 
 
 class ClientNotification(Model):
@@ -1741,6 +2476,10 @@ class ClientNotification(Model):
     """Which request or notification this is."""
     params: CancelledNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ClientNotification: ...
 
 
 ClientResult = TypeAliasType("ClientResult", Result)
@@ -1792,6 +2531,10 @@ class DiscoverResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> DiscoverResult: ...
+
 
 class DiscoverResultResponse(Model):
     """The response that carries a `DiscoverResult`, with the id of the request.
@@ -1808,6 +2551,10 @@ class DiscoverResultResponse(Model):
     """Tells the requests of one sender apart; the answer repeats it."""
     result: DiscoverResult
     """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> DiscoverResultResponse: ...
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
@@ -1847,6 +2594,10 @@ class JSONRPCResultResponse(Model):
             meta: dict[str, Any] | None = None,
         ) -> None: ...
 
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCResultResponse: ...
+
+        def _in_v2026_07_28(self) -> JSONRPCResultResponse: ...
+
 
 class ListPromptsResult(Model):
     """What answers `prompts/list`: a page of prompts.
@@ -1872,6 +2623,18 @@ class ListPromptsResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsResult: ...
+
+        def _in_v2026_07_28(self) -> ListPromptsResult: ...
+
 
 class ListPromptsResultResponse(Model):
     """The response that carries a `ListPromptsResult`, with the id of the request.
@@ -1888,6 +2651,10 @@ class ListPromptsResultResponse(Model):
     """Tells the requests of one sender apart; the answer repeats it."""
     result: ListPromptsResult
     """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListPromptsResultResponse: ...
 
 
 class ListResourceTemplatesResult(Model):
@@ -1914,6 +2681,18 @@ class ListResourceTemplatesResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesResult: ...
+
+        def _in_v2026_07_28(self) -> ListResourceTemplatesResult: ...
+
 
 class ListResourceTemplatesResultResponse(Model):
     """The response that carries a `ListResourceTemplatesResult`, with the id of the request.
@@ -1930,6 +2709,10 @@ class ListResourceTemplatesResultResponse(Model):
     """Tells the requests of one sender apart; the answer repeats it."""
     result: ListResourceTemplatesResult
     """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListResourceTemplatesResultResponse: ...
 
 
 class ListResourcesResult(Model):
@@ -1956,6 +2739,18 @@ class ListResourcesResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesResult: ...
+
+        def _in_v2026_07_28(self) -> ListResourcesResult: ...
+
 
 class ListResourcesResultResponse(Model):
     """The response that carries a `ListResourcesResult`, with the id of the request.
@@ -1973,6 +2768,10 @@ class ListResourcesResultResponse(Model):
     result: ListResourcesResult
     """What was asked for."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListResourcesResultResponse: ...
+
 
 class ListRootsRequest(Model):
     """The request `roots/list`. Asks the client which folders or other places it lets the server work in.
@@ -1987,6 +2786,18 @@ class ListRootsRequest(Model):
     """Which request or notification this is."""
     params: Opt[ListRootsRequestParams] = None
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsRequest: ...
+
+        def _in_v2026_07_28(self) -> ListRootsRequest: ...
 
 
 class ListToolsResult(Model):
@@ -2013,6 +2824,18 @@ class ListToolsResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsResult: ...
+
+        def _in_v2026_07_28(self) -> ListToolsResult: ...
+
 
 class ListToolsResultResponse(Model):
     """The response that carries a `ListToolsResult`, with the id of the request.
@@ -2029,6 +2852,10 @@ class ListToolsResultResponse(Model):
     """Tells the requests of one sender apart; the answer repeats it."""
     result: ListToolsResult
     """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListToolsResultResponse: ...
 
 
 class LoggingMessageNotificationParams(Model):
@@ -2049,6 +2876,18 @@ class LoggingMessageNotificationParams(Model):
     meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> LoggingMessageNotificationParams: ...
+
 
 class ProgressNotification(Model):
     """The notification `notifications/progress`. Says how far a long-running request has come; goes to whoever sent a progress token with it.
@@ -2066,6 +2905,18 @@ class ProgressNotification(Model):
     params: ProgressNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotification: ...
+
+        def _in_v2026_07_28(self) -> ProgressNotification: ...
+
 
 class PromptMessage(Model):
     """One message of a prompt.
@@ -2080,6 +2931,18 @@ class PromptMessage(Model):
     """Who is speaking, the person or the model."""
     content: ContentBlock
     """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptMessage: ...
+
+        def _in_v2026_07_28(self) -> PromptMessage: ...
 
 
 class ResourceUpdatedNotification(Model):
@@ -2097,6 +2960,18 @@ class ResourceUpdatedNotification(Model):
     """Which request or notification this is."""
     params: ResourceUpdatedNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotification: ...
+
+        def _in_v2026_07_28(self) -> ResourceUpdatedNotification: ...
 
 
 SingleSelectEnumSchema = TypeAliasType(
@@ -2127,6 +3002,10 @@ class SubscriptionsAcknowledgedNotification(Model):
     params: SubscriptionsAcknowledgedNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsAcknowledgedNotification: ...
+
 
 class TitledMultiSelectEnumSchema(Model):
     """A choice of several values in a form, each with a label.
@@ -2152,6 +3031,12 @@ class TitledMultiSelectEnumSchema(Model):
     default: Opt[list[str]] = None
     """The values that are chosen at first."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledMultiSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> TitledMultiSelectEnumSchema: ...
+
 
 class ToolResultContent(NullKeepingModel):
     """What a tool answered, told to the model that asked for it.
@@ -2175,6 +3060,12 @@ class ToolResultContent(NullKeepingModel):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolResultContent: ...
+
+        def _in_v2026_07_28(self) -> ToolResultContent: ...
+
 
 class UnsupportedProtocolVersionError(Model):
     """The error for a request in a revision that the server does not speak.
@@ -2191,6 +3082,10 @@ class UnsupportedProtocolVersionError(Model):
     """What went wrong."""
     id: Opt[RequestId] = None
     """Tells the requests of one sender apart; the answer repeats it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> UnsupportedProtocolVersionError: ...
 
 
 class CallToolResult(NullKeepingModel):
@@ -2215,6 +3110,18 @@ class CallToolResult(NullKeepingModel):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolResult: ...
+
+        def _in_v2026_07_28(self) -> CallToolResult: ...
+
 
 class CancelledNotification(Model):
     """The notification `notifications/cancelled`. Says that the client no longer needs the answer to a request; over stdio, also that the server ends a stream of notifications.
@@ -2231,6 +3138,18 @@ class CancelledNotification(Model):
     """Which request or notification this is."""
     params: CancelledNotificationParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotification: ...
+
+        def _in_v2026_07_28(self) -> CancelledNotification: ...
 
 
 class ClientCapabilities(Model):
@@ -2252,6 +3171,18 @@ class ClientCapabilities(Model):
     """That it can ask the person for input."""
     extensions: Opt[dict[str, JSONObject]] = None
     """Extensions of the protocol that this side supports, by identifier, each with its settings."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilities: ...
+
+        def _in_v2026_07_28(self) -> ClientCapabilities: ...
 
 
 EnumSchema = TypeAliasType(
@@ -2290,6 +3221,18 @@ class GetPromptResult(Model):
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptResult: ...
+
+        def _in_v2026_07_28(self) -> GetPromptResult: ...
 
 
 JSONRPCMessage = TypeAliasType(
@@ -2330,6 +3273,18 @@ class LoggingMessageNotification(Model):
     params: LoggingMessageNotificationParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotification: ...
+
+        def _in_v2026_07_28(self) -> LoggingMessageNotification: ...
+
 
 class MissingRequiredClientCapabilityErrorObjectData(Model):
     """What is missing, in a `MissingRequiredClientCapabilityError`.
@@ -2342,6 +3297,10 @@ class MissingRequiredClientCapabilityErrorObjectData(Model):
 
     required_capabilities: Annotated[ClientCapabilities, Field(alias="requiredCapabilities")]
     """The capabilities that the client would have to declare."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> MissingRequiredClientCapabilityErrorObjectData: ...
 
 
 MultiSelectEnumSchema = TypeAliasType(
@@ -2396,6 +3355,10 @@ class RequestMetaObject(Model):
     log_level: Annotated[Opt[LoggingLevel], Field(alias="io.modelcontextprotocol/logLevel")] = None
     """From which level on the client wants log messages about this request. Absent, it wants none."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> RequestMetaObject: ...
+
 
 class RequestParams(Model):
     """What the params of all requests have in common.
@@ -2408,6 +3371,18 @@ class RequestParams(Model):
 
     meta: Annotated[RequestMetaObject, Field(alias="_meta")]
     """What every request says of its sender: revision, capabilities, name and version; and a progress token."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParams: ...
+
+        def _in_v2026_07_28(self) -> RequestParams: ...
 
 
 class ResourceRequestParams(Model):
@@ -2423,6 +3398,12 @@ class ResourceRequestParams(Model):
     """The URI of the resource."""
     meta: Annotated[RequestMetaObject, Field(alias="_meta")]
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> ResourceRequestParams: ...
 
 
 SamplingMessageContentBlock = TypeAliasType(
@@ -2477,6 +3458,10 @@ class SubscriptionsListenRequestParams(Model):
     meta: Annotated[RequestMetaObject, Field(alias="_meta")]
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenRequestParams: ...
+
 
 class CompleteRequestParams(Model):
     """The params of `completion/complete`. Asks the server how an argument that somebody is typing could go on.
@@ -2495,6 +3480,18 @@ class CompleteRequestParams(Model):
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
     context: Opt[CompleteRequestParamsContext] = None
     """What is known beyond that argument."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParams: ...
+
+        def _in_v2026_07_28(self) -> CompleteRequestParams: ...
 
 
 class CreateMessageResult(Model):
@@ -2517,6 +3514,18 @@ class CreateMessageResult(Model):
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageResult: ...
+
+        def _in_v2026_07_28(self) -> CreateMessageResult: ...
+
 
 class DiscoverRequest(Model):
     """The request `server/discover`. Asks a server which revisions it speaks and what it can do, before any other request.
@@ -2536,6 +3545,10 @@ class DiscoverRequest(Model):
     params: RequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> DiscoverRequest: ...
+
 
 class ElicitRequestFormParamsRequestedSchema(Model):
     """The fields of a form: a JSON Schema of an object whose members are single values.
@@ -2554,6 +3567,12 @@ class ElicitRequestFormParamsRequestedSchema(Model):
     """The dialect of JSON Schema that this one is written in, as a URI; absent, the protocol says which."""
     required: Opt[list[str]] = None
     """The names of the fields that must be filled in."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequestFormParamsRequestedSchema: ...
+
+        def _in_v2026_07_28(self) -> ElicitRequestFormParamsRequestedSchema: ...
 
 
 InputResponse = TypeAliasType("InputResponse", CreateMessageResult | ListRootsResult | ElicitResult)
@@ -2592,6 +3611,10 @@ class MissingRequiredClientCapabilityErrorObject(Model):
     data: MissingRequiredClientCapabilityErrorObjectData
     """What is missing."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> MissingRequiredClientCapabilityErrorObject: ...
+
 
 class PaginatedRequestParams(Model):
     """What the params of requests for a page of a list have in common.
@@ -2606,6 +3629,18 @@ class PaginatedRequestParams(Model):
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
     cursor: Opt[str] = None
     """Where the page begins: the `nextCursor` of the page before. Absent for the first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequestParams: ...
+
+        def _in_v2026_07_28(self) -> PaginatedRequestParams: ...
 
 
 class ReadResourceRequestParams(Model):
@@ -2626,6 +3661,18 @@ class ReadResourceRequestParams(Model):
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
     """What the server wants back unchanged with the next attempt; means nothing to the client."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> ReadResourceRequestParams: ...
+
 
 class SamplingMessage(Model):
     """One message of a conversation with a model.
@@ -2642,6 +3689,18 @@ class SamplingMessage(Model):
     """What is said in it: one block, or several."""
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
     """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SamplingMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SamplingMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SamplingMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SamplingMessage: ...
+
+        def _in_v2026_07_28(self) -> SamplingMessage: ...
 
 
 class SubscriptionsListenRequest(Model):
@@ -2661,6 +3720,10 @@ class SubscriptionsListenRequest(Model):
     """Which request or notification this is."""
     params: SubscriptionsListenRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenRequest: ...
 
 
 class CallToolRequestParams(Model):
@@ -2683,6 +3746,18 @@ class CallToolRequestParams(Model):
     arguments: Opt[dict[str, Any]] = None
     """The arguments, as the tool's input schema asks for them."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequestParams: ...
+
+        def _in_v2026_07_28(self) -> CallToolRequestParams: ...
+
 
 class CompleteRequest(Model):
     """The request `completion/complete`. Asks the server how an argument that somebody is typing could go on.
@@ -2701,6 +3776,18 @@ class CompleteRequest(Model):
     """Which request or notification this is."""
     params: CompleteRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequest: ...
+
+        def _in_v2026_07_28(self) -> CompleteRequest: ...
 
 
 class CreateMessageRequestParams(Model):
@@ -2733,6 +3820,18 @@ class CreateMessageRequestParams(Model):
     tool_choice: Annotated[Opt[ToolChoice], Field(alias="toolChoice")] = None
     """Whether the model may, must or must not use a tool. Absent, it may."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequestParams: ...
+
+        def _in_v2026_07_28(self) -> CreateMessageRequestParams: ...
+
 
 class ElicitRequestFormParams(Model):
     """The params of `elicitation/create` that ask for a form to be filled in.
@@ -2749,6 +3848,12 @@ class ElicitRequestFormParams(Model):
     """The fields of the form, as a flat JSON Schema."""
     mode: Opt[Literal["form"]] = None
     """Always `form`; may be left out."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequestFormParams: ...
+
+        def _in_v2026_07_28(self) -> ElicitRequestFormParams: ...
 
 
 ElicitRequestParams = TypeAliasType("ElicitRequestParams", ElicitRequestFormParams | ElicitRequestURLParams)
@@ -2781,6 +3886,18 @@ class GetPromptRequestParams(Model):
     arguments: Opt[dict[str, str]] = None
     """What to fill into the template, by name of the argument."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequestParams: ...
+
+        def _in_v2026_07_28(self) -> GetPromptRequestParams: ...
+
 
 class InputResponseRequestParams(Model):
     """What the params of a request have in common that can be sent again with answers to the server's questions.
@@ -2797,6 +3914,10 @@ class InputResponseRequestParams(Model):
     """The answers to what the server asked in its last result, each under the key of its question."""
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
     """What the server wants back unchanged with the next attempt; means nothing to the client."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InputResponseRequestParams: ...
 
 
 class ListPromptsRequest(Model):
@@ -2817,6 +3938,18 @@ class ListPromptsRequest(Model):
     params: PaginatedRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsRequest: ...
+
+        def _in_v2026_07_28(self) -> ListPromptsRequest: ...
+
 
 class ListResourceTemplatesRequest(Model):
     """The request `resources/templates/list`. Asks which families of resources the server offers, as templates of URIs, a page at a time.
@@ -2835,6 +3968,18 @@ class ListResourceTemplatesRequest(Model):
     """Which request or notification this is."""
     params: PaginatedRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesRequest: ...
+
+        def _in_v2026_07_28(self) -> ListResourceTemplatesRequest: ...
 
 
 class ListResourcesRequest(Model):
@@ -2855,6 +4000,18 @@ class ListResourcesRequest(Model):
     params: PaginatedRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesRequest: ...
+
+        def _in_v2026_07_28(self) -> ListResourcesRequest: ...
+
 
 class ListToolsRequest(Model):
     """The request `tools/list`. Asks which tools the server offers, a page at a time.
@@ -2874,6 +4031,18 @@ class ListToolsRequest(Model):
     params: PaginatedRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsRequest: ...
+
+        def _in_v2026_07_28(self) -> ListToolsRequest: ...
+
 
 class MissingRequiredClientCapabilityError(Model):
     """The error for a request that can only be served to a client with capabilities that this one did not declare.
@@ -2890,6 +4059,10 @@ class MissingRequiredClientCapabilityError(Model):
     """What went wrong."""
     id: Opt[RequestId] = None
     """Tells the requests of one sender apart; the answer repeats it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> MissingRequiredClientCapabilityError: ...
 
 
 class PaginatedRequest(Model):
@@ -2910,6 +4083,18 @@ class PaginatedRequest(Model):
     params: PaginatedRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequest: ...
+
+        def _in_v2026_07_28(self) -> PaginatedRequest: ...
+
 
 class ReadResourceRequest(Model):
     """The request `resources/read`. Fetches what a resource contains.
@@ -2928,6 +4113,18 @@ class ReadResourceRequest(Model):
     """Which request or notification this is."""
     params: ReadResourceRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequest: ...
+
+        def _in_v2026_07_28(self) -> ReadResourceRequest: ...
 
 
 class CallToolRequest(Model):
@@ -2948,6 +4145,18 @@ class CallToolRequest(Model):
     params: CallToolRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequest: ...
+
+        def _in_v2026_07_28(self) -> CallToolRequest: ...
+
 
 class CreateMessageRequest(Model):
     """The request `sampling/createMessage`. Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.
@@ -2963,6 +4172,18 @@ class CreateMessageRequest(Model):
     params: CreateMessageRequestParams
     """What is asked or told, in detail."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequest: ...
+
+        def _in_v2026_07_28(self) -> CreateMessageRequest: ...
+
 
 class ElicitRequest(Model):
     """The request `elicitation/create`. Asks the person at the client for input: a small form to fill in, or a web page to visit.
@@ -2977,6 +4198,14 @@ class ElicitRequest(Model):
     """Which request or notification this is."""
     params: ElicitRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ElicitRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequest: ...
+
+        def _in_v2026_07_28(self) -> ElicitRequest: ...
 
 
 class GetPromptRequest(Model):
@@ -2996,6 +4225,18 @@ class GetPromptRequest(Model):
     """Which request or notification this is."""
     params: GetPromptRequestParams
     """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequest: ...
+
+        def _in_v2026_07_28(self) -> GetPromptRequest: ...
 
 
 InputRequest = TypeAliasType(
@@ -3040,6 +4281,10 @@ class InputRequiredResult(Model):
 
     _filled: ClassVar[dict[str, Any]] = {"resultType": "input_required"}
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InputRequiredResult: ...
+
 
 class ReadResourceResultResponse(Model):
     """The response that carries a `ReadResourceResult`, with the id of the request.
@@ -3056,6 +4301,10 @@ class ReadResourceResultResponse(Model):
     """Tells the requests of one sender apart; the answer repeats it."""
     result: InputRequiredResult | ReadResourceResult
     """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ReadResourceResultResponse: ...
 
 
 ServerResult = TypeAliasType(
@@ -3098,6 +4347,10 @@ class CallToolResultResponse(Model):
     result: InputRequiredResult | CallToolResult
     """What was asked for."""
 
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> CallToolResultResponse: ...
+
 
 ClientRequest = TypeAliasType(
     "ClientRequest",
@@ -3139,6 +4392,10 @@ class GetPromptResultResponse(Model):
     """Tells the requests of one sender apart; the answer repeats it."""
     result: InputRequiredResult | GetPromptResult
     """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> GetPromptResultResponse: ...
 
 
 describe(__name__, FIELDS)
