@@ -29,11 +29,13 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     SerializationInfo,
     SerializerFunctionWrapHandler,
     model_serializer,
 )
-from pydantic_core import InitErrorDetails, ValidationError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, ValidationError
 from typing_extensions import TypeAliasType
 
 from ._reading import Metaclass, brief
@@ -42,6 +44,7 @@ __all__ = ["Model", "NullKeepingModel", "constant", "describe"]
 
 T = TypeVar("T")
 META, META_NAME = "_meta", "meta"
+LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
 class _Shape(NamedTuple):
@@ -118,6 +121,26 @@ class Model(BaseModel, metaclass=Metaclass):
                     self.__pydantic_extra__[META] = _given(value, dict)
             else:
                 super().__setattr__(name, value)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The schema of what is valid: absent members have no default, and no titles that only repeat names."""
+        made = handler(schema)
+        own = handler.resolve_ref_schema(made)
+        own.pop("title", None)
+        if cls.__doc__:
+            own["description"] = cls.__doc__.partition("\n\n")[0]
+        for name, field in cls.model_fields.items():
+            member = own["properties"][field.alias or name]
+            member.pop("title", None)
+            if member.get("default", ...) is None:
+                del member["default"]
+            for limit, keyword in LIMITS.items():
+                member.pop(limit, None)  # pydantic's name for it, where the number is one of ours
+                for part in field.metadata:
+                    if hasattr(part, limit):
+                        member[keyword] = getattr(part, limit)
+        return made
 
     @classmethod
     def _filled_in(cls) -> dict[str, Any]:

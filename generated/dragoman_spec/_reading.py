@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import BaseModel
 from typing_extensions import TypeAliasType
 
-if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass
-else:
-    ModelMetaclass = type(BaseModel)
+__all__ = ["Metaclass", "brief", "spell"]
 
 # What users of a model need of pydantic, and what there is to say of it here: pydantic's own words fill three screens.
 SHOWN = {
@@ -52,16 +49,20 @@ class _Signature:
         pass
 
 
-class Metaclass(ModelMetaclass):
-    """The class of models."""
+if TYPE_CHECKING:
+    # Type checkers make constructors of fields for this class alone, not for those derived from it.
+    from pydantic._internal._model_construction import ModelMetaclass as Metaclass
+else:
 
-    if not TYPE_CHECKING:
+    class Metaclass(type(BaseModel)):
+        """The class of models."""
+
         __signature__ = _Signature()
 
-    def __dir__(self) -> list[str]:
-        """What users of a model need of pydantic, and what they have added themselves."""
-        own = {name for kind in self.__mro__ if isinstance(kind, Metaclass) for name in vars(kind)}
-        return sorted(SHOWN.keys() | {name for name in own if not name.startswith("_")} - {"model_config"})
+        def __dir__(self) -> list[str]:
+            """What users of a model need of pydantic, and what they have added themselves."""
+            own = {name for kind in self.__mro__ if isinstance(kind, Metaclass) for name in vars(kind)}
+            return sorted(SHOWN.keys() | {name for name in own if not name.startswith("_")} - {"model_config"})
 
 
 def brief(name: str) -> Any:

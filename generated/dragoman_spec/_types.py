@@ -41,6 +41,9 @@ class _WholeNumber:
             custom_error_message="Input should be an integer",
         )
 
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "integer"}
+
 
 class _AnyNumber:
     """JSON Schema's `number`: an int stays an int, a float a float."""
@@ -52,6 +55,9 @@ class _AnyNumber:
             custom_error_type="number",
             custom_error_message="Input should be a number",
         )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "number"}
 
 
 class _AsGiven:
