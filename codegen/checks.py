@@ -54,8 +54,7 @@ class Checks:
             case Scalar():
                 return _scalar(type_, v)
             case Literal(values):
-                kind = type(values[0]).__name__
-                return f"type({v}) is {kind} and {v} in {values!r}"
+                return _literal(values, v)
             case Union(arms):
                 return " or ".join(f"({self.expression(arm, v)})" for arm in arms)
             case Array():
@@ -71,6 +70,8 @@ class Checks:
         inner = self.expression(type_.item, item)
         if inner != "True":
             parts.append(f"all({inner} for {item} in {v})")
+        if type_.min_items:
+            parts.append(f"len({v}) >= {type_.min_items}")
         if type_.max_items is not None:
             parts.append(f"len({v}) <= {type_.max_items}")
         self._depth -= 1
@@ -95,10 +96,19 @@ class Checks:
         return " and ".join(parts)
 
 
+def _literal(values: tuple[str | int | float | bool, ...], v: str) -> str:
+    """A test for one of some constants, all strings or all of another type; 1 and 1.0 are the same number."""
+    if isinstance(values[0], bool):
+        return f"{v} is {values[0]!r}"
+    kind = "is str" if isinstance(values[0], str) else "in (int, float)"
+    return f"type({v}) {kind} and {v} in {values!r}"
+
+
 def _scalar(type_: Scalar, v: str) -> str:
-    tests = [TESTS[name].format(v=v) for name in sorted(type_.types)]
-    if "number" in type_.types:
-        tests = [TESTS[name].format(v=v) for name in sorted(type_.types - {"integer"})]
-    text = tests[0] if len(tests) == 1 else "(" + " or ".join(tests) + ")"
-    text += "" if type_.minimum is None else f" and {v} >= {type_.minimum!r}"
-    return text + ("" if type_.maximum is None else f" and {v} <= {type_.maximum!r}")
+    (name,) = type_.types
+    tests = [TESTS[name].format(v=v)]
+    for sign, limit in ((">=", type_.minimum), ("<=", type_.maximum), (">", type_.above), ("<", type_.below)):
+        tests += [] if limit is None else [f"{v} {sign} {limit!r}"]
+    tests += [f"len({v}) >= {type_.min_length}"] if type_.min_length else []
+    tests += [] if type_.max_length is None else [f"len({v}) <= {type_.max_length}"]
+    return " and ".join(tests)

@@ -7,18 +7,26 @@ about particular methods or fields.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from codegen.errors import UnusedDecision
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import path_of, snake
 from codegen.overlay import Change, Decision, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
-from codegen.type_facts import fits, json_type, words, words_all
+from codegen.type_facts import accepts, fits, json_type, same_kind, words, words_all
 
 IDLE = Work()
+NOTHING = Object()
+"""What an object is made from that has to be there and is not."""
 CHECKED = frozenset({"drop-invalid", "map-value", "drop-unless-valid", "wrap-unless-valid"})
 """Actions that are handed a predicate of the target type."""
+
+REVISION_FIELD = "protocolVersion"
+"""The field, or the end of the key after its prefix, in which a frame says the revision that it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +50,15 @@ class _Parts:
 
     drops: list[str] = field(default_factory=list)
     silent: dict[str, Json] = field(default_factory=dict)
+    forgotten: list[str] = field(default_factory=list)
     guards: dict[str, Type] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     fills: dict[str, Json] = field(default_factory=dict)
     computed: dict[str, Action] = field(default_factory=dict)
+    facts: dict[str, Json] = field(default_factory=dict)
+    named_in: list[str] = field(default_factory=list)
     demands: list[str] = field(default_factory=list)
+    entries: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -63,7 +75,12 @@ class Derivation:
     nodes: dict[Key, Node] = field(default_factory=dict)
     filled: dict[str, Json] = field(default_factory=dict)
     undecided: dict[tuple[str, str, str], Change] = field(default_factory=dict)
+    methods: Mapping[str, str] = field(default_factory=dict)
+    """The source's methods that have another name in the target."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The source's definitions that have another name in the target, by the overlay's renames and what they imply."""
     _pairs: dict[tuple[str, str], Key] = field(default_factory=dict)
+    _places: dict[tuple[str, int, int], Work] = field(default_factory=dict)
 
     # --- any two types -----------------------------------------------------------------------------------------------
 
@@ -128,11 +145,18 @@ class Derivation:
     # --- arrays and scalars ------------------------------------------------------------------------------------------
 
     def _array(self, source: Array, target: Array, site: Site) -> Work:
-        work = self._node(site, ArrayNode(site.at, self.work(source.item, target.item, site.below("[]", "/items"))))
-        if target.max_items is not None and (source.max_items is None or source.max_items > target.max_items):
-            cut = self._narrowed(site, f"at most {target.max_items} items", target)
-            return Work(work.node, cut.before)
-        return work
+        item = self.work(source.item, target.item, site.below("[]", "/items"))
+        work = self._node(site, ArrayNode(site.at, item, target.min_items))
+        most, least = target.max_items, target.min_items
+        limits = [f"at most {most} items"] * (
+            most is not None and (source.max_items is None or source.max_items > most)
+        )
+        limits += [f"at least {least} items"] * (source.min_items < least)
+        if not limits:
+            return work
+        # Of the list as it comes: what its items have to become is the node's to do, after this.
+        counted = Array(Anything(), target.max_items, target.min_items)
+        return Work(work.node, self._narrowed(site, " and ".join(limits), counted).before)
 
     def _narrowed(self, site: Site, detail: str, target: Type) -> Work:
         decision = self._rule("narrowed", site, detail)
@@ -141,17 +165,45 @@ class Derivation:
         if decision.do == "keep":
             return IDLE
         arguments = dict(decision.arguments)
+        self._check_arguments(decision, arguments, target, site)
         if decision.do in CHECKED:
             arguments["check"] = target
-        return Work(before=Action(decision.do, arguments))
+        return Work(before=Action(decision.do, arguments, entry=decision.name))
+
+    def _check_arguments(self, decision: Decision, arguments: Mapping[str, Any], target: Type, site: Site) -> None:
+        """Make sure that what an entry puts into a frame is valid there.
+
+        Raises:
+            UnusedDecision: It is not.
+        """
+        values: list[Any] = []
+        if decision.do == "default":
+            values = [arguments.get("value")]
+        elif decision.do == "map-value":
+            values = [*dict(arguments.get("to", {})).values(), *filter(None, [arguments.get("otherwise")])]
+        elif decision.do == "truncate" and isinstance(target, Array):
+            values = [[None] * int(arguments.get("most", 0))]
+        for value in values:
+            if not accepts(target, value, self.target.resolve):
+                said = (
+                    f"{json.dumps(value)} is not valid at {site.target_at} in {self.target.revision}: {words(target)}"
+                )
+                raise UnusedDecision(self.overlay.path, decision.name, said)
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
     def _object(self, source: Object, target: Object, site: Site) -> Work:
+        place = site.at, id(source), id(target)
+        if place not in self._places:
+            # What stands here is the same however one comes here: by its definition, or by the name of its model.
+            self._places[place] = self._new_object(source, target, site)
+        return self._places[place]
+
+    def _new_object(self, source: Object, target: Object, site: Site) -> Work:
         names = self._renamed_fields(site, source, target)
         parts = _Parts()
         self._known(source, target, site, names, parts)
-        self._new(source, target, site, set(names.values()), parts)
+        self._new(source, target, site, names, parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
         node = ObjectNode(
             site.at,
@@ -159,13 +211,17 @@ class Derivation:
             renames={old: new for old, new in names.items() if old != new},
             drops=tuple(parts.drops),
             silent=parts.silent,
+            forgotten=tuple(parts.forgotten),
             presence_matters="Capabilities" in site.at,
             guards=parts.guards if guarded else {},
             members=parts.members,
             extra=self._extra(source, target, site),
             extra_except=tuple(target.fields),
             fills=parts.fills,
+            entries=parts.entries,
             computed=parts.computed,
+            facts=parts.facts,
+            named_in=tuple(parts.named_in),
             demands=tuple(parts.demands),
             hooks_after=self._hooks(site, "after"),
         )
@@ -177,22 +233,69 @@ class Derivation:
             new = names.get(old, old)
             below = site.below(f".{old}", f"/properties/{old}")
             if new in target.fields:
-                parts.members[new] = self._member(member, target.fields[new], below)
+                if self._names_revision(new, target.fields[new]):
+                    parts.named_in.append(new)
+                elif (method := self._new_method(new, member, target.fields[new])) is not None:
+                    parts.facts[new] = method
+                else:
+                    parts.members[new] = self._member(member, target.fields[new], below)
+            elif self._names_revision(old, member):
+                self._kept(below, target)
+                parts.forgotten.append(old)
             elif not self._kept(below, target):
+                self._ask_moved(old, source, target, site)
                 parts.drops.append(old)
                 value = self._restored(member, below)
                 if value is not None:
                     parts.silent[old] = value
 
+    def _names_revision(self, name: str, member: Field) -> bool:
+        """Whether a field has to say which revision a frame is of."""
+        says = name.rpartition("/")[2] == REVISION_FIELD and member.required
+        return says and member.type == Scalar(frozenset({"string"}))
+
+    def _new_method(self, name: str, source: Field, target: Field) -> str | None:
+        """The new name of a method, where a field is the name of one that has a new one."""
+        old, new = self.source.resolve(source.type), self.target.resolve(target.type)
+        if name != "method" or not isinstance(old, Literal) or not isinstance(new, Literal):
+            return None
+        renamed = self.methods.get(str(old.values[0])) if len(old.values) == 1 else None
+        return renamed if new.values == (renamed,) else None
+
+    def _ask_moved(self, old: str, source: Object, target: Object, site: Site) -> None:
+        """Ask about a field that goes where a new one of the same type comes beside it: is it the same one?"""
+        if self.direction == "down" or not isinstance(target.extra, Anything):
+            return
+        below = site.below(f".{old}", f"/properties/{old}")
+        gone = source.fields[old].type
+        if isinstance(self.source.resolve(gone), Anything):
+            return
+        new = [name for name, member in target.fields.items() if name not in source.fields]
+        like = [name for name in sorted(new) if self._same_type(gone, target.fields[name].type)]
+        if like:
+            self._rule("renamed", below, f"{', '.join(like)} is of the same type")
+
+    def _same_type(self, one: Type, two: Type) -> bool:
+        """Whether two types, of source and target, are the same: references by name, all else by what they say."""
+        if isinstance(one, Ref) and isinstance(two, Ref):
+            return self.new_name(one.name) == two.name
+        one, two = self.source.resolve(one), self.target.resolve(two)
+        if isinstance(one, Array) and isinstance(two, Array):
+            return self._same_type(one.item, two.item)
+        return one == two and not isinstance(one, Anything)
+
     def _member(self, source: Field, target: Field, site: Site) -> Member:
         work = self.work(source.type, target.type, site)
-        both_objects = isinstance(self.source.resolve(source.type), Object) and isinstance(
-            self.target.resolve(target.type), Object
-        )
+        one, two = self.source.resolve(source.type), self.target.resolve(target.type)
+        both_objects = isinstance(one, Object) and isinstance(two, Object)
         ensure = target.required and not source.required and both_objects
         prune = source.required and not target.required and both_objects
+        made = None
+        if ensure and isinstance(one, Object) and any(field_.required for field_ in one.fields.values()):
+            made = self.work(NOTHING, two, site)
         nulls = not self._takes_null(source.type)
-        return Member(work, ensure, prune, not source.required, nulls, needed=source.required and target.required)
+        needed = source.required and target.required
+        return Member(work, ensure, prune, not source.required, nulls, made, needed)
 
     def _takes_null(self, type_: Type) -> bool:
         kind = self.source.resolve(type_)
@@ -217,32 +320,51 @@ class Derivation:
             return kind.values[0]
         return self.synthesised.get(site.at)
 
-    def _new(self, source: Object, target: Object, site: Site, known: set[str], parts: _Parts) -> None:
+    def _new(self, source: Object, target: Object, site: Site, names: Mapping[str, str], parts: _Parts) -> None:
         """Fields that only the target names, and those that it requires where the source did not."""
+        olds = {new: old for old, new in names.items()}
         for name, member in target.fields.items():
             below = site.below(f".{name}", f"/properties/{name}")
-            old = source.fields.get(name)
+            old = source.fields.get(olds.get(name, name))
             kind = self.target.resolve(member.type)
-            if name not in known and not isinstance(kind, Anything):
+            if name not in olds and not isinstance(kind, Anything) and not self._names_revision(name, member):
                 parts.guards[name] = member.type
-            renamed = name in known and old is None
-            if not member.required or renamed or (old is not None and old.required):
+            if not member.required or name in parts.facts or (old is not None and old.required):
                 continue
-            if isinstance(kind, Literal) and len(kind.values) == 1:
+            if self._names_revision(name, member):
+                parts.named_in += [] if name in parts.named_in else [name]
+            elif isinstance(kind, Literal) and len(kind.values) == 1:
                 parts.fills[name] = self.filled[below.target_at] = kind.values[0]
             elif isinstance(kind, Object) and old is None:
-                parts.members[name] = Member(self.work(Object(), member.type, below), ensure=True)
-            elif not isinstance(kind, Object):
-                self._required(name, below, parts)
+                parts.members[name] = Member(self.work(NOTHING, member.type, below), ensure=True)
+            elif not isinstance(kind, Object) or not isinstance(self.source.resolve(old.type if old else kind), Object):
+                self._required(name, member.type, below, source, parts)
 
-    def _required(self, name: str, site: Site, parts: _Parts) -> None:
+    def _required(self, name: str, wanted: Type, site: Site, source: Object, parts: _Parts) -> None:
         decision = self._rule("required", site, f"{name} becomes required")
         if decision is None or decision.do == "refuse":
             parts.demands.append(name)
         elif decision.do == "default":
+            self._check_arguments(decision, decision.arguments, wanted, site)
             parts.fills[name] = self.filled[site.target_at] = decision.arguments["value"]
+            parts.entries[name] = decision.name
         else:
-            parts.computed[name] = Action(decision.do, dict(decision.arguments))
+            self._check_copy(decision, wanted, source, site)
+            parts.computed[name] = Action(decision.do, dict(decision.arguments), entry=decision.name)
+
+    def _check_copy(self, decision: Decision, wanted: Type, source: Object, site: Site) -> None:
+        """Make sure that a field that is copied is there, and valid where it goes.
+
+        Raises:
+            UnusedDecision: It is not.
+        """
+        if decision.do != "copy-of":
+            return
+        field_ = source.fields.get(str(decision.arguments.get("field")))
+        if field_ is None or not fits(self.source.resolve(field_.type), self.target.resolve(wanted)):
+            found = "no such field" if field_ is None else words(field_.type)
+            said = f"{site.target_at} takes {words(wanted)}; {decision.arguments.get('field')!r} is {found}"
+            raise UnusedDecision(self.overlay.path, decision.name, said)
 
     def _extra(self, source: Object, target: Object, site: Site) -> Work:
         return self.work(source.extra, target.extra, site.below("{}", "/additionalProperties"))
@@ -263,7 +385,7 @@ class Derivation:
             if hook.at == site.at and hook.direction == self.direction and self.profile in hook.profiles:
                 self.overlay.use(hook.name, hook.at)
                 if hook.kind == when:
-                    found.append(Action(hook.do, dict(hook.arguments), hook.when))
+                    found.append(Action(hook.do, dict(hook.arguments), hook.when, entry=hook.name))
         return tuple(found)
 
     # --- unions ------------------------------------------------------------------------------------------------------
@@ -284,12 +406,18 @@ class Derivation:
         kind = self.source.resolve(arm)
         needs = self._needs(arm, arms) if isinstance(kind, Object) else {}
         tags = self.source.tags(arm, tag_key) if tag_key else ()
-        return Case(json_type(kind), self._arm_work(arm, arms, others, site), tags, needs)
+        work = self._arm_work(arm, arms, others, site)
+        return Case(json_type(kind), work, tags, needs, kind if json_type(kind) == "scalar" else Anything())
 
     def _arm_work(self, arm: Type, arms: list[Type], others: list[Type], site: Site) -> Work:
         match = self._match(arm, arms, others)
         if match is not None:
             return self.work(arm, match, site)
+        kind = self.source.resolve(arm)
+        near = [other for other in others if self._is_near(kind, self.target.resolve(other))]
+        if near:
+            target = near[0] if len(near) == 1 else Union(tuple(near))
+            return self._narrowed(site, f"{words(arm)} becomes {words(target)}", target)
         name = arm.name if isinstance(arm, Ref) else words(arm)
         decision = self._rule("arm-removed", site, f"{words_all(others)} remain", arm=name)
         if decision is None:
@@ -300,7 +428,7 @@ class Derivation:
             return Work(self.pair(name, str(decision.arguments["definition"])))
         result_is_target = decision.do == "drop-item" or bool(decision.arguments.get("final", False))
         arguments = {key: value for key, value in decision.arguments.items() if key != "final"}
-        return Work(before=Action(decision.do, arguments), again=not result_is_target)
+        return Work(before=Action(decision.do, arguments, entry=decision.name), again=not result_is_target)
 
     def _match(self, arm: Type, arms: Iterable[Type], others: Iterable[Type]) -> Type | None:
         """The target's arm for this arm's values: by its tag where only one has it, by name, or by its shape."""
@@ -316,15 +444,13 @@ class Derivation:
         if isinstance(kind, Object):
             fitting = [other for other in others if self._takes(kind, tag, other)]
             return max(fitting, key=lambda other: self._shared(kind, other), default=None)
-        return next((other for other in others if fits(kind, self.target.resolve(other))), None) or self._like(
-            kind, others
-        )
+        if isinstance(kind, Array):
+            return next((other for other in others if isinstance(self.target.resolve(other), Array)), None)
+        return next((other for other in others if fits(kind, self.target.resolve(other))), None)
 
-    def _like(self, kind: Type, others: Iterable[Type]) -> Type | None:
-        """A list goes to a list, whatever its items."""
-        if not isinstance(kind, Array):
-            return None
-        return next((other for other in others if isinstance(self.target.resolve(other), Array)), None)
+    def _is_near(self, kind: Type, other: Type) -> bool:
+        """Whether some values of a scalar type are of another, so that which ones has to be looked at."""
+        return isinstance(kind, Scalar | Literal) and isinstance(other, Scalar | Literal) and same_kind(kind, other)
 
     def _takes(self, kind: Object, tag: tuple[str, str] | None, other: Type) -> bool:
         shape = self.target.resolve(other)
@@ -357,17 +483,41 @@ class Derivation:
 
     # --- rulings -----------------------------------------------------------------------------------------------------
 
-    def ask_renames(self) -> None:
-        """Ask about every definition that is gone while a new one has the same fields: is it the same one?"""
+    def ask_renames(self, asked: Mapping[str, str]) -> None:
+        """Ask about every definition that is gone while a new one has the same fields: is it the same one?
+
+        Args:
+            asked: Definitions of methods that are asked about themselves.
+        """
         if self.direction == "down":
             return
         gone = self.source.definitions.keys() - self.target.definitions.keys()
         come = self.target.definitions.keys() - self.source.definitions.keys()
-        for old in sorted(gone):
+        for old in sorted(gone - asked.keys()):
             twins = [new for new in sorted(come) if self._alike(old, new)]
             if twins and self.new_name(old) == old:
                 site = Site(old, twins[0], f"/$defs/{old}", f"/$defs/{twins[0]}")
                 self._rule("renamed", site, f"{', '.join(twins)} has the same fields")
+
+    def ask(self, kind: str, site: Site, detail: str) -> None:
+        """Ask about something that spans whole frames."""
+        self._rule(kind, site, detail)
+
+    def alike(self, old: str, new: str) -> bool:
+        """Whether two definitions name the same fields and require the same ones, but for the name of a method."""
+        one, two = (self.source.resolve(Ref(old)), self.target.resolve(Ref(new)))
+        if not isinstance(one, Object) or not isinstance(two, Object):
+            return one == two
+        if _needs_of(one) != _needs_of(two):
+            return False
+        if "params" not in one.fields or "params" not in two.fields:
+            return True
+        asked = self.source.resolve(one.fields["params"].type), self.target.resolve(two.fields["params"].type)
+        if not isinstance(asked[0], Object) or not isinstance(asked[1], Object):
+            return asked[0] == asked[1]
+        names = asked[0].fields.keys(), asked[1].fields.keys()
+        nested = names[0] <= names[1] or names[1] <= names[0]
+        return nested and _required(asked[0]) == _required(asked[1])
 
     def _alike(self, old: str, new: str) -> bool:
         one, two = self.source.definitions[old], self.target.definitions[new]
@@ -377,13 +527,13 @@ class Derivation:
         return one.fields.keys() == two.fields.keys() and same_tag and "method" not in one.fields
 
     def new_name(self, definition: str) -> str:
-        """The name of a definition of the source in the target, by the overlay's renames."""
+        """The name of a definition of the source in the target."""
         for rename in self.overlay.renames:
             old, new = (rename.old, rename.new) if self.direction == "up" else (rename.new, rename.old)
             if rename.what == "definition" and definition == old:
                 self.overlay.use(rename.what + rename.old, rename.at)
                 return new
-        return definition
+        return self.names.get(definition, definition)
 
     def _rule(self, kind: str, site: Site, detail: str, *, arm: str = "", needed: bool = True) -> Decision | None:
         change = Change(self.direction, kind, site.at, detail, site.source_pointer, site.target_pointer, arm)
@@ -393,3 +543,12 @@ class Derivation:
         if decision is not None and self.profile not in decision.profiles:
             return None
         return decision
+
+
+def _needs_of(shape: Object) -> dict[str, bool]:
+    """The fields of an object, and whether they are required."""
+    return {name: member.required for name, member in shape.fields.items()}
+
+
+def _required(shape: Object) -> set[str]:
+    return {name for name, member in shape.fields.items() if member.required}

@@ -58,7 +58,7 @@ def _facts(plan: StepPlan, direction: str) -> WayFacts:
         way.source.revision,
         way.target.revision,
         direction,
-        dropped={node.label: node.drops for node in _objects(way) if node.drops},
+        dropped={node.label: (*node.drops, *node.forgotten) for node in _objects(way) if node.drops or node.forgotten},
         filled={node.label: node.fills for node in _objects(way) if node.fills},
         guarded={node.label: tuple(node.guards) for node in _objects(way) if node.guards},
         decisions=tuple(decision for decision in overlay.decisions if decision.direction == direction),

@@ -65,7 +65,7 @@ class PinMismatch(CodegenError):
 
 
 class UnknownSchemaForm(CodegenError):
-    """A schema uses a construct that the loader has no rule for."""
+    """A schema uses a construct that the reader has no rule for."""
 
     def __init__(self, revision: str, pointer: str, found: str) -> None:
         self.revision = revision
@@ -73,7 +73,8 @@ class UnknownSchemaForm(CodegenError):
         self.found = found
         super().__init__(
             f"schema/{revision}/schema.json {pointer}: no rule for {found}. "
-            "Teach codegen/load.py this form, then run `nox -s regen`."
+            "What there are rules for, and where to add one, says codegen/keywords.py. A defect of the upstream file "
+            f"is repaired by a [[fix]] in codegen/overlays/{revision}.toml. Then run `nox -s regen`."
         )
 
 

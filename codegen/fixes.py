@@ -1,12 +1,15 @@
 """Known defects of upstream schemas, patched before anything reads them.
 
 A fix is a `[[fix]]` table in `codegen/overlays/<revision>.toml`: a JSON pointer into the canonical schema, the value
-expected there, its replacement, and the reason. The old value is asserted, so a fix that upstream made obsolete stops
-regen instead of lingering. Must not live here: any other kind of decision. Called by `load`, `bindings` and the tests.
+expected there, its replacement, and the reason. In its own revision the old value is asserted, so a fix that upstream
+made obsolete stops regen instead of lingering. It holds on in later revisions wherever the same value stands in the
+same place, until one of them has an entry of its own for that place: a release that keeps a defect keeps its repair.
+Must not live here: any other kind of decision. Called by `normalise` and the tests.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import tomllib
 from dataclasses import dataclass
@@ -47,12 +50,26 @@ def read_fixes(overlay: Path) -> tuple[Fix, ...]:
 def apply_fixes(schema: dict[str, Any], overlay: Path) -> dict[str, Any]:
     """Return a patched copy of a canonical schema.
 
+    Args:
+        schema: The schema of the revision that the overlay is named after.
+        overlay: Its overlay; those of earlier revisions, whose fixes may still hold, stand beside it.
+
     Raises:
-        UnusedDecision: A fix's pointer leads nowhere, or the value there is not the expected one.
+        UnusedDecision: The pointer of one of the revision's own fixes leads nowhere, or the value there is not the
+            expected one.
     """
     fixed = copy.deepcopy(schema)
-    for fix in read_fixes(overlay):
+    own = read_fixes(overlay)
+    ruled = {fix.pointer for fix in own}
+    for fix in own:
         _apply(fixed, fix, overlay.name)
+    for earlier in sorted(overlay.parent.glob("*.toml"), reverse=True):
+        if earlier.stem < overlay.stem:
+            inherited = [fix for fix in read_fixes(earlier) if fix.pointer not in ruled]
+            ruled |= {fix.pointer for fix in inherited}
+            for fix in inherited:
+                with contextlib.suppress(UnusedDecision):
+                    _apply(fixed, fix, earlier.name)
     return fixed
 
 

@@ -1,38 +1,24 @@
-"""Canonical schema in, `Spec` out: the one reader of JSON Schema keywords for diffs and steps.
+"""Schema in, `Spec` out: types instead of keywords, for diffs and steps.
 
-Here live: parsing (an unknown keyword is an error, never skipped), the merging of `allOf`, and two facts that the older
-schema files leave to the base interfaces: every request and notification has an envelope (`jsonrpc`, `id`) and a
-`_meta` in its params. Must not live here: comparing revisions, or any decision about translation. Called by `regen`,
-`diff` and the tests.
+Here lives what makes types of the plain form of a schema (`codegen.plain`, the one reader of keywords), and two facts
+that the older schema files leave to the base interfaces: every request and notification has an envelope (`jsonrpc`,
+`id`) and a `_meta` in its params. Must not live here: keywords, comparing revisions, or any decision about translation.
+Called by `regen`, `diff` and the tests.
 """
 
 from __future__ import annotations
 
-import json
+import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
-from codegen.fixes import apply_fixes
 from codegen.model import Anything, Array, Field, Literal, Method, Object, Ref, Scalar, Spec, Type, Union
-from codegen.normalise import normalise
+from codegen.normalise import Normalised, read_normalised
+from codegen.plain import PREFIX, Schema, read_plain
 
-KEYWORDS = frozenset(
-    {"$ref", "additionalProperties", "allOf", "anyOf", "const", "enum", "format", "items", "maxItems", "maximum"}
-)
-KEYWORDS |= {
-    "minimum",
-    "oneOf",
-    "properties",
-    "required",
-    "type",
-    "default",
-    "title",
-    "minItems",
-    "pattern",
-    "examples",
-}
 SENDERS = {
     "ClientRequest": "client",
     "ServerRequest": "server",
@@ -43,169 +29,136 @@ EMPTY_RESULT = "EmptyResult"
 
 
 def load_spec(root: Path, revision: str) -> Spec:
-    """Read `schema/<revision>/schema.json` under *root*, with the fixes of that revision's overlay applied.
+    """Read `schema/<revision>/schema.json` under *root*, with the fixes that hold for that revision applied.
 
     Raises:
-        UnknownSchemaForm: The file uses a JSON Schema form that this reader does not know, with the pointer.
+        UnknownSchemaForm: The file uses a JSON Schema form that there is no rule for, with the pointer.
     """
-    path = root / "schema" / revision / "schema.json"
-    schema = apply_fixes(
-        json.loads(path.read_text(encoding="utf-8")), root / "codegen" / "overlays" / f"{revision}.toml"
-    )
-    spec = build_spec(revision, schema)
-    origins = normalise(revision, schema).origins
-    return replace(spec, parts={name: pointer for name, pointer in origins.items() if name not in spec.definitions})
+    return spec_of(read_normalised(root, revision), union_names(root, revision))
 
 
-def build_spec(revision: str, schema: dict[str, Any]) -> Spec:
-    """Turn a canonical schema into a `Spec`."""
-    raw = schema["$defs"]
-    definitions: dict[str, Type] = {}
-    for name in sorted(raw):
-        definitions[name] = _Reader(revision, raw).read(raw[name], f"/$defs/{name}")
-    definitions |= {name: Anything() for name in definitions if _takes_all(definitions, Ref(name), frozenset())}
-    methods = _methods(revision, definitions)
+def build_spec(revision: str, schema: dict[str, Any], unions: Mapping[str, str] | None = None) -> Spec:
+    """Turn a canonical schema into a `Spec` that knows no names for what has none."""
+    return _spec(revision, read_plain(revision, schema), {}, unions or {})
+
+
+def spec_of(schema: Normalised, unions: Mapping[str, str]) -> Spec:
+    """The types of a schema, with the names that models give to what has none.
+
+    Args:
+        schema: The schema in normal form.
+        unions: As `union_names` gives them.
+    """
+    return _spec(schema.revision, schema.plain, schema.origins, unions)
+
+
+def union_names(root: Path, revision: str) -> dict[str, str]:
+    """What the unions that say which methods there are, are called in a revision, by what they were called first.
+
+    A `[[rename]]` of one of them, in the overlay of the revision or of an earlier one, gives it another name.
+    """
+    names = {role: role for role in SENDERS}
+    for overlay in sorted((root / "codegen" / "overlays").glob("*.toml")):
+        if overlay.stem <= revision:
+            renames = tomllib.loads(overlay.read_text(encoding="utf-8")).get("rename", [])
+            new = {row.get("old"): row.get("new") for row in renames if row.get("what") == "definition"}
+            names = {role: new.get(name, name) for role, name in names.items()}
+    return names
+
+
+def _spec(revision: str, plain: Mapping[str, Schema], origins: Mapping[str, str], names: Mapping[str, str]) -> Spec:
+    definitions = {name: _type(node) for name, node in plain.items()}
+    unions = {role: names.get(role, role) for role in SENDERS if names.get(role, role) in definitions}
+    methods = _methods(revision, definitions, unions)
     for method in methods.values():
         definitions[method.request] = _with_envelope(definitions, method)
-    return Spec(revision, definitions, methods)
+    parts = {name: pointer for name, pointer in origins.items() if name not in definitions}
+    return Spec(revision, definitions, methods, unions, parts)
 
 
-class _Reader:
-    """Reads one schema node after another; knows the raw definitions only to merge `allOf`."""
-
-    def __init__(self, revision: str, raw: dict[str, Any]) -> None:
-        self.revision = revision
-        self.raw = raw
-
-    def read(self, node: Any, pointer: str) -> Type:
-        if node is True or node == {}:
+def _type(node: Schema) -> Type:
+    """The type that a plain node says."""
+    if "$ref" in node:
+        return Ref(node["$ref"].removeprefix(PREFIX))
+    if "anyOf" in node:
+        return Union(tuple(map(_type, node["anyOf"])))
+    if "const" in node:
+        return Literal((node["const"],))
+    if "enum" in node:
+        return Literal(tuple(node["enum"]))
+    match node.get("type"):
+        case None:
             return Anything()
-        if not isinstance(node, dict) or not node.keys() <= KEYWORDS:
-            unknown = sorted(node.keys() - KEYWORDS) if isinstance(node, dict) else node
-            raise UnknownSchemaForm(self.revision, pointer, f"{unknown}")
-        if "$ref" in node:
-            return Ref(node["$ref"].removeprefix("#/$defs/"))
-        if "allOf" in node:
-            return self.read(self._merge(node["allOf"]), pointer)
-        for keyword in ("anyOf", "oneOf"):
-            if keyword in node:
-                return Union(tuple(self.read(arm, f"{pointer}/{keyword}/{i}") for i, arm in enumerate(node[keyword])))
-        if "const" in node:
-            return Literal((node["const"],))
-        if "enum" in node:
-            return Literal(tuple(node["enum"]))
-        return self._typed(node, pointer)
-
-    def _typed(self, node: dict[str, Any], pointer: str) -> Type:
-        kind = node.get("type", "object" if "properties" in node else None)
-        if kind is None:
-            return Anything()
-        if kind == "array":
-            return Array(self.read(node.get("items", {}), f"{pointer}/items"), node.get("maxItems"))
-        if kind == "object":
-            return self._object(node, pointer)
-        types = frozenset(kind if isinstance(kind, list) else [kind])
-        return Scalar(types, node.get("minimum"), node.get("maximum"))
-
-    def _object(self, node: dict[str, Any], pointer: str) -> Object:
-        properties = node.get("properties", {})
-        required = node.get("required", [])
-        fields = {
-            name: Field(self.read(child, f"{pointer}/properties/{name}"), name in required)
-            for name, child in properties.items()
-        }
-        fields |= {name: Field(Anything(), True) for name in required if name not in properties}
-        extra = self.read(node.get("additionalProperties", {}), f"{pointer}/additionalProperties")
-        return Object(fields, extra, "additionalProperties" in node and bool(fields))
-
-    def _merge(self, parts: list[Any]) -> dict[str, Any]:
-        """One object schema that says what all parts say; a later part's property wins, being the narrower one."""
-        merged: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
-        for part in parts:
-            node = self.raw[part["$ref"].removeprefix("#/$defs/")] if "$ref" in part else part
-            node = self._merge(node["allOf"]) if "allOf" in node else node
-            merged["properties"] |= node.get("properties", {})
-            merged["required"] += [name for name in node.get("required", []) if name not in merged["required"]]
-        return merged
+        case "array":
+            return Array(_type(node["items"]), node.get("maxItems"), node.get("minItems", 0))
+        case "object":
+            return _object(node)
+    return Scalar(
+        frozenset({node["type"]}),
+        node.get("minimum"),
+        node.get("maximum"),
+        node.get("exclusiveMinimum"),
+        node.get("exclusiveMaximum"),
+        node.get("minLength", 0),
+        node.get("maxLength"),
+    )
 
 
-def _takes_all(definitions: dict[str, Type], type_: Type, seen: frozenset[str]) -> bool:
-    """Whether a type accepts every JSON value, however it spells that (a union of all kinds, of itself below)."""
-    match type_:
-        case Anything():
-            return True
-        case Ref(name):
-            return name in seen or _takes_all(definitions, definitions[name], seen | {name})
-        case Union(arms):
-            kinds: set[str] = set()
-            for arm in arms:
-                kinds |= _taken_kinds(definitions, arm, seen)
-            return kinds >= {"object", "array", "string", "number", "boolean", "null"}
-    return False
+def _object(node: Schema) -> Object:
+    required = node.get("required", [])
+    fields = {name: Field(_type(child), name in required) for name, child in node.get("properties", {}).items()}
+    extra = _type(node.get("additionalProperties", {}))
+    return Object(fields, extra, "additionalProperties" in node and bool(fields))
 
 
-def _taken_kinds(definitions: dict[str, Type], type_: Type, seen: frozenset[str]) -> set[str]:
-    """The JSON types of which a type accepts every value."""
-    match type_:
-        case Scalar(types, None, None):
-            return set(types)
-        case Array(item, None):
-            return {"array"} if _takes_all(definitions, item, seen) else set()
-        case Object(fields, extra):
-            return {"object"} if not fields and _takes_all(definitions, extra, seen) else set()
-        case Ref(name) if name not in seen:
-            return _taken_kinds(definitions, definitions[name], seen)
-    return set()
-
-
-def _methods(revision: str, definitions: dict[str, Type]) -> dict[str, Method]:
+def _methods(revision: str, definitions: dict[str, Type], unions: Mapping[str, str]) -> dict[str, Method]:
     """The methods that the four unions of requests and notifications name, by wire name."""
     spec = Spec(revision, definitions, {})
     found: dict[str, Method] = {}
-    for union, sender in SENDERS.items():
-        for arm in spec.arms(definitions[union]) if union in definitions else ():
+    for role, union in unions.items():
+        for arm in spec.arms(definitions[union]):
             name = arm.name if isinstance(arm, Ref) else _sole_notification(spec, arm)
-            method = _method(spec, name, sender)
+            method = _method(spec, name, SENDERS[role], role)
             known = found.get(method.name)
             if known is not None:
-                method = Method(
-                    method.name, method.kind, method.senders | known.senders, method.request, method.results
-                )
+                both = known.senders | method.senders, known.roles | method.roles
+                method = replace(method, senders=both[0], roles=both[1])
             found[method.name] = method
     return dict(sorted(found.items()))
 
 
 def _sole_notification(spec: Spec, arm: Type) -> str:
     """A union of one is written out in place upstream: find the definition it repeats."""
-    return next(
-        name for name, type_ in spec.definitions.items() if type_ == arm and not name.startswith(("Client", "Server"))
-    )
+    for name, type_ in spec.definitions.items():
+        if type_ == arm and not name.startswith(("Client", "Server")):
+            return name
+    raise UnknownSchemaForm(spec.revision, "/$defs", f"a method written out in place ({spec.tag(arm)})")
 
 
-def _method(spec: Spec, definition: str, sender: str) -> Method:
+def _method(spec: Spec, definition: str, sender: str, role: str) -> Method:
     shape = spec.definitions[definition]
-    assert isinstance(shape, Object)
-    constant = shape.fields["method"].type
-    assert isinstance(constant, Literal)
+    constant = shape.fields["method"].type if isinstance(shape, Object) and "method" in shape.fields else None
+    if not isinstance(constant, Literal) or len(constant.values) != 1:
+        raise UnknownSchemaForm(spec.revision, f"/$defs/{definition}", "a request without a constant method")
     name = str(constant.values[0])
-    if definition.endswith("Notification"):
-        return Method(name, "notification", frozenset({sender}), definition)
-    stem = definition.removesuffix("Request")
-    return Method(name, "request", frozenset({sender}), definition, _results(spec, stem))
+    if role.endswith("Notification"):
+        return Method(name, "notification", frozenset({sender}), definition, roles=frozenset({role}))
+    results = _results(spec, definition.removesuffix("Request"), definition)
+    return Method(name, "request", frozenset({sender}), definition, results, frozenset({role}))
 
 
-def _results(spec: Spec, stem: str) -> tuple[str, ...]:
+def _results(spec: Spec, stem: str, definition: str) -> tuple[str, ...]:
     """The definitions that a request's result can be, by the response's definition, by name, or by `task`."""
     response = spec.definitions.get(f"{stem}ResultResponse")
     if isinstance(response, Object):
         names = [arm.name for arm in spec.arms(response.fields["result"].type) if isinstance(arm, Ref)]
         return tuple(sorted(names, key=lambda name: name != f"{stem}Result"))
     usual = f"{stem}Result" if f"{stem}Result" in spec.definitions else EMPTY_RESULT
-    return (usual, "CreateTaskResult") if _takes_task(spec, stem) else (usual,)
+    return (usual, "CreateTaskResult") if _takes_task(spec, definition) else (usual,)
 
 
-def _takes_task(spec: Spec, stem: str) -> bool:
-    request = spec.definitions[f"{stem}Request"]
+def _takes_task(spec: Spec, definition: str) -> bool:
+    request = spec.definitions[definition]
     params = request.fields.get("params") if isinstance(request, Object) else None
     arms = spec.arms(params.type) if params else ()
     return any(isinstance(shape := spec.resolve(arm), Object) and "task" in shape.fields for arm in arms)

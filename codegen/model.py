@@ -20,18 +20,25 @@ class Anything:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value of one of the JSON types named (`string`, `integer`, `number`, `boolean`, `null`)."""
+    """A value of one of the JSON types named (`string`, `integer`, `number`, `boolean`, `null`), within limits.
+
+    What a schema says is one type; a list of them is a union.
+    """
 
     types: frozenset[str]
     minimum: float | None = None
     maximum: float | None = None
+    above: float | None = None
+    below: float | None = None
+    min_length: int = 0
+    max_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """One of the strings or numbers listed; a `const` is a list of one."""
+    """One of the strings listed, or one other constant; a `const` is a list of one."""
 
-    values: tuple[str | int, ...]
+    values: tuple[str | int | float | bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Array:
 
     item: Type
     max_items: int | None = None
+    min_items: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,8 @@ class Method:
     senders: frozenset[str]
     request: str
     results: tuple[str, ...] = ()
+    roles: frozenset[str] = frozenset()
+    """The unions that name it, by what they are for: `ClientRequest` and so on, whatever they are called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +112,8 @@ class Spec:
     revision: str
     definitions: Mapping[str, Type]
     methods: Mapping[str, Method]
+    unions: Mapping[str, str] = field(default_factory=dict)
+    """The definitions that say which methods there are, by what they are for (`ClientRequest` and so on)."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """Objects that stand in place, by the name that models give them (`CallToolRequestParams`): their JSON pointers."""
 

@@ -1,46 +1,24 @@
 """Canonical schema in, normalised schema out: the form that the model generator and the instance generators read.
 
-Normalised means: every object with properties is a named definition; `allOf` is merged; a list of types is an `anyOf`
-of single types; an `anyOf` whose arms carry a constant tag says so (`discriminator`); open objects say nothing about
-being open. It accepts exactly what the canonical schema accepts. Must not live here: anything about Python or
-pydantic, or comparing revisions. Called by `bindings`, `registry` and the tests.
+Normalised means: plain (`codegen.plain`, the one reader of keywords), and besides: every object with properties is a
+named definition; an `anyOf` whose arms carry a constant tag says so (`discriminator`); open objects say nothing about
+being open. It accepts exactly what the canonical schema accepts. Must not live here: keywords, anything about Python or
+pydantic, or comparing revisions. Called by `load`, `bindings`, `registry` and the tests.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
 from codegen.fixes import apply_fixes
 from codegen.hoist import Site, helper_name, hoist_objects
-
-PREFIX = "#/$defs/"
-ANNOTATIONS = frozenset({"default", "description", "examples", "format", "title"})
-CONSTRAINTS = frozenset(
-    {"exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum"}
-)
-KEYWORDS = CONSTRAINTS | {
-    *(
-        "$ref",
-        "additionalProperties",
-        "allOf",
-        "anyOf",
-        "const",
-        "enum",
-        "items",
-        "oneOf",
-        "properties",
-        "required",
-        "type",
-    ),
-}
-SCALARS = frozenset({"boolean", "integer", "null", "number", "string"})
-
-Schema = dict[str, Any]
+from codegen.plain import PREFIX, read_plain, resolve
+from codegen.plain import Schema as Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +32,8 @@ class Normalised:
     revision: str
     definitions: Mapping[str, Schema]
     origins: Mapping[str, str]
+    plain: Mapping[str, Schema] = field(default_factory=dict)
+    """The schema's own definitions in plain form: nothing is hoisted, and open objects that say so say it."""
 
     @property
     def helpers(self) -> frozenset[str]:
@@ -88,10 +68,8 @@ def normalise(revision: str, schema: Schema) -> Normalised:
     Raises:
         UnknownSchemaForm: A keyword or a combination of keywords that has no rule here.
     """
-    reader = _Reader(revision, schema["$defs"])
-    plain = {name: reader.read(node, f"/$defs/{name}") for name, node in sorted(schema["$defs"].items())}
-    plain |= {name: {} for name in plain if _is_anything({"$ref": PREFIX + name}, plain, frozenset())}
-    definitions, origins = hoist_objects(revision, plain)
+    plain = read_plain(revision, schema)
+    definitions, origins = hoist_objects(revision, {name: _silent(node) for name, node in plain.items()})
     for site, union in _item_unions(definitions):
         name = helper_name(site)
         if definitions.setdefault(name, union) != union:
@@ -99,124 +77,20 @@ def normalise(revision: str, schema: Schema) -> Normalised:
         origins.setdefault(name, site.pointer)
     unions = _union_definitions(definitions)
     tagged = {name: _tag_unions(node, definitions, unions, name) for name, node in definitions.items()}
-    return Normalised(revision, dict(sorted(tagged.items())), dict(sorted(origins.items())))
+    return Normalised(revision, dict(sorted(tagged.items())), dict(sorted(origins.items())), plain)
 
 
-def resolve(definitions: Mapping[str, Schema], node: Schema) -> Schema:
-    """Follow references until something that is not one."""
-    while "$ref" in node:
-        node = definitions[node["$ref"].removeprefix(PREFIX)]
-    return node
-
-
-class _Reader:
-    """Reads canonical nodes; knows the raw definitions only to merge `allOf`."""
-
-    def __init__(self, revision: str, raw: Mapping[str, Schema]) -> None:
-        self.revision = revision
-        self.raw = raw
-
-    def read(self, node: Any, pointer: str) -> Schema:
-        if node is True:
-            return {}
-        if not isinstance(node, dict) or not node.keys() <= KEYWORDS | ANNOTATIONS:
-            found = sorted(node.keys() - KEYWORDS - ANNOTATIONS) if isinstance(node, dict) else node
-            raise UnknownSchemaForm(self.revision, pointer, f"{found}")
-        node = {key: value for key, value in node.items() if key in KEYWORDS}
-        if "$ref" in node:
-            return self._only(node, pointer, "$ref")
-        if "allOf" in node:
-            return self.read(self._merge(self._only(node, pointer, "allOf")["allOf"], pointer), pointer)
-        for keyword in ("anyOf", "oneOf"):
-            if keyword in node:
-                arms = self._only(node, pointer, keyword)[keyword]
-                return _union([self.read(arm, f"{pointer}/{keyword}/{index}") for index, arm in enumerate(arms)])
-        if isinstance(node.get("type"), list):
-            return _union([self.read({**node, "type": kind}, pointer) for kind in node["type"]])
-        return self._typed(node, pointer)
-
-    def _only(self, node: Schema, pointer: str, keyword: str) -> Schema:
-        if node.keys() != {keyword}:
-            raise UnknownSchemaForm(self.revision, pointer, f"{keyword} beside {sorted(node.keys() - {keyword})}")
-        return node
-
-    def _typed(self, node: Schema, pointer: str) -> Schema:
-        kind = node.get("type", "object" if "properties" in node else None)
-        if kind == "object":
-            return self._object(node, pointer)
-        if kind == "array":
-            return {**node, "items": self.read(node.get("items", {}), f"{pointer}/items")}
-        if kind not in SCALARS and node and not node.keys() & {"const", "enum"}:
-            raise UnknownSchemaForm(self.revision, pointer, f"type {kind!r}")
-        return node
-
-    def _object(self, node: Schema, pointer: str) -> Schema:
-        unruled = node.keys() - {"type", "properties", "required", "additionalProperties"}
-        properties = {
-            name: self.read(child, f"{pointer}/properties/{name}")
-            for name, child in sorted(node.get("properties", {}).items())
-        }
-        required = sorted(set(node.get("required", [])))
-        extra = node.get("additionalProperties", {})
-        value = {} if extra is True or extra == {} else self.read(extra, f"{pointer}/additionalProperties")
-        if unruled or (value and properties) or not set(required) <= properties.keys():
-            found = f"an object with {sorted(node)}, other keys typed or required keys not among its properties"
-            raise UnknownSchemaForm(self.revision, pointer, found)
-        result: Schema = {"type": "object"}
-        if properties:
-            result |= {"properties": properties, "required": required}
-        if value:
-            result["additionalProperties"] = value
-        return result
-
-    def _merge(self, parts: list[Schema], pointer: str) -> Schema:
-        """One object schema that says what all parts say."""
-        merged: Schema = {"type": "object", "properties": {}, "required": []}
-        for part in parts:
-            node = self.raw[part["$ref"].removeprefix(PREFIX)] if "$ref" in part else part
-            node = self._merge(node["allOf"], pointer) if "allOf" in node else node
-            if node.get("type") != "object" or node.get("additionalProperties", {}) not in ({}, True):
-                raise UnknownSchemaForm(self.revision, pointer, "an allOf of something other than open objects")
-            for name, child in node.get("properties", {}).items():
-                merged["properties"][name] = self._narrow(
-                    merged["properties"].get(name, {}), child, f"{pointer}/{name}"
-                )
-            merged["required"] = sorted({*merged["required"], *node.get("required", [])})
-        return merged
-
-    def _narrow(self, one: Schema, other: Schema, pointer: str) -> Schema:
-        """What satisfies both; only where one says all that the other says."""
-        if one.items() <= other.items():
-            return other
-        if other.items() <= one.items():
-            return one
-        raise UnknownSchemaForm(self.revision, pointer, f"an allOf that asks for {one} and for {other}")
-
-
-def _is_anything(node: Schema, definitions: Mapping[str, Schema], assumed: frozenset[str]) -> bool:
-    """Whether a node accepts every JSON value, if the *assumed* definitions do: `JSONValue` is a long way to say so."""
-    if "$ref" in node:
-        name = node["$ref"].removeprefix(PREFIX)
-        return name in assumed or _is_anything(definitions[name], definitions, assumed | {name})
-    arms = [resolve(definitions, arm) for arm in node.get("anyOf", [])]
-    scalars = {arm["type"] for arm in arms if arm.keys() == {"type"}}
-    return not node or (
-        scalars >= {"boolean", "null", "number", "string"}
-        and any(arm.get("type") == "array" and _open(arm, "items", definitions, assumed) for arm in arms)
-        and any(
-            arm.get("type") == "object" and _open(arm, "additionalProperties", definitions, assumed) for arm in arms
-        )
-    )
-
-
-def _open(node: Schema, keyword: str, definitions: Mapping[str, Schema], assumed: frozenset[str]) -> bool:
-    return node.keys() <= {"type", keyword} and _is_anything(node.get(keyword, {}), definitions, assumed)
-
-
-def _union(arms: list[Schema]) -> Schema:
-    flat = [inner for arm in arms for inner in arm.get("anyOf", [arm])]
-    unique = {json.dumps(arm, sort_keys=True): arm for arm in flat}
-    return {"anyOf": list(unique.values())} if len(unique) > 1 else flat[0]
+def _silent(node: Schema) -> Schema:
+    """A plain node without the words that an object is open: that is so anyway."""
+    result = {key: value for key, value in node.items() if not (key == "additionalProperties" and value == {})}
+    for keyword in ("items", "additionalProperties"):
+        if keyword in result:
+            result[keyword] = _silent(result[keyword])
+    if "anyOf" in result:
+        result["anyOf"] = [_silent(arm) for arm in result["anyOf"]]
+    if "properties" in result:
+        result["properties"] = {name: _silent(child) for name, child in result["properties"].items()}
+    return result
 
 
 def _union_definitions(definitions: Mapping[str, Schema]) -> dict[frozenset[str], str]:

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, assert_never
 
-from codegen.model import Type
+from codegen.model import Anything, Type
 
+ANYTHING = Anything()
 Key: TypeAlias = str
 """A node's name within one direction and profile: `tool`, `tool_input_schema`."""
 
@@ -31,6 +32,8 @@ class Action:
     """For hooks: the field without which there is nothing to do."""
     vain_towards: tuple[str, ...] = ()
     """For hooks: the target revisions on the way to which the next step takes away what this puts there."""
+    entry: str = ""
+    """The overlay entry that asks for it, by name; empty where the schemas do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class Member:
     optional: bool = False
     null_passes: bool = True
     """Whether `null` is let through unseen: it is common where a field is optional, and means absent."""
+    made: Work | None = None
+    """What makes the value from an empty object where it is absent and has to be there, if not `work`."""
     needed: bool = False
     """Whether both revisions require it: work that would leave it out refuses the frame instead."""
 
@@ -69,9 +74,13 @@ class ObjectNode:
     label: str
     hooks_before: tuple[Action, ...] = ()
     renames: Mapping[str, str] = field(default_factory=dict)
+    computed: Mapping[str, Action] = field(default_factory=dict)
+    """Fields that are made of others, which may be dropped after that."""
     drops: tuple[str, ...] = ()
     silent: Mapping[str, Any] = field(default_factory=dict)
     """Dropped values that are no loss, since the way back puts them there again."""
+    forgotten: tuple[str, ...] = ()
+    """Fields, dropped, that say which revision the frame is of, which is never a loss."""
     presence_matters: bool = False
     """Whether an empty value that is dropped is a loss too (capabilities say by their presence what is possible)."""
     guards: Mapping[str, Type] = field(default_factory=dict)
@@ -79,23 +88,29 @@ class ObjectNode:
     extra: Work = Work()
     extra_except: tuple[str, ...] = ()
     fills: Mapping[str, Any] = field(default_factory=dict)
-    computed: Mapping[str, Action] = field(default_factory=dict)
+    entries: Mapping[str, str] = field(default_factory=dict)
+    """The overlay entries that fill fields in, by field."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the target always says here, whatever the source said: a method's new name."""
+    named_in: tuple[str, ...] = ()
+    """Fields that say which revision the frame is of: always the one where the whole chain of steps leads."""
     demands: tuple[str, ...] = ()
     hooks_after: tuple[Action, ...] = ()
 
     def works(self) -> Iterator[Work]:
         """The work on what lies below."""
         yield from (member.work for member in self.members.values())
+        yield from (member.made for member in self.members.values() if member.made is not None)
         yield self.extra
 
     def touches(self) -> tuple[str, ...] | None:
         """The keys of which an object must have one to be changed or refused; `None` where others can be too."""
-        always = (self.renames, self.fills, self.computed, self.demands, self.hooks_after, not self.extra.idle)
+        always = (self.renames, self.fills, self.computed, self.facts, self.named_in, self.demands, self.hooks_after)
         hooks = [action.when for action in self.hooks_before]
         needed = [member for member in self.members.values() if member.ensure or not member.optional]
-        if any(always) or needed or not all(hooks):
+        if any(always) or not self.extra.idle or needed or not all(hooks):
             return None
-        return tuple(dict.fromkeys((*hooks, *self.drops, *self.guards, *self.members)))
+        return tuple(dict.fromkeys((*hooks, *self.drops, *self.forgotten, *self.guards, *self.members)))
 
     @property
     def own(self) -> bool:
@@ -105,9 +120,12 @@ class ObjectNode:
             self.hooks_before,
             self.renames,
             self.drops,
+            self.forgotten,
             self.guards,
             self.fills,
             self.computed,
+            self.facts,
+            self.named_in,
             self.demands,
             self.hooks_after,
         )
@@ -120,6 +138,8 @@ class ArrayNode:
 
     label: str
     item: Work
+    least: int = 0
+    """How many items must be left."""
 
     def works(self) -> Iterator[Work]:
         """The work on what lies below."""
@@ -132,14 +152,15 @@ class ArrayNode:
 class Case:
     """One arm of a union: how to know it, and the work on it.
 
-    `json_type` is the Python name of its JSON type; `tags` the constants that tell it from the others; `needs` types
-    of keys that do so where no constant can.
+    `json_type` is `dict`, `list`, `scalar`, or `object` for any; `tags` the constants that tell it from the others;
+    `needs` types of keys that do so where no constant can; `scalar` the type of an arm that is one.
     """
 
     json_type: str
     work: Work
     tags: tuple[str, ...] = ()
     needs: Mapping[str, Type] = field(default_factory=dict)
+    scalar: Type = ANYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +204,10 @@ def _cut(node: Node, busy: set[Key]) -> Node:
             cases = tuple(replace(case, work=cut(case.work)) for case in node.cases)
             return replace(node, cases=_needed(cases, node.tag_key))
         case ObjectNode():
-            members = {name: replace(member, work=cut(member.work)) for name, member in node.members.items()}
+            members = {
+                name: replace(member, work=cut(member.work), made=member.made and cut(member.made))
+                for name, member in node.members.items()
+            }
             kept = {name: member for name, member in members.items() if not member.work.idle or member.ensure}
             return replace(node, members=kept, extra=cut(node.extra))
     assert_never(node)

@@ -15,7 +15,8 @@ from typing import Any
 
 from codegen.errors import UnknownSchemaForm, UnusedDecision
 from codegen.model import Spec
-from codegen.normalise import PREFIX, Normalised, Schema, constants
+from codegen.normalise import Normalised, constants
+from codegen.plain import PREFIX, Schema
 
 DATA = Path(__file__).parent / "data" / "protocol.toml"
 INPUT_REQUEST = "InputRequest"

@@ -25,7 +25,7 @@ from codegen.counterparts import find_counterparts
 from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
-from codegen.load import load_spec
+from codegen.load import spec_of, union_names
 from codegen.model import Spec
 from codegen.normalise import read_normalised
 from codegen.nulls import render_nulls
@@ -122,7 +122,7 @@ def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
         raise CodegenError(f"{root / 'schema'} pins no revision. Run `nox -s pull -- REVISION` first.")
     digests = {revision: pin.sha256 for revision, pin in pins.items()}
     schemas = [read_normalised(root, revision) for revision in pins]
-    specs = [load_spec(root, revision) for revision in pins]
+    specs = [spec_of(schema, union_names(root, schema.revision)) for schema in schemas]
     plans, overlays = plan_steps(root, specs, accept_defaults=accept_defaults)
     rules = [rule for revision in pins for rule in read_overlay(root, revision).rules]
     eras = {revision: pin.era for revision, pin in pins.items()}

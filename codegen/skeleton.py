@@ -18,6 +18,7 @@ VERBS = {
     "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | keep",
     "required": "default | copy-of | digest | refuse",
     "renamed": "apart (or put a [[rename]] entry in its place)",
+    "methods-gone": "gone (or put a [[rename]] entry in its place)",
 }
 SAFE_REASON = "Safe default, taken by --accept-defaults."
 
@@ -81,8 +82,8 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
     """The lines of an entry that loses least without asking: leave out what may be left out, else a placeholder, else
     refuse."""
     target = plan.older if change.direction == "down" else plan.newer
-    if change.kind == "renamed":
-        return ['do = "apart"']
+    if change.kind in ("renamed", "methods-gone"):
+        return ['do = "apart"' if change.kind == "renamed" else 'do = "gone"']
     if change.kind == "field-removed":
         return ['do = "keep"']
     if change.kind == "narrowed":
@@ -91,7 +92,8 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
         return ['do = "refuse"']
     if _has_text_arm(target, _type_at(target, change.target_pointer)):
         return ['do = "text-block"', f'with = {{ template = "[{change.arm}]" }}']
-    if change.at.endswith("[]"):
+    source = plan.newer if change.direction == "down" else plan.older
+    if change.at.endswith("[]") or change.arm not in source.definitions:
         return ['do = "drop-item"']
     return ['do = "refuse"', f"with = {{ reason = {json.dumps(f'{target.revision} has no {change.arm} here.')} }}"]
 

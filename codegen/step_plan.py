@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from codegen.derive import Derivation, Site
-from codegen.model import Json, Method, Object, Ref, Spec, Union
+from codegen.model import Json, Method, Object, Ref, Spec, Type, Union
 from codegen.names import snake
 from codegen.overlay import Change, ErrorCode, Hook, Overlay, Refusal, matches
 from codegen.plan import Action, Key, Member, Node, ObjectNode, Work, prune
 
 PROFILES = ("strict", "minimal")
+REQUEST_ID = "RequestId"
+"""The definition of what stands in the envelope of requests and of their answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +96,12 @@ def plan_step(older: Spec, newer: Spec, overlay: Overlay) -> StepPlan:
         filled: dict[str, Json] = {}
         for direction, source, target in (("up", older, newer), ("down", newer, older)):
             derivation = Derivation(source, target, overlay, direction, profile, filled if direction == "down" else {})
+            derivation.methods = _renamed_methods(derivation)
+            derivation.names = _implied_names(derivation)
             ways[direction, profile] = _plan_direction(derivation)
             filled = derivation.filled
             if profile == "strict":
-                derivation.ask_renames()
+                derivation.ask_renames(_ask_methods(derivation))
                 undecided |= {(direction, *key): change for key, change in derivation.undecided.items()}
     overlay.check_used()
     return StepPlan(older, newer, overlay, ways, tuple(undecided.values()))
@@ -105,7 +109,7 @@ def plan_step(older: Spec, newer: Spec, overlay: Overlay) -> StepPlan:
 
 def _plan_direction(way: Derivation) -> DirectionPlan:
     frames = _Frames()
-    methods = _renamed_methods(way)
+    methods = way.methods
     for name, method in way.source.methods.items():
         counterpart = way.target.methods.get(methods.get(name, name))
         if counterpart is None:
@@ -164,8 +168,11 @@ def _convert(way: Derivation, method: Method, counterpart: Method, frames: _Fram
     if method.kind == "request":
         key = snake(f"{method.name}_result_frame")
         hooks = tuple(_action(hook) for hook in _frame_hooks(way, "result", method.name))
-        work = _result(way, method, counterpart, hooks)
-        way.nodes[key] = ObjectNode(f"result of {method.name}", hooks_before=hooks, members={"result": Member(work)})
+        members = {"result": Member(_result(way, method, counterpart, hooks))}
+        if REQUEST_ID in way.source.definitions and REQUEST_ID in way.target.definitions:
+            site = Site(REQUEST_ID, REQUEST_ID, f"/$defs/{REQUEST_ID}", f"/$defs/{REQUEST_ID}")
+            members["id"] = Member(way.work(Ref(REQUEST_ID), Ref(REQUEST_ID), site), needed=True)
+        way.nodes[key] = ObjectNode(f"result of {method.name}", hooks_before=hooks, members=members)
         frames.results[method.name] = key
 
 
@@ -193,6 +200,76 @@ def _refuse(way: Derivation, method: Method, frames: _Frames) -> None:
         if refusal.direction == way.direction and method.name in refusal.methods:
             way.overlay.use(method.name, refusal.direction)
             frames.refused[method.name] = refusal
+
+
+def _ask_methods(way: Derivation) -> dict[str, str]:
+    """Ask about unions of methods that are gone, and about methods that are gone where one of the same shape came.
+
+    Returns:
+        The definitions that would be renamed with those methods.
+    """
+    asked: dict[str, str] = {}
+    if way.direction == "down":
+        return asked
+    for role, union in way.source.unions.items():
+        if role not in way.target.unions:
+            names = {method.name for method in way.source.methods.values() if role in method.roles}
+            like = sorted(
+                name
+                for name, type_ in way.target.definitions.items()
+                if name not in way.source.definitions and _method_names(way.target, type_) & names
+            )
+            found = f"; {', '.join(like)} has methods of it" if like else ""
+            site = Site(union, like[0] if like else union, f"/$defs/{union}", f"/$defs/{like[0] if like else ''}")
+            way.ask("methods-gone", site, f"it says which methods a {role} is{found}")
+    gone = [method for name, method in way.source.methods.items() if name not in way.target.methods]
+    come = [method for name, method in way.target.methods.items() if name not in way.source.methods]
+    for method in gone:
+        twins = [new for new in come if new.name not in way.methods.values() and _alike(way, method, new)]
+        if twins and method.name not in way.methods:
+            places = f"/$defs/{method.request}", f"/$defs/{twins[0].request}"
+            names_ = ", ".join(new.name for new in twins)
+            way.ask("renamed", Site(method.name, twins[0].name, *places), f"{names_} has the same shape")
+            asked |= _names_with(way, method, twins[0])
+    return asked
+
+
+def _method_names(spec: Spec, type_: Type) -> set[str]:
+    """The methods whose requests or notifications a union lists."""
+    if not isinstance(type_, Union):
+        return set()
+    tags = [spec.tag(arm) for arm in spec.arms(type_)]
+    return {tag[1] for tag in tags if tag is not None and tag[0] == "method"}
+
+
+def _alike(way: Derivation, one: Method, two: Method) -> bool:
+    """Whether two methods, of source and target, are sent by the same side, ask the same and answer the same."""
+    if (one.kind, one.senders) != (two.kind, two.senders):
+        return False
+    results = zip(one.results[:1], two.results[:1], strict=True)
+    return way.alike(one.request, two.request) and all(way.alike(*names) for names in results)
+
+
+def _implied_names(way: Derivation) -> dict[str, str]:
+    """New names of the definitions of methods that have one."""
+    names: dict[str, str] = {}
+    for old, new in way.methods.items():
+        names |= _names_with(way, way.source.methods[old], way.target.methods[new])
+    return names
+
+
+def _names_with(way: Derivation, one: Method, two: Method) -> dict[str, str]:
+    """The definitions that a method brings along under another name: those that begin as its request does."""
+    ending = "Request" if one.kind == "request" else "Notification"
+    old, new = one.request.removesuffix(ending), two.request.removesuffix(ending)
+    pairs = {name: new + name.removeprefix(old) for name in way.source.definitions if name.startswith(old)}
+    return {
+        before: after
+        for before, after in pairs.items()
+        if before not in way.target.definitions
+        and after in way.target.definitions
+        and after not in way.source.definitions
+    }
 
 
 def _renamed_methods(way: Derivation) -> dict[str, str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, assert_never
 
 from codegen.checks import Checks
 from codegen.copies import SUPPORT
@@ -25,6 +25,8 @@ from codegen.step_plan import DirectionPlan, StepPlan
 ACTION_MODULES = {"do": "actions.py", "frames": "frames.py", "schemas": "schemas.py"}
 MOST_KEYS_ASKED = 6
 """To ask whether an item has none of more keys than this costs as much as the call that it would save."""
+
+MOST_LABELS = 4
 
 GIVES_OWN = frozenset({"copy_into", "hide_when", "json_as_text", "refuse_field", "split_messages"})
 """Hooks that give back what they were given or an object that is nobody else's, so that it may be changed in place."""
@@ -99,6 +101,15 @@ class Function:
     node: Node
     way: Way
     profile: str
+    labels: list[str] = field(default_factory=list)
+    """What it converts: all places where the same is to be done."""
+
+    @property
+    def title(self) -> str:
+        """Its docstring."""
+        named = ", ".join(self.labels[:MOST_LABELS])
+        more = f" and {len(self.labels) - MOST_LABELS} more" if len(self.labels) > MOST_LABELS else ""
+        return f"{named}{more}{'' if self.profile == 'strict' else ', only what validity needs'}."
 
     @property
     def kind(self) -> str:
@@ -112,7 +123,12 @@ class Function:
             value = self.way.call(work.before, value, at)
             if work.again:
                 return f"{self.name}({value}, {at}, out)"
-        return value if work.node is None else f"{self.way.names[self.profile, work.node]}({value}, {at}, out)"
+        if work.node is None:
+            return value
+        name = self.way.names[self.profile, work.node]
+        if work.before is not None and snake(work.before.name) in CAN_BE_GONE:
+            return f"(GONE if (h := {value}) is GONE else {name}(h, {at}, out))"
+        return f"{name}({value}, {at}, out)"
 
     def gone(self, work: Work) -> bool:
         """Whether the work can end in leaving the value out."""
@@ -123,6 +139,11 @@ class Function:
         if work.before is None and work.node is not None:
             return self.way.names[self.profile, work.node]
         return f"lambda v, at, out: {self.work(work, 'v', 'at')}"
+
+    def enough(self, items: str) -> str:
+        """An expression for items of which some may have gone, if enough are left of them."""
+        assert isinstance(self.node, ArrayNode)
+        return f"do.at_least({items}, at, {self.node.least})" if self.node.least else items
 
     def guards(self) -> dict[str, str]:
         """The condition under which each guarded key must go."""
@@ -164,12 +185,10 @@ class Function:
         assert isinstance(self.node, UnionNode)
         if case.json_type == "object":
             return "True"
-        if case.json_type != "dict":
-            return (
-                f"type(x).__name__ in {tuple(case.json_type.split('|'))!r}"
-                if "|" in case.json_type
-                else f"type(x) is {case.json_type}"
-            )
+        if case.json_type == "list":
+            return "type(x) is list"
+        if case.json_type == "scalar":
+            return self.way.origins.expression(case.scalar, "x")
         parts = ["type(x) is dict"]
         if len(case.tags) == 1:
             parts.append(f"x.get({self.node.tag_key!r}) == {case.tags[0]!r}")
@@ -185,14 +204,13 @@ def _spell(plan: StepPlan, direction: str) -> Way:
     way = Way(
         direction, plans, Checks(plans["strict"].target, direction), Checks(plans["strict"].source, f"{direction}_from")
     )
-    same = equal_nodes(plans["strict"].nodes, plans["minimal"].nodes)
-    for profile, one in plans.items():
-        for key, node in sorted(one.nodes.items()):
-            shared = key in same
-            name = f"{direction}_{key}" if profile == "strict" or shared else f"{direction}_{key}_minimal"
-            way.names[profile, key] = name
-            if profile == "strict" or not shared:
-                way.functions.append(Function(name, node, way, profile))
+    nodes = {(profile, key): node for profile, one in plans.items() for key, node in sorted(one.nodes.items())}
+    for alike in equal_nodes(nodes):
+        (profile, key), *_ = alike
+        name = f"{direction}_{key}" if profile == "strict" else f"{direction}_{key}_minimal"
+        way.names |= dict.fromkeys(alike, name)
+        labels = list(dict.fromkeys(nodes[one].label for one in alike))
+        way.functions.append(Function(name, nodes[profile, key], way, profile, labels))
     return way
 
 
@@ -203,14 +221,48 @@ def negate(condition: str) -> str:
     return f"not ({condition})"
 
 
-def equal_nodes(one: Mapping[Key, Node], two: Mapping[Key, Node]) -> set[Key]:
-    """The nodes that do the same in both, all the way down."""
-    same = {key for key in one.keys() & two.keys() if one[key] == two[key]}
+def equal_nodes(nodes: Mapping[tuple[str, Key], Node]) -> list[list[tuple[str, Key]]]:
+    """The nodes that do the same, all the way down, together; in the order of the first of each.
+
+    The coarsest such parting: all nodes are taken to be the same, then those that differ in what they do themselves or
+    in where they lead are told apart, until there are none.
+    """
+    classes = dict.fromkeys(nodes, 0)
+    count = 1
     while True:
-        left = {key for key in same if all(work.node is None or work.node in same for work in one[key].works())}
-        if left == same:
-            return same
-        same = left
+        numbers: dict[str, int] = {}
+        classes = {one: numbers.setdefault(_told(one[0], nodes[one], classes), len(numbers)) for one in nodes}
+        if len(numbers) == count:
+            break
+        count = len(numbers)
+    alike: dict[int, list[tuple[str, Key]]] = {}
+    for one, number in classes.items():
+        alike.setdefault(number, []).append(one)
+    return list(alike.values())
+
+
+def _told(profile: str, node: Node, classes: Mapping[tuple[str, Key], int]) -> str:
+    """What a node does, with the classes of the nodes it leads to in place of their names."""
+    works = [None if work.node is None else classes[profile, work.node] for work in node.works()]
+    return f"{works} {_bare(node)!r}"
+
+
+def _bare(node: Node) -> Node:
+    def bare(work: Work) -> Work:
+        return replace(work, node=None)
+
+    match node:
+        case ArrayNode():
+            return replace(node, label="", item=bare(node.item))
+        case UnionNode():
+            return replace(node, label="", cases=tuple(replace(case, work=bare(case.work)) for case in node.cases))
+        case ObjectNode():
+            members = {
+                name: replace(member, work=bare(member.work), made=member.made and bare(member.made))
+                for name, member in node.members.items()
+            }
+            return replace(node, label="", members=members, extra=bare(node.extra))
+    assert_never(node)
 
 
 def can_be_gone(work: Work, nodes: Mapping[Key, Node]) -> bool:

@@ -5,40 +5,125 @@ Nothing here knows a revision or a place. Called by `derive` and `diff`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from codegen.model import Array, Literal, Object, Ref, Scalar, Type, Union
+from codegen.model import Anything, Array, Literal, Object, Ref, Scalar, Type, Union
 
-JSON_TYPES = {"string": "str", "boolean": "bool", "integer": "int", "number": "float", "null": "NoneType"}
+Resolve = Callable[[Type], Type]
 
 
 def fits(source: Type, target: Type) -> bool:
     """Whether every value of a scalar type is a value of another, by what the two types say alone."""
     match source, target:
-        case Literal(values), Literal(others):
-            return set(values) <= set(others)
-        case Literal(values), Scalar(types):
-            return types >= {"string" if isinstance(value, str) else "integer" for value in values}
-        case Scalar(types, low, high), Scalar(others, other_low, other_high):
+        case Literal(values), Literal() | Scalar():
+            return all(accepts(target, value) for value in values)
+        case Scalar(types), Scalar(others):
             wider = others | ({"integer"} if "number" in others else set())
-            above = other_low is None or (low is not None and low >= other_low)
-            below = other_high is None or (high is not None and high <= other_high)
-            return types <= wider and above and below
+            return types <= wider and _within(source, target)
     return source == target
 
 
+def _within(source: Scalar, target: Scalar) -> bool:
+    """Whether the limits of one scalar type are those of another, or narrower."""
+    lowest, highest = (source.minimum, source.above), (source.maximum, source.below)
+    return (
+        all(_not_below(lowest, bound, strict) for bound, strict in ((target.minimum, False), (target.above, True)))
+        and all(_not_above(highest, bound, strict) for bound, strict in ((target.maximum, False), (target.below, True)))
+        and source.min_length >= target.min_length
+        and (target.max_length is None or (source.max_length is not None and source.max_length <= target.max_length))
+    )
+
+
+def _not_below(lowest: tuple[float | None, float | None], bound: float | None, strict: bool) -> bool:
+    least, above = lowest
+    if bound is None or (above is not None and above >= bound):
+        return True
+    return least is not None and (least > bound if strict else least >= bound)
+
+
+def _not_above(highest: tuple[float | None, float | None], bound: float | None, strict: bool) -> bool:
+    most, below = highest
+    if bound is None or (below is not None and below <= bound):
+        return True
+    return most is not None and (most < bound if strict else most <= bound)
+
+
+def accepts(type_: Type, value: Any, resolve: Resolve = lambda type_: type_) -> bool:
+    """Whether a JSON value is valid for a type; *resolve* follows references."""
+    type_ = resolve(type_)
+    match type_:
+        case Anything():
+            return True
+        case Scalar():
+            return any(_is_a(value, name) for name in type_.types) and _in_limits(type_, value)
+        case Literal(values):
+            return any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in values)
+        case Union(arms):
+            return any(accepts(arm, value, resolve) for arm in arms)
+        case Array(item, most, least):
+            if not isinstance(value, list) or len(value) < least or (most is not None and len(value) > most):
+                return False
+            return all(accepts(item, one, resolve) for one in value)
+        case Object(fields, extra):
+            return (
+                isinstance(value, dict)
+                and all(
+                    accepts(fields[key].type if key in fields else extra, one, resolve) for key, one in value.items()
+                )
+                and all(key in value for key, field in fields.items() if field.required)
+            )
+    return False
+
+
+def _is_a(value: Any, name: str) -> bool:
+    """Whether a value is of a JSON type: 5 is a number, and 5.0 an integer."""
+    match value:
+        case None | bool():
+            return name == ("null" if value is None else "boolean")
+        case int() | float():
+            return name == "number" or (name == "integer" and (isinstance(value, int) or value.is_integer()))
+    return name == "string" and isinstance(value, str)
+
+
+def _in_limits(type_: Scalar, value: Any) -> bool:
+    if isinstance(value, str):
+        return type_.min_length <= len(value) and (type_.max_length is None or len(value) <= type_.max_length)
+    if value is None or isinstance(value, bool):
+        return True
+    return (
+        (type_.minimum is None or value >= type_.minimum)
+        and (type_.maximum is None or value <= type_.maximum)
+        and (type_.above is None or value > type_.above)
+        and (type_.below is None or value < type_.below)
+    )
+
+
 def json_type(type_: Type) -> str:
-    """The name of the Python type that carries a type's values: `dict`, `list`, or a scalar's."""
+    """What carries a type's values in Python: `dict`, `list`, a `scalar`, or any `object`."""
     match type_:
         case Object():
             return "dict"
         case Array():
             return "list"
-        case Literal(values):
-            return type(values[0]).__name__
-        case Scalar(types):
-            return "|".join(sorted(JSON_TYPES[name] for name in types))
+        case Literal() | Scalar():
+            return "scalar"
     return "object"
+
+
+def same_kind(one: Type, two: Type) -> bool:
+    """Whether two types have a JSON type in common, whatever else they ask for."""
+    return not _kinds(one).isdisjoint(_kinds(two))
+
+
+def _kinds(type_: Type) -> frozenset[str]:
+    match type_:
+        case Scalar(types):
+            return types | ({"integer"} if "number" in types else frozenset())
+        case Literal(values):
+            names = ("string", "boolean", "integer", "number", "null")
+            return frozenset(name for name in names if any(_is_a(value, name) for value in values))
+    return frozenset({json_type(type_)})
 
 
 def words(type_: Type) -> str:

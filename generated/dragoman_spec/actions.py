@@ -300,6 +300,14 @@ def each_left(x: Any, at: At, out: Losses, convert: Callable[[Any, At, Losses], 
     return without_gone(x, each(x, at, out, convert), at, out)
 
 
+def at_least(y: list[Any], at: At, least: int) -> list[Any]:
+    """A list of which items may have gone, if it is still as long as it has to be."""
+    if len(y) < least:
+        said = f"{pointer(at)} must have at least {least}, and {len(y)} are left"
+        raise Untranslatable(said, pointer=pointer(at), code=-32602)
+    return y
+
+
 def without_gone(x: list[Any], y: list[Any], at: At, out: Losses) -> list[Any]:
     """*y*, made of *x*, without the items that are gone."""
     if y is x or all(item is not GONE for item in y):

@@ -45,8 +45,20 @@ VALUES = [
     (object_of(a=STRING), {"a": 1}, False),
     (object_of(a={}), {"a": 1}, True),
     ({"type": "object", "additionalProperties": STRING}, {"x": 1}, False),
-    ({**object_of(a=INTEGER), "additionalProperties": STRING}, {"a": 1, "x": "y"}, True),
-    ({**object_of(a=INTEGER), "additionalProperties": STRING}, {"a": 1, "x": 2}, False),
+    (array_of(STRING, minItems=1), [], False),
+    (array_of(STRING, minItems=1), ["a"], True),
+    ({"type": "string", "minLength": 1, "maxLength": 2}, "", False),
+    ({"type": "string", "minLength": 1, "maxLength": 2}, "ab", True),
+    ({"type": "string", "minLength": 1, "maxLength": 2}, "abc", False),
+    ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, 0, False),
+    ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, 0.5, True),
+    ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, 1, False),
+    (const(1), 1.0, True),
+    (const(True), True, True),
+    (const(True), 1, False),
+    ({"enum": ["a", 1, None]}, None, True),
+    ({"enum": ["a", 1, None]}, 1, True),
+    ({"enum": ["a", 1, None]}, True, False),
 ]
 
 

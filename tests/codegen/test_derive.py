@@ -80,7 +80,9 @@ def test_decision_to_keep_leaves_values_alone() -> None:
 
 def test_decision_that_asks_for_a_predicate_gets_that_of_the_target() -> None:
     ruled = decision("up", "narrowed", "It.a", "map-value", with_='{ to = { x = "a" } }')
-    assert member(STRING, const("a"), ruled).before == Action("map-value", {"to": {"x": "a"}, "check": Literal(("a",))})
+    assert member(STRING, const("a"), ruled).before == Action(
+        "map-value", {"to": {"x": "a"}, "check": Literal(("a",))}, entry="it"
+    )
 
 
 def test_decision_for_another_profile_leaves_the_safe_default() -> None:
@@ -95,9 +97,9 @@ def test_items_are_converted_one_by_one() -> None:
 
 @pytest.mark.parametrize("older", [{}, {"maxItems": 3}])
 def test_a_shorter_limit_is_asked_about(older: dict[str, Any]) -> None:
-    cut = decision("up", "narrowed", "It.a", "truncate", with_="{ count = 2 }")
+    cut = decision("up", "narrowed", "It.a", "truncate", with_="{ most = 2 }")
     found = member(array_of(STRING, **older), array_of(STRING, maxItems=2), cut)
-    assert found == Work(before=Action("truncate", {"count": 2}))
+    assert found == Work(before=Action("truncate", {"most": 2}, entry="it"))
 
 
 @pytest.mark.parametrize("newer", [{}, {"maxItems": 3}])
@@ -172,7 +174,7 @@ def test_an_object_that_becomes_optional_goes_when_it_is_emptied() -> None:
     [
         ("refuse", ({}, {}, ("a",))),
         ("default", ({"a": "x"}, {}, ())),
-        ("copy-of", ({}, {"a": Action("copy-of", {"value": "x"})}, ())),
+        ("digest", ({}, {"a": Action("digest", {"value": "x"}, entry="it")}, ())),
     ],
 )
 def test_a_field_that_becomes_required_is_decided_on(do: str, expected: Any) -> None:
@@ -207,7 +209,7 @@ HOOK = '[[hook]]\nname = "look"\ndirection = "up"\nat = "It"\nkind = "after"\ndo
 
 def test_a_hook_is_called_where_it_says() -> None:
     found = object_node(object_of(), object_of(), HOOK)
-    assert (found.hooks_before, found.hooks_after) == ((), (Action("peek"),))
+    assert (found.hooks_before, found.hooks_after) == ((), (Action("peek", entry="look"),))
 
 
 def test_a_hook_is_not_called_in_a_profile_that_it_does_not_name() -> None:
@@ -263,18 +265,18 @@ def test_decision_that_an_arm_is_another_definition_converts_it_to_that() -> Non
 
 def test_decision_to_replace_an_arm_hands_the_result_to_the_union_again() -> None:
     assert gone("text-block", with_='{ template = "x" }') == Work(
-        before=Action("text-block", {"template": "x"}), again=True
+        before=Action("text-block", {"template": "x"}, entry="it"), again=True
     )
 
 
 def test_decision_to_replace_an_arm_for_good_does_not() -> None:
     found = gone("text-block", with_='{ template = "x", final = true }')
-    assert found == Work(before=Action("text-block", {"template": "x"}))
+    assert found == Work(before=Action("text-block", {"template": "x"}, entry="it"))
 
 
 def test_an_arm_finds_itself_by_its_name_where_it_has_no_tag() -> None:
     older, newer = {"It": any_of(ref("A"), STRING)}, {"It": any_of(STRING, ref("A"))}
-    way = derivation({**older, "A": object_of("a", a=STRING)}, {**newer, "A": object_of("b", b=STRING)})
+    way = derivation({**older, "A": object_of("a", a=STRING)}, {**newer, "A": object_of("b", b=INTEGER)})
     way.pair("It", "It")
     assert asked(way) == ["required A.b"]
 
@@ -338,7 +340,7 @@ SHAPE = object_of(a=STRING, b=STRING)
 
 def renames_asked(older: Schema, newer: Schema, overlay: str = "", direction: str = "up") -> list[str]:
     way = derivation({"Old": older}, {"New": newer}, overlay, direction=direction)
-    way.ask_renames()
+    way.ask_renames({})
     return asked(way)
 
 

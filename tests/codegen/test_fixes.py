@@ -61,3 +61,34 @@ def test_other_value_than_expected_is_an_error(tmp_path: Path) -> None:
 def test_fix_without_reason_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnusedDecision, match="expected the keys expect, pointer, reason, replace"):
         read_fixes(_overlay(tmp_path, 'pointer = "/a"\nexpect = 1\nreplace = 2'))
+
+
+def _two(tmp_path: Path, earlier: str, later: str) -> Path:
+    """The overlays of two revisions; the path of the later one."""
+    (tmp_path / "2001-01-01.toml").write_text(f"[[fix]]\n{earlier}\n", encoding="utf-8")
+    overlay = tmp_path / "2002-02-02.toml"
+    overlay.write_text(f"[[fix]]\n{later}\n" if later else "", encoding="utf-8")
+    return overlay
+
+
+NUMBER = _fix("/$defs/A/type", '["string", "integer"]', '["string", "number"]')
+
+
+def test_fix_of_an_earlier_revision_holds_on(tmp_path: Path) -> None:
+    assert apply_fixes(SCHEMA, _two(tmp_path, NUMBER, ""))["$defs"]["A"] == {"type": ["string", "number"]}
+
+
+def test_fix_of_an_earlier_revision_ends_where_the_defect_does(tmp_path: Path) -> None:
+    gone = _fix("/$defs/A/type", '["string", "boolean"]', '"null"')
+    assert apply_fixes(SCHEMA, _two(tmp_path, gone, "")) == SCHEMA
+
+
+def test_fix_of_an_earlier_revision_gives_way_to_one_of_the_revision_itself(tmp_path: Path) -> None:
+    own = _fix("/$defs/A/type", '["string", "integer"]', '["string", "integer"]')
+    assert apply_fixes(SCHEMA, _two(tmp_path, NUMBER, own)) == SCHEMA
+
+
+def test_fix_of_a_later_revision_says_nothing_about_an_earlier_one(tmp_path: Path) -> None:
+    later = _two(tmp_path, NUMBER, "")
+    later.rename(tmp_path / "2000-01-01.toml")
+    assert apply_fixes(SCHEMA, tmp_path / "2000-01-01.toml") == SCHEMA

@@ -61,6 +61,46 @@ def test_bounds_are_kept() -> None:
     assert _one(node) == node
 
 
+@pytest.mark.parametrize(
+    "arms",
+    [
+        [{"type": "string"}, {"type": "integer"}],
+        [{"enum": ["a", "b"]}, {"const": "c"}],
+        [{"const": 1}, {"const": 2}, {"const": "1"}],
+        [TEXT, IMAGE],
+        [{"type": "string"}, TEXT, {"type": "array"}],
+    ],
+)
+def test_alternatives_of_which_none_shares_values_are_a_union(arms: Any) -> None:
+    assert _one({"oneOf": arms}) == _one({"anyOf": arms})
+
+
+def test_keywords_that_say_nothing_about_a_type_are_left_out() -> None:
+    assert _one({"type": "string", "minimum": 3, "items": {}, "required": ["a"]}) == {"type": "string"}
+
+
+def test_constants_of_several_types_are_a_union_of_single_ones() -> None:
+    strings = {"enum": ["a", "b"], "type": "string"}
+    one, half = {"const": 1, "type": "integer"}, {"const": 0.5, "type": "number"}
+    arms = [strings, one, half, {"const": True, "type": "boolean"}, {"type": "null"}]
+    assert _one({"enum": ["a", 1, 0.5, True, None, "b"]}) == {"anyOf": arms}
+
+
+def test_reference_into_a_definition_is_read_in_its_place() -> None:
+    schema = _normal(Call={"type": "object", "properties": {"a/b": NAMED}}, X={"$ref": "#/$defs/Call/properties/a~1b"})
+    assert schema.definitions["X"] == NAMED | {"required": []}
+
+
+def test_required_key_without_a_property_is_one_of_any_value() -> None:
+    assert _one({"type": "object", "required": ["a"]}) == {"type": "object", "properties": {"a": {}}, "required": ["a"]}
+
+
+def test_all_of_takes_a_constant_for_its_type() -> None:
+    wide = {"type": "object", "properties": {"code": {"type": "string"}}}
+    narrow = {"type": "object", "properties": {"code": {"const": "x"}}}
+    assert _one({"allOf": [wide, narrow]}) == _one({"allOf": [narrow, wide]}) == _one(narrow)
+
+
 def test_list_of_types_becomes_a_union() -> None:
     assert _one({"type": ["string", "integer"]}) == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 
@@ -189,15 +229,31 @@ def test_null_is_admitted_by_anything_and_by_unions_with_null() -> None:
 @pytest.mark.parametrize(
     ("node", "found"),
     [
-        ({"type": "string", "pattern": "a"}, "['pattern']"),
-        ({"not": {}}, "['not']"),
-        (False, "False"),
+        ({"type": "string", "pattern": "a"}, "the keyword 'pattern'"),
+        ({"not": {}}, "the keyword 'not'"),
+        (False, "False in place of a schema"),
+        ("text", "'text' in place of a schema"),
+        ({"type": "object", "properties": []}, "a malformed schema"),
+        ({"$ref": "#/$defs/Absent"}, "a reference to '#/$defs/Absent', which is no definition"),
+        ({"$ref": "https://example.com/x"}, "a reference to 'https://example.com/x', which is no definition"),
+        ({"$ref": "#/$defs/X/properties/a"}, "a reference to '#/$defs/X/properties/a', which leads nowhere"),
+        ({"anyOf": [{"$ref": "#/$defs/X/anyOf/0"}]}, "a reference to '#/$defs/X/anyOf/0', which it is a part of"),
+        ({"anyOf": [{"$ref": "#/$defs/X"}, {"type": "null"}]}, "a definition that refers to itself"),
+        ({"anyOf": []}, "an anyOf of nothing"),
+        ({"maximum": 3}, "['maximum'] without a type"),
+        ({"enum": [{"a": 1}]}, "constants like"),
+        ({"enum": [], "type": "string"}, "constants like"),
+        ({"type": "string", "enum": [1]}, "constants like"),
+        ({"oneOf": [{"type": "string"}, {"enum": ["a"]}]}, "a oneOf whose arms 0 and 1 may share values"),
+        ({"oneOf": [{}, {"type": "string"}]}, "a oneOf whose arms 0 and 1 may share values"),
+        ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "a oneOf whose arms 0 and 1 may share values"),
+        ({"oneOf": [NAMED, TEXT]}, "a oneOf whose arms 0 and 1 may share values"),
+        ({"oneOf": [{"type": ["null", "string"]}, {"enum": ["a", None]}]}, "a oneOf whose arms 0 and 1"),
         ({"$ref": "#/$defs/X", "type": "object"}, "$ref beside ['type']"),
         ({"anyOf": [{}], "type": "object"}, "anyOf beside ['type']"),
         ({"type": "tuple"}, "type 'tuple'"),
-        ({"type": "object", "required": ["a"]}, "an object with ['required', 'type']"),
-        ({**NAMED, "additionalProperties": {"type": "string"}}, "an object with ['additionalProperties'"),
-        ({"type": "object", "additionalProperties": False}, "False"),
+        ({**NAMED, "additionalProperties": {"type": "string"}}, "an object with properties whose other keys are typed"),
+        ({"type": "object", "additionalProperties": False}, "additionalProperties: false"),
         ({"allOf": [{"type": "string"}, NAMED]}, "an allOf of something other than open objects"),
         ({"allOf": [NAMED, {"type": "object", "properties": {"name": {"type": "null"}}}]}, "an allOf that asks for"),
     ],

@@ -56,7 +56,7 @@ def test_a_refusal_says_what_its_entry_says() -> None:
 
 def test_each_refused_method_finds_its_entry_among_several() -> None:
     entries = "".join(f'[[refuse]]\ndirection = "up"\nmethods = ["{m}"]\nreason = "No {m}."\n' for m in ("ask", "tell"))
-    refused = way(revision("ask", "tell"), revision(), entries).refused
+    refused = way(revision("ask", "tell", "sing"), revision("sing"), entries).refused
     assert {name: refusal.reason for name, refusal in refused.items()} == {"ask": "No ask.", "tell": "No tell."}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -136,7 +137,22 @@ def test_nodes_are_equal_only_if_what_they_refer_to_is() -> None:
     top = ObjectNode("Top", members={"a": Member(Work("below"))})
     one = {"top": top, "below": ObjectNode("Below", drops=("x",)), "same": ObjectNode("Same")}
     two = {"top": top, "below": ObjectNode("Below", drops=("y",)), "same": ObjectNode("Same"), "more": top}
-    assert equal_nodes(one, two) == {"same"}
+    nodes = {("strict", key): node for key, node in one.items()} | {("minimal", key): node for key, node in two.items()}
+    assert equal_nodes(nodes) == [
+        [("strict", "top")],
+        [("strict", "below")],
+        [("strict", "same"), ("minimal", "same")],
+        [("minimal", "top"), ("minimal", "more")],
+        [("minimal", "below")],
+    ]
+
+
+def test_nodes_that_differ_in_their_label_alone_are_one_function() -> None:
+    shape, less = object_of(a=STRING, b=STRING), object_of(a=STRING)
+    older, newer = dict.fromkeys("ABCDEF", shape), dict.fromkeys("ABCDEF", less)
+    text = render_steps([plan(older, newer)], [], dict.fromkeys((OLDER, NEWER), "1" * 64))
+    (up,) = re.findall(r'def up_\w+\(x.*\n    """(.*)"""', text["dragoman_spec/v2002_02_02/steps.py"])
+    assert up == "A, B, C, D and 2 more."
 
 
 def test_items_without_what_is_looked_for_pass_without_a_call() -> None:

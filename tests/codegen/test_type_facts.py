@@ -27,7 +27,20 @@ FITS = [
     (const(1), INTEGER, True),
     (INTEGER, NUMBER, True),
     (NUMBER, INTEGER, False),
-    (STRING, {"type": ["string", "null"]}, True),
+    (const(1.0), INTEGER, True),
+    (const(True), INTEGER, False),
+    (INTEGER, {"type": "number", "exclusiveMinimum": 0}, False),
+    ({"type": "integer", "minimum": 0}, {"type": "number", "exclusiveMinimum": 0}, False),
+    ({"type": "integer", "minimum": 1}, {"type": "number", "exclusiveMinimum": 0}, True),
+    ({"type": "number", "exclusiveMinimum": 0}, {"type": "number", "minimum": 0}, True),
+    ({"type": "integer", "maximum": 9}, {"type": "number", "exclusiveMaximum": 9}, False),
+    ({"type": "integer", "maximum": 8}, {"type": "number", "exclusiveMaximum": 9}, True),
+    ({"type": "number", "exclusiveMaximum": 9}, {"type": "number", "maximum": 9}, True),
+    (STRING, {"type": "string", "minLength": 1}, False),
+    ({"type": "string", "minLength": 2}, {"type": "string", "minLength": 1}, True),
+    (STRING, {"type": "string", "maxLength": 9}, False),
+    ({"type": "string", "maxLength": 8}, {"type": "string", "maxLength": 9}, True),
+    (const("abc"), {"type": "string", "maxLength": 2}, False),
     (INTEGER, {"type": "integer", "minimum": 0}, False),
     ({"type": "integer", "minimum": 1}, {"type": "integer", "minimum": 0}, True),
     (INTEGER, {"type": "integer", "maximum": 9}, False),
@@ -39,7 +52,7 @@ FITS = [
 
 WORDS = [
     (ref("Tool"), "Tool"),
-    ({"type": ["string", "null"]}, "null or string"),
+    ({"type": ["string", "null"]}, "string | null"),
     (const("a"), "'a'"),
     ({"enum": ["a", "b"]}, "one of a, b"),
     (array_of(ref("Tool")), "list of Tool"),
@@ -51,10 +64,8 @@ WORDS = [
 JSON_TYPES = [
     (object_of(), "dict"),
     (array_of({}), "list"),
-    (const("a"), "str"),
-    (const(1), "int"),
-    (BOOLEAN, "bool"),
-    ({"type": ["string", "null"]}, "NoneType|str"),
+    (const("a"), "scalar"),
+    (BOOLEAN, "scalar"),
     ({}, "object"),
 ]
 

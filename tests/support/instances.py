@@ -87,11 +87,17 @@ def random_frame(rng: random.Random, revision: str, definition: str) -> dict[str
     return frame
 
 
+def make(schema: Normalised, definition: str, rng: random.Random, *, extras: bool = True, depth: int = DEPTH) -> Any:
+    """One value of a definition of any schema in normal form."""
+    return _Maker(schema, rng.randrange, extras).definition(definition, depth)
+
+
 class _Maker:
     """Makes values of schema nodes, asking the chooser at every turn."""
 
     def __init__(self, schema: Normalised, choose: Chooser, extras: bool) -> None:
         self.schema = schema
+        self.heights = _heights(schema)
         self.choose = choose
         self.extras = extras
 
@@ -102,8 +108,8 @@ class _Maker:
         if "$ref" in node:
             return self.definition(node["$ref"].rpartition("/")[2], depth)
         if "anyOf" in node:
-            least = _height(self.schema, node)
-            arms = [arm for arm in node["anyOf"] if depth > 0 or _height(self.schema, arm) == least]
+            least = _node_height(node, self.heights)
+            arms = [arm for arm in node["anyOf"] if depth > 0 or _node_height(arm, self.heights) == least]
             return self.make(self.pick(arms), depth)
         if "const" in node:
             return node["const"]
@@ -182,10 +188,18 @@ def _python_names(properties: Mapping[str, Schema]) -> list[str]:
     return [name for name in ("mime_type", "input_schema", "meta", "progress_token") if properties]
 
 
-@cache
-def _heights(revision: str) -> Mapping[str, int]:
+_KNOWN: dict[int, tuple[Normalised, Mapping[str, int]]] = {}
+"""Heights by the identity of a schema, which is kept so that the identity stays its own."""
+
+
+def _heights(schema: Normalised) -> Mapping[str, int]:
+    if id(schema) not in _KNOWN:
+        _KNOWN[id(schema)] = schema, _heights_of(schema)
+    return _KNOWN[id(schema)][1]
+
+
+def _heights_of(schema: Normalised) -> Mapping[str, int]:
     """How many objects must at least stand in one another in a value of each definition: the least fixed point."""
-    schema = read_schema(revision)
     heights = dict.fromkeys(schema.definitions, 0)
     for _ in schema.definitions:
         changed = {name: _node_height(node, heights) for name, node in schema.definitions.items()}
@@ -202,10 +216,6 @@ def _node_height(node: Schema, heights: Mapping[str, int]) -> int:
         return min(_node_height(arm, heights) for arm in node["anyOf"])
     required = [node["properties"][name] for name in node.get("required", [])]
     return 1 + max((_node_height(child, heights) for child in required), default=0)
-
-
-def _height(schema: Normalised, node: Schema) -> int:
-    return _node_height(node, _heights(schema.revision))
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

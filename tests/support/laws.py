@@ -19,7 +19,7 @@ from dragoman_spec import DEFAULT_RULES, REVISIONS, Translation, Untranslatable,
 from tests.support.judge import canonical, same
 from tests.support.round_trips import difference, put_back, untrue_loss
 from tests.support.strictness import strict_validator
-from tests.support.subjects import Subject, counterpart, frame_faults
+from tests.support.subjects import Subject, counterpart, frame_faults, revisions_named
 
 NO_RULES: frozenset[str] = frozenset()
 OVER_THE_ERAS = "2026-07-28"
@@ -103,7 +103,8 @@ def old_new_old(frame: Any, case: Case) -> str | None:
     over = case.over(frame)
     if case.source > case.target or over is None or over.frame is None:
         return None
-    if case.target < OVER_THE_ERAS and case.rules == NO_RULES and over.frame is not frame:
+    named = case.subject.method == "initialize"  # it says the revision that it is of
+    if case.target < OVER_THE_ERAS and case.rules == NO_RULES and over.frame is not frame and not named:
         return f"it was touched: {over.frame}"
     lost = [loss for loss in over.losses if not any(fullmatch(place, loss.pointer) for place in LOST_INTO_THE_ERA)]
     return f"it lost {lost}" if lost else None
@@ -164,8 +165,17 @@ def path(frame: Any, case: Case) -> str | None:
     return None
 
 
+def naming(frame: Any, case: Case) -> str | None:
+    """Where what comes out says which revision it is of, it says the target."""
+    over = case.over(frame)
+    said = revisions_named(over.frame) if over is not None and over.frame is not None else []
+    return f"it says {said}: {over.frame}" if over is not None and set(said) - {case.target} else None
+
+
 Law = Callable[[Any, Case], "str | None"]
-LAWS: Mapping[str, Law] = {law.__name__: law for law in (validity, round_trip, old_new_old, need, truth, purity, path)}
+LAWS: Mapping[str, Law] = {
+    law.__name__: law for law in (validity, round_trip, old_new_old, need, truth, purity, path, naming)
+}
 
 
 def vendor_keys(frame: Any, case: Case, rng: random.Random) -> str | None:

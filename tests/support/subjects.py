@@ -90,13 +90,37 @@ def random_frame(rng: random.Random, subject: Subject) -> dict[str, Any]:
                 tool.setdefault("outputSchema", {})["type"] = rng.choice(("object", "array", ["object", "null"]))
         if subject.definition == "CompleteResult" and subject.revision < "2026-07-28" and rng.random() < 0.1:
             result["completion"]["values"] = [str(number) for number in range(120)]
-        return {"jsonrpc": "2.0", "id": make(rng, subject.revision, "RequestId"), "result": result}
+        frame = {"jsonrpc": "2.0", "id": make(rng, subject.revision, "RequestId"), "result": result}
+        return named(frame, subject.revision)
     frame: dict[str, Any] = {"jsonrpc": "2.0", **make(rng, subject.revision, subject.definition)}
     if subject.kind == "request":
         frame.setdefault("id", make(rng, subject.revision, "RequestId"))
     base = make(rng, subject.revision, "RequestParams" if subject.kind == "request" else "NotificationParams")
     if "_meta" in base and "_meta" not in frame.get("params", {}):
         frame["params"] = {**frame.get("params", {}), "_meta": base["_meta"]}
+    return named(frame, subject.revision)
+
+
+REVISION_KEYS = ("protocolVersion", "io.modelcontextprotocol/protocolVersion")
+
+
+def revisions_named(frame: dict[str, Any]) -> list[Any]:
+    """The revisions that a frame says it is of."""
+    params, result = frame.get("params"), frame.get("result")
+    places = [params, params.get("_meta") if isinstance(params, dict) else None, result]
+    if frame.get("method", "initialize") != "initialize":
+        places = places[1:2]
+    found = [place[key] for place in places if isinstance(place, dict) for key in REVISION_KEYS if key in place]
+    return found if "method" in frame or "serverInfo" in (result or {}) else []
+
+
+def named(frame: dict[str, Any], revision: str) -> dict[str, Any]:
+    """A frame that says of itself what it is: where it names a revision, its own."""
+    params, result = frame.get("params", {}), frame.get("result", {})
+    for place in (params, params.get("_meta"), result):
+        for key in REVISION_KEYS if isinstance(place, dict) else ():
+            if isinstance(place.get(key), str):
+                place[key] = revision
     return frame
 
 

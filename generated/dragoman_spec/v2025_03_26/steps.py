@@ -32,6 +32,33 @@ def up_is_tool_annotations(v: Any) -> bool:
     )
 
 
+def up_initialize_request(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = up_initialize_request_params(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
+def up_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-03-26"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
 def up_initialize_result(x: Any, at: At, out: Losses) -> Any:
     """InitializeResult."""
     if type(x) is not dict:
@@ -44,6 +71,10 @@ def up_initialize_result(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["capabilities"] = w
+    named = out.target or "2025-03-26"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
     return y
 
 
@@ -118,17 +149,6 @@ def up_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_progress_notification_params_(x: Any, at: At, out: Losses) -> Any:
-    """ProgressNotification.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "message" in y and type(y["message"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "message", at, out)
-    return y
-
-
 def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     """ServerCapabilities."""
     if type(x) is not dict:
@@ -166,8 +186,37 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-03-26"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def up_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
+    """result of initialize, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = up_initialize_result_minimal(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
+    return y
+
+
 _UP_STRICT = Direction(
-    requests={},
+    requests={
+        "initialize": up_initialize_request,
+    },
     notifications={
         "notifications/progress": up_progress_notification,
     },
@@ -176,12 +225,14 @@ _UP_STRICT = Direction(
         "tools/list": up_tools_list_result_frame,
     },
     definitions={
+        "InitializeRequest": up_initialize_request,
         "InitializeResult": up_initialize_result,
         "ListToolsResult": up_list_tools_result,
         "ProgressNotification": up_progress_notification,
         "ServerCapabilities": up_server_capabilities,
         "Tool": up_tool,
-        "ProgressNotificationParams": up_progress_notification_params_,
+        "InitializeRequestParams": up_initialize_request_params,
+        "ProgressNotificationParams": up_progress_notification_params,
     },
     refused={},
     swallowed=frozenset(),
@@ -201,10 +252,18 @@ _UP_STRICT = Direction(
 
 
 _UP_MINIMAL = Direction(
-    requests={},
+    requests={
+        "initialize": up_initialize_request,
+    },
     notifications={},
-    results={},
-    definitions={},
+    results={
+        "initialize": up_initialize_result_frame_minimal,
+    },
+    definitions={
+        "InitializeRequest": up_initialize_request,
+        "InitializeResult": up_initialize_result_minimal,
+        "InitializeRequestParams": up_initialize_request_params,
+    },
     refused={},
     swallowed=frozenset(),
     renamed={},
@@ -245,7 +304,7 @@ def down_call_tool_result_content(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_call_tool_result_content_item(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult.content[]."""
+    """CallToolResult.content[], CreateMessageResult.content, PromptMessage.content, SamplingMessage.content."""
     if type(x) is dict and x.get("type") == "audio":
         return down_call_tool_result_content_item(
             do.text_block(x, at, out, template="[Audio content: {mimeType}]", keep=["annotations"]), at, out
@@ -285,29 +344,9 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "messages" not in y:
-        raise MissingRequiredField(pointer(at), "messages")
-    v = y["messages"]
-    w = down_create_message_request_params_messages_(v, (at, "messages"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["messages"] = w
-    return y
-
-
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, down_sampling_message)
-
-
-def down_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, down_sampling_message)
+    """CreateMessageRequest.params.messages, GetPromptResult.messages."""
+    return do.each(x, at, out, down_prompt_message)
 
 
 def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
@@ -318,22 +357,11 @@ def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = down_create_message_result_content(v, (at, "content"), out)
+    w = down_call_tool_result_content_item(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def down_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult.content."""
-    if type(x) is dict and x.get("type") == "audio":
-        return down_create_message_result_content(
-            do.text_block(x, at, out, template="[Audio content: {mimeType}]", keep=["annotations"]), at, out
-        )
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
@@ -344,16 +372,38 @@ def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
-    w = down_get_prompt_result_messages(v, (at, "messages"), out)
+    w = down_create_message_request_params_messages(v, (at, "messages"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["messages"] = w
     return y
 
 
-def down_get_prompt_result_messages(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptResult.messages."""
-    return do.each(x, at, out, down_prompt_message)
+def down_initialize_request(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = down_initialize_request_params(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
+def down_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2024-11-05"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
 
 
 def down_initialize_result(x: Any, at: At, out: Losses) -> Any:
@@ -368,6 +418,10 @@ def down_initialize_result(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["capabilities"] = w
+    named = out.target or "2024-11-05"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
     return y
 
 
@@ -442,41 +496,19 @@ def down_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_progress_notification_params_(x: Any, at: At, out: Losses) -> Any:
-    """ProgressNotification.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "message" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "message", at, out)
-    return y
-
-
 def down_prompt_message(x: Any, at: At, out: Losses) -> Any:
-    """PromptMessage."""
+    """PromptMessage, SamplingMessage."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = down_prompt_message_content(v, (at, "content"), out)
+    w = down_call_tool_result_content_item(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def down_prompt_message_content(x: Any, at: At, out: Losses) -> Any:
-    """PromptMessage.content."""
-    if type(x) is dict and x.get("type") == "audio":
-        return down_prompt_message_content(
-            do.text_block(x, at, out, template="[Audio content: {mimeType}]", keep=["annotations"]), at, out
-        )
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
@@ -507,32 +539,6 @@ def down_sampling_create_message_result_frame(x: Any, at: At, out: Losses) -> An
         y = x.copy() if y is x else y
         y["result"] = w
     return y
-
-
-def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "content" not in y:
-        raise MissingRequiredField(pointer(at), "content")
-    v = y["content"]
-    w = down_sampling_message_content(v, (at, "content"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["content"] = w
-    return y
-
-
-def down_sampling_message_content(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage.content."""
-    if type(x) is dict and x.get("type") == "audio":
-        return down_sampling_message_content(
-            do.text_block(x, at, out, template="[Audio content: {mimeType}]", keep=["annotations"]), at, out
-        )
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def down_server_capabilities(x: Any, at: At, out: Losses) -> Any:
@@ -587,8 +593,36 @@ def down_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2024-11-05"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def down_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
+    """result of initialize, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = down_initialize_result_minimal(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
+    return y
+
+
 _DOWN_STRICT = Direction(
     requests={
+        "initialize": down_initialize_request,
         "sampling/createMessage": down_create_message_request,
     },
     notifications={
@@ -606,15 +640,17 @@ _DOWN_STRICT = Direction(
         "CreateMessageRequest": down_create_message_request,
         "CreateMessageResult": down_create_message_result,
         "GetPromptResult": down_get_prompt_result,
+        "InitializeRequest": down_initialize_request,
         "InitializeResult": down_initialize_result,
         "ListToolsResult": down_list_tools_result,
         "ProgressNotification": down_progress_notification,
         "PromptMessage": down_prompt_message,
-        "SamplingMessage": down_sampling_message,
+        "SamplingMessage": down_prompt_message,
         "ServerCapabilities": down_server_capabilities,
         "Tool": down_tool,
-        "CreateMessageRequestParams": down_create_message_request_params_,
-        "ProgressNotificationParams": down_progress_notification_params_,
+        "CreateMessageRequestParams": down_create_message_request_params,
+        "InitializeRequestParams": down_initialize_request_params,
+        "ProgressNotificationParams": down_progress_notification_params,
     },
     refused={},
     swallowed=frozenset(),
@@ -628,10 +664,12 @@ _DOWN_STRICT = Direction(
 
 _DOWN_MINIMAL = Direction(
     requests={
+        "initialize": down_initialize_request,
         "sampling/createMessage": down_create_message_request,
     },
     notifications={},
     results={
+        "initialize": down_initialize_result_frame_minimal,
         "prompts/get": down_prompts_get_result_frame,
         "sampling/createMessage": down_sampling_create_message_result_frame,
         "tools/call": down_tools_call_result_frame,
@@ -641,9 +679,12 @@ _DOWN_MINIMAL = Direction(
         "CreateMessageRequest": down_create_message_request,
         "CreateMessageResult": down_create_message_result,
         "GetPromptResult": down_get_prompt_result,
+        "InitializeRequest": down_initialize_request,
+        "InitializeResult": down_initialize_result_minimal,
         "PromptMessage": down_prompt_message,
-        "SamplingMessage": down_sampling_message,
-        "CreateMessageRequestParams": down_create_message_request_params_,
+        "SamplingMessage": down_prompt_message,
+        "CreateMessageRequestParams": down_create_message_request_params,
+        "InitializeRequestParams": down_initialize_request_params,
     },
     refused={},
     swallowed=frozenset(),

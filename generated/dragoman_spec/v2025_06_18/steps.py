@@ -33,7 +33,7 @@ def up_annotations(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_audio_content(x: Any, at: At, out: Losses) -> Any:
-    """AudioContent."""
+    """AudioContent, ImageContent."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -84,11 +84,11 @@ def up_call_tool_result_content(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_call_tool_result_content_item(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult.content[]."""
+    """CallToolResult.content[], PromptMessage.content."""
     if type(x) is dict and x.get("type") == "text":
         return up_text_content(x, at, out)
     if type(x) is dict and x.get("type") == "image":
-        return up_image_content(x, at, out)
+        return up_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
         return up_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "resource":
@@ -151,43 +151,7 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_complete_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "context" in y and not (
-        type(y["context"]) is dict
-        and (
-            "arguments" not in y["context"]
-            or (
-                type(y["context"]["arguments"]) is dict
-                and all(type(i1) is str for k1, i1 in y["context"]["arguments"].items())
-            )
-        )
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "context", at, out)
-    if "ref" not in y:
-        raise MissingRequiredField(pointer(at), "ref")
-    v = y["ref"]
-    w = up_complete_request_params_ref_(v, (at, "ref"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["ref"] = w
-    return y
-
-
 def up_complete_request_params_ref(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequest.params.ref."""
-    if type(x) is dict and x.get("type") == "ref/prompt":
-        return up_prompt_reference(x, at, out)
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
-
-
-def up_complete_request_params_ref_(x: Any, at: At, out: Losses) -> Any:
     """CompleteRequest.params.ref."""
     if type(x) is dict and x.get("type") == "ref/prompt":
         return up_prompt_reference(x, at, out)
@@ -226,27 +190,7 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "messages" not in y:
-        raise MissingRequiredField(pointer(at), "messages")
-    v = y["messages"]
-    w = up_create_message_request_params_messages_(v, (at, "messages"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["messages"] = w
-    return y
-
-
 def up_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, up_sampling_message)
-
-
-def up_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     return do.each(x, at, out, up_sampling_message)
 
@@ -267,11 +211,11 @@ def up_create_message_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult.content."""
+    """CreateMessageResult.content, SamplingMessage.content."""
     if type(x) is dict and x.get("type") == "text":
         return up_text_content(x, at, out)
     if type(x) is dict and x.get("type") == "image":
-        return up_image_content(x, at, out)
+        return up_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
         return up_audio_content(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
@@ -304,7 +248,7 @@ def up_embedded_resource(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource.resource."""
+    """EmbeddedResource.resource, ReadResourceResult.contents[]."""
     if type(x) is dict and "text" in x and (type(x["text"]) is str):
         return up_text_resource_contents(x, at, out)
     if type(x) is dict and "blob" in x and (type(x["blob"]) is str):
@@ -330,23 +274,6 @@ def up_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
 def up_get_prompt_result_messages(x: Any, at: At, out: Losses) -> Any:
     """GetPromptResult.messages."""
     return do.each(x, at, out, up_prompt_message)
-
-
-def up_image_content(x: Any, at: At, out: Losses) -> Any:
-    """ImageContent."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and type(y["_meta"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    v = y.get("annotations")
-    if v is not None:
-        w = up_annotations(v, (at, "annotations"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["annotations"] = w
-    return y
 
 
 def up_implementation(x: Any, at: At, out: Losses) -> Any:
@@ -394,28 +321,10 @@ def up_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["clientInfo"] = w
-    return y
-
-
-def up_initialize_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "capabilities" not in y:
-        raise MissingRequiredField(pointer(at), "capabilities")
-    v = y["capabilities"]
-    w = up_client_capabilities(v, (at, "capabilities"), out)
-    if w is not v:
+    named = out.target or "2025-06-18"
+    if y.get("protocolVersion") != named:
         y = x.copy() if y is x else y
-        y["capabilities"] = w
-    if "clientInfo" not in y:
-        raise MissingRequiredField(pointer(at), "clientInfo")
-    v = y["clientInfo"]
-    w = up_implementation(v, (at, "clientInfo"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["clientInfo"] = w
+        y["protocolVersion"] = named
     return y
 
 
@@ -431,6 +340,10 @@ def up_initialize_result(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["serverInfo"] = w
+    named = out.target or "2025-06-18"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
     return y
 
 
@@ -653,26 +566,11 @@ def up_prompt_message(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = up_prompt_message_content(v, (at, "content"), out)
+    w = up_call_tool_result_content_item(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def up_prompt_message_content(x: Any, at: At, out: Losses) -> Any:
-    """PromptMessage.content."""
-    if type(x) is dict and x.get("type") == "text":
-        return up_text_content(x, at, out)
-    if type(x) is dict and x.get("type") == "image":
-        return up_image_content(x, at, out)
-    if type(x) is dict and x.get("type") == "audio":
-        return up_audio_content(x, at, out)
-    if type(x) is dict and x.get("type") == "resource":
-        return up_embedded_resource(x, at, out)
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def up_prompt_reference(x: Any, at: At, out: Losses) -> Any:
@@ -733,16 +631,7 @@ def up_read_resource_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents."""
-    return do.each(x, at, out, up_read_resource_result_contents_item)
-
-
-def up_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult.contents[]."""
-    if type(x) is dict and "text" in x and (type(x["text"]) is str):
-        return up_text_resource_contents(x, at, out)
-    if type(x) is dict and "blob" in x and (type(x["blob"]) is str):
-        return up_blob_resource_contents(x, at, out)
-    return x
+    return do.each(x, at, out, up_embedded_resource_resource)
 
 
 def up_resource(x: Any, at: At, out: Losses) -> Any:
@@ -890,24 +779,11 @@ def up_sampling_message(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = up_sampling_message_content(v, (at, "content"), out)
+    w = up_create_message_result_content(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def up_sampling_message_content(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage.content."""
-    if type(x) is dict and x.get("type") == "text":
-        return up_text_content(x, at, out)
-    if type(x) is dict and x.get("type") == "image":
-        return up_image_content(x, at, out)
-    if type(x) is dict and x.get("type") == "audio":
-        return up_audio_content(x, at, out)
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def up_text_content(x: Any, at: At, out: Losses) -> Any:
@@ -1003,6 +879,60 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def up_initialize_request_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = up_initialize_request_params_minimal(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
+def up_initialize_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-06-18"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def up_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-06-18"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def up_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
+    """result of initialize, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = up_initialize_result_minimal(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
+    return y
+
+
 _UP_STRICT = Direction(
     requests={
         "completion/complete": up_complete_request,
@@ -1033,7 +963,7 @@ _UP_STRICT = Direction(
         "CreateMessageResult": up_create_message_result,
         "EmbeddedResource": up_embedded_resource,
         "GetPromptResult": up_get_prompt_result,
-        "ImageContent": up_image_content,
+        "ImageContent": up_audio_content,
         "Implementation": up_implementation,
         "InitializeRequest": up_initialize_request,
         "InitializeResult": up_initialize_result,
@@ -1055,9 +985,9 @@ _UP_STRICT = Direction(
         "TextContent": up_text_content,
         "TextResourceContents": up_text_resource_contents,
         "Tool": up_tool,
-        "CompleteRequestParams": up_complete_request_params_,
-        "CreateMessageRequestParams": up_create_message_request_params_,
-        "InitializeRequestParams": up_initialize_request_params_,
+        "CompleteRequestParams": up_complete_request_params,
+        "CreateMessageRequestParams": up_create_message_request_params,
+        "InitializeRequestParams": up_initialize_request_params,
     },
     refused={},
     swallowed=frozenset(),
@@ -1074,10 +1004,18 @@ _UP_STRICT = Direction(
 
 
 _UP_MINIMAL = Direction(
-    requests={},
+    requests={
+        "initialize": up_initialize_request_minimal,
+    },
     notifications={},
-    results={},
-    definitions={},
+    results={
+        "initialize": up_initialize_result_frame_minimal,
+    },
+    definitions={
+        "InitializeRequest": up_initialize_request_minimal,
+        "InitializeResult": up_initialize_result_minimal,
+        "InitializeRequestParams": up_initialize_request_params_minimal,
+    },
     refused={},
     swallowed=frozenset(),
     renamed={"ResourceReference": "ResourceTemplateReference"},
@@ -1106,7 +1044,7 @@ def down_annotations(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_audio_content(x: Any, at: At, out: Losses) -> Any:
-    """AudioContent."""
+    """AudioContent, ImageContent."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1159,11 +1097,11 @@ def down_call_tool_result_content(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_call_tool_result_content_item(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult.content[]."""
+    """CallToolResult.content[], PromptMessage.content."""
     if type(x) is dict and x.get("type") == "text":
         return down_text_content(x, at, out)
     if type(x) is dict and x.get("type") == "image":
-        return down_image_content(x, at, out)
+        return down_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
         return down_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "resource_link":
@@ -1223,34 +1161,7 @@ def down_complete_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_complete_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "context" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "context", at, out)
-    if "ref" not in y:
-        raise MissingRequiredField(pointer(at), "ref")
-    v = y["ref"]
-    w = down_complete_request_params_ref_(v, (at, "ref"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["ref"] = w
-    return y
-
-
 def down_complete_request_params_ref(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequest.params.ref."""
-    if type(x) is dict and x.get("type") == "ref/prompt":
-        return down_prompt_reference(x, at, out)
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
-
-
-def down_complete_request_params_ref_(x: Any, at: At, out: Losses) -> Any:
     """CompleteRequest.params.ref."""
     if type(x) is dict and x.get("type") == "ref/prompt":
         return down_prompt_reference(x, at, out)
@@ -1289,27 +1200,7 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "messages" not in y:
-        raise MissingRequiredField(pointer(at), "messages")
-    v = y["messages"]
-    w = down_create_message_request_params_messages_(v, (at, "messages"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["messages"] = w
-    return y
-
-
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, down_sampling_message)
-
-
-def down_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     return do.each(x, at, out, down_sampling_message)
 
@@ -1330,11 +1221,11 @@ def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult.content."""
+    """CreateMessageResult.content, SamplingMessage.content."""
     if type(x) is dict and x.get("type") == "text":
         return down_text_content(x, at, out)
     if type(x) is dict and x.get("type") == "image":
-        return down_image_content(x, at, out)
+        return down_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
         return down_audio_content(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
@@ -1367,7 +1258,7 @@ def down_embedded_resource(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource.resource."""
+    """EmbeddedResource.resource, ReadResourceResult.contents[]."""
     if type(x) is dict and "text" in x and (type(x["text"]) is str):
         return down_text_resource_contents(x, at, out)
     if type(x) is dict and "blob" in x and (type(x["blob"]) is str):
@@ -1393,23 +1284,6 @@ def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
 def down_get_prompt_result_messages(x: Any, at: At, out: Losses) -> Any:
     """GetPromptResult.messages."""
     return do.each(x, at, out, down_prompt_message)
-
-
-def down_image_content(x: Any, at: At, out: Losses) -> Any:
-    """ImageContent."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    v = y.get("annotations")
-    if v is not None:
-        w = down_annotations(v, (at, "annotations"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["annotations"] = w
-    return y
 
 
 def down_implementation(x: Any, at: At, out: Losses) -> Any:
@@ -1457,28 +1331,10 @@ def down_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["clientInfo"] = w
-    return y
-
-
-def down_initialize_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "capabilities" not in y:
-        raise MissingRequiredField(pointer(at), "capabilities")
-    v = y["capabilities"]
-    w = down_client_capabilities(v, (at, "capabilities"), out)
-    if w is not v:
+    named = out.target or "2025-03-26"
+    if y.get("protocolVersion") != named:
         y = x.copy() if y is x else y
-        y["capabilities"] = w
-    if "clientInfo" not in y:
-        raise MissingRequiredField(pointer(at), "clientInfo")
-    v = y["clientInfo"]
-    w = down_implementation(v, (at, "clientInfo"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["clientInfo"] = w
+        y["protocolVersion"] = named
     return y
 
 
@@ -1494,6 +1350,10 @@ def down_initialize_result(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["serverInfo"] = w
+    named = out.target or "2025-03-26"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
     return y
 
 
@@ -1716,32 +1576,11 @@ def down_prompt_message(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = down_prompt_message_content(v, (at, "content"), out)
+    w = down_call_tool_result_content_item(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def down_prompt_message_content(x: Any, at: At, out: Losses) -> Any:
-    """PromptMessage.content."""
-    if type(x) is dict and x.get("type") == "text":
-        return down_text_content(x, at, out)
-    if type(x) is dict and x.get("type") == "image":
-        return down_image_content(x, at, out)
-    if type(x) is dict and x.get("type") == "audio":
-        return down_audio_content(x, at, out)
-    if type(x) is dict and x.get("type") == "resource_link":
-        return down_prompt_message_content(
-            do.text_block(x, at, out, template="[{title|name}]({uri})", lines=["description"], keep=["annotations"]),
-            at,
-            out,
-        )
-    if type(x) is dict and x.get("type") == "resource":
-        return down_embedded_resource(x, at, out)
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def down_prompt_reference(x: Any, at: At, out: Losses) -> Any:
@@ -1802,16 +1641,7 @@ def down_read_resource_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceResult.contents."""
-    return do.each(x, at, out, down_read_resource_result_contents_item)
-
-
-def down_read_resource_result_contents_item(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult.contents[]."""
-    if type(x) is dict and "text" in x and (type(x["text"]) is str):
-        return down_text_resource_contents(x, at, out)
-    if type(x) is dict and "blob" in x and (type(x["blob"]) is str):
-        return down_blob_resource_contents(x, at, out)
-    return x
+    return do.each(x, at, out, down_embedded_resource_resource)
 
 
 def down_resource(x: Any, at: At, out: Losses) -> Any:
@@ -1959,24 +1789,11 @@ def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = down_sampling_message_content(v, (at, "content"), out)
+    w = down_create_message_result_content(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def down_sampling_message_content(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage.content."""
-    if type(x) is dict and x.get("type") == "text":
-        return down_text_content(x, at, out)
-    if type(x) is dict and x.get("type") == "image":
-        return down_image_content(x, at, out)
-    if type(x) is dict and x.get("type") == "audio":
-        return down_audio_content(x, at, out)
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def down_text_content(x: Any, at: At, out: Losses) -> Any:
@@ -2077,7 +1894,7 @@ def down_call_tool_result_content_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_call_tool_result_content_item_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult.content[], only what validity needs."""
+    """CallToolResult.content[], PromptMessage.content, only what validity needs."""
     if type(x) is dict and x.get("type") == "resource_link":
         return down_call_tool_result_content_item_minimal(
             do.text_block(x, at, out, template="[{title|name}]({uri})", lines=["description"], keep=["annotations"]),
@@ -2109,6 +1926,60 @@ def down_get_prompt_result_messages_minimal(x: Any, at: At, out: Losses) -> Any:
     return do.each(x, at, out, down_prompt_message_minimal)
 
 
+def down_initialize_request_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = down_initialize_request_params_minimal(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
+def down_initialize_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-03-26"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def down_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-03-26"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def down_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
+    """result of initialize, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = down_initialize_result_minimal(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
+    return y
+
+
 def down_prompt_message_minimal(x: Any, at: At, out: Losses) -> Any:
     """PromptMessage, only what validity needs."""
     if type(x) is not dict:
@@ -2117,24 +1988,11 @@ def down_prompt_message_minimal(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = down_prompt_message_content_minimal(v, (at, "content"), out)
+    w = down_call_tool_result_content_item_minimal(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def down_prompt_message_content_minimal(x: Any, at: At, out: Losses) -> Any:
-    """PromptMessage.content, only what validity needs."""
-    if type(x) is dict and x.get("type") == "resource_link":
-        return down_prompt_message_content_minimal(
-            do.text_block(x, at, out, template="[{title|name}]({uri})", lines=["description"], keep=["annotations"]),
-            at,
-            out,
-        )
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def down_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -2197,7 +2055,7 @@ _DOWN_STRICT = Direction(
         "CreateMessageResult": down_create_message_result,
         "EmbeddedResource": down_embedded_resource,
         "GetPromptResult": down_get_prompt_result,
-        "ImageContent": down_image_content,
+        "ImageContent": down_audio_content,
         "Implementation": down_implementation,
         "InitializeRequest": down_initialize_request,
         "InitializeResult": down_initialize_result,
@@ -2219,9 +2077,9 @@ _DOWN_STRICT = Direction(
         "TextContent": down_text_content,
         "TextResourceContents": down_text_resource_contents,
         "Tool": down_tool,
-        "CompleteRequestParams": down_complete_request_params_,
-        "CreateMessageRequestParams": down_create_message_request_params_,
-        "InitializeRequestParams": down_initialize_request_params_,
+        "CompleteRequestParams": down_complete_request_params,
+        "CreateMessageRequestParams": down_create_message_request_params,
+        "InitializeRequestParams": down_initialize_request_params,
     },
     refused={
         "elicitation/create": Refusal(
@@ -2245,16 +2103,22 @@ _DOWN_STRICT = Direction(
 
 
 _DOWN_MINIMAL = Direction(
-    requests={},
+    requests={
+        "initialize": down_initialize_request_minimal,
+    },
     notifications={},
     results={
+        "initialize": down_initialize_result_frame_minimal,
         "prompts/get": down_prompts_get_result_frame_minimal,
         "tools/call": down_tools_call_result_frame_minimal,
     },
     definitions={
         "CallToolResult": down_call_tool_result_minimal,
         "GetPromptResult": down_get_prompt_result_minimal,
+        "InitializeRequest": down_initialize_request_minimal,
+        "InitializeResult": down_initialize_result_minimal,
         "PromptMessage": down_prompt_message_minimal,
+        "InitializeRequestParams": down_initialize_request_params_minimal,
     },
     refused={
         "elicitation/create": Refusal(

@@ -121,11 +121,11 @@ def up_is_icon(v: Any) -> bool:
 
 
 def up_is_request_id(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
+    return (type(v) is str) or (type(v) is int or (type(v) is float and v.is_integer()))
 
 
 def up_is_progress_token(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
+    return (type(v) is str) or (type(v) is int or (type(v) is float and v.is_integer()))
 
 
 def up_call_tool_request(x: Any, at: At, out: Losses) -> Any:
@@ -144,17 +144,6 @@ def up_call_tool_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "task" in y and not (up_is_task_metadata(y["task"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "task", at, out)
-    return y
-
-
-def up_call_tool_request_params_(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -314,46 +303,7 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "task" in y and not (up_is_task_metadata(y["task"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "task", at, out)
-    if "toolChoice" in y and not (up_is_tool_choice(y["toolChoice"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "toolChoice", at, out)
-    if "tools" in y and not (type(y["tools"]) is list and all(up_is_tool(i1) for i1 in y["tools"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "tools", at, out)
-    if "messages" not in y:
-        raise MissingRequiredField(pointer(at), "messages")
-    v = y["messages"]
-    w = up_create_message_request_params_messages_(v, (at, "messages"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["messages"] = w
-    return y
-
-
 def up_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params.messages."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "_meta" not in v:
-            continue
-        w = up_sampling_message(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
-    return y
-
-
-def up_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     if type(x) is not list:
         raise wrong(at, "a list", x)
@@ -443,26 +393,6 @@ def up_elicit_request_params_requested_schema_properties(x: Any, at: At, out: Lo
     return y
 
 
-def up_enum_schema(x: Any, at: At, out: Losses) -> Any:
-    """EnumSchema."""
-    if type(x) is dict and x.get("type") == "string":
-        return up_enum_schema_(x, at, out)
-    if type(x) is not dict or type(x.get("type")) is not str:
-        raise wrong(at, "an object with 'type'", x)
-    return x
-
-
-def up_enum_schema_(x: Any, at: At, out: Losses) -> Any:
-    """EnumSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "default" in y and type(y["default"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "default", at, out)
-    return y
-
-
 def up_enum_schema_as_legacy_titled_enum_schema(x: Any, at: At, out: Losses) -> Any:
     """EnumSchema."""
     if type(x) is not dict:
@@ -545,28 +475,10 @@ def up_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["clientInfo"] = w
-    return y
-
-
-def up_initialize_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "capabilities" not in y:
-        raise MissingRequiredField(pointer(at), "capabilities")
-    v = y["capabilities"]
-    w = up_client_capabilities(v, (at, "capabilities"), out)
-    if w is not v:
+    named = out.target or "2025-11-25"
+    if y.get("protocolVersion") != named:
         y = x.copy() if y is x else y
-        y["capabilities"] = w
-    if "clientInfo" not in y:
-        raise MissingRequiredField(pointer(at), "clientInfo")
-    v = y["clientInfo"]
-    w = up_implementation(v, (at, "clientInfo"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["clientInfo"] = w
+        y["protocolVersion"] = named
     return y
 
 
@@ -589,6 +501,10 @@ def up_initialize_result(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["serverInfo"] = w
+    named = out.target or "2025-11-25"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
     return y
 
 
@@ -754,20 +670,6 @@ def up_paginated_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and not (
-        type(y["_meta"]) is dict
-        and ("progressToken" not in y["_meta"] or (up_is_progress_token(y["_meta"]["progressToken"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
-def up_paginated_request_params_(x: Any, at: At, out: Losses) -> Any:
     """PaginatedRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -991,7 +893,7 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
         y["inputSchema"] = w
     v = y.get("outputSchema")
     if v is not None:
-        w = up_tool_output_schema(v, (at, "outputSchema"), out)
+        w = up_tool_input_schema(v, (at, "outputSchema"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["outputSchema"] = w
@@ -999,40 +901,7 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
-    """Tool.inputSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "$schema" in y and type(y["$schema"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "$schema", at, out)
-    return y
-
-
-def up_tool_input_schema_(x: Any, at: At, out: Losses) -> Any:
-    """Tool.inputSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "$schema" in y and type(y["$schema"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "$schema", at, out)
-    return y
-
-
-def up_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
-    """Tool.outputSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "$schema" in y and type(y["$schema"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "$schema", at, out)
-    return y
-
-
-def up_tool_output_schema_(x: Any, at: At, out: Losses) -> Any:
-    """Tool.outputSchema."""
+    """Tool.inputSchema, Tool.outputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1066,6 +935,60 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
     w = up_list_tools_result(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
+    return y
+
+
+def up_initialize_request_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = up_initialize_request_params_minimal(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
+def up_initialize_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-11-25"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def up_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-11-25"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def up_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
+    """result of initialize, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = up_initialize_result_minimal(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -1108,7 +1031,6 @@ _UP_STRICT = Direction(
         "ClientCapabilities": up_client_capabilities,
         "CreateMessageRequest": up_create_message_request,
         "ElicitRequest": up_elicit_request,
-        "EnumSchema": up_enum_schema,
         "GetPromptResult": up_get_prompt_result,
         "Implementation": up_implementation,
         "InitializeRequest": up_initialize_request,
@@ -1128,12 +1050,12 @@ _UP_STRICT = Direction(
         "ServerCapabilities": up_server_capabilities,
         "StringSchema": up_string_schema,
         "Tool": up_tool,
-        "CallToolRequestParams": up_call_tool_request_params_,
-        "CreateMessageRequestParams": up_create_message_request_params_,
-        "InitializeRequestParams": up_initialize_request_params_,
-        "PaginatedRequestParams": up_paginated_request_params_,
-        "ToolInputSchema": up_tool_input_schema_,
-        "ToolOutputSchema": up_tool_output_schema_,
+        "CallToolRequestParams": up_call_tool_request_params,
+        "CreateMessageRequestParams": up_create_message_request_params,
+        "InitializeRequestParams": up_initialize_request_params,
+        "PaginatedRequestParams": up_paginated_request_params,
+        "ToolInputSchema": up_tool_input_schema,
+        "ToolOutputSchema": up_tool_input_schema,
     },
     refused={},
     swallowed=frozenset(),
@@ -1146,11 +1068,18 @@ _UP_STRICT = Direction(
 
 
 _UP_MINIMAL = Direction(
-    requests={},
+    requests={
+        "initialize": up_initialize_request_minimal,
+    },
     notifications={},
-    results={},
+    results={
+        "initialize": up_initialize_result_frame_minimal,
+    },
     definitions={
+        "InitializeRequest": up_initialize_request_minimal,
+        "InitializeResult": up_initialize_result_minimal,
         "PaginatedRequest": up_paginated_request_minimal,
+        "InitializeRequestParams": up_initialize_request_params_minimal,
     },
     refused={},
     swallowed=frozenset(),
@@ -1165,7 +1094,7 @@ _UP_MINIMAL = Direction(
 
 
 def down_is_progress_token(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
+    return (type(v) is str) or (type(v) is int or (type(v) is float and v.is_integer()))
 
 
 def down_call_tool_request(x: Any, at: At, out: Losses) -> Any:
@@ -1184,17 +1113,6 @@ def down_call_tool_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "task" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "task", at, out)
-    return y
-
-
-def down_call_tool_request_params_(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -1246,18 +1164,7 @@ def down_cancelled_notification_params(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "requestId" not in y:
-        w = do.swallow_without(y, at, out, field="requestId")
-        y = x.copy() if y is x else y
-        y["requestId"] = w
-    return y
-
-
-def down_cancelled_notification_params_(x: Any, at: At, out: Losses) -> Any:
-    """CancelledNotification.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "requestId" not in y:
+        # swallow-cancellation-of-nothing
         w = do.swallow_without(y, at, out, field="requestId")
         y = x.copy() if y is x else y
         y["requestId"] = w
@@ -1366,39 +1273,7 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_create_message_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    y = do.split_messages(y, at, out, field="messages")
-    if "tools" in y:
-        y = do.refuse_field(y, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
-    if "task" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "task", at, out)
-    if "toolChoice" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "toolChoice", at, out)
-    if "tools" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "tools", at, out)
-    if "messages" not in y:
-        raise MissingRequiredField(pointer(at), "messages")
-    v = y["messages"]
-    w = down_create_message_request_params_messages_(v, (at, "messages"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["messages"] = w
-    return y
-
-
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, down_sampling_message)
-
-
-def down_create_message_request_params_messages_(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
     return do.each(x, at, out, down_sampling_message)
 
@@ -1419,7 +1294,7 @@ def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult.content."""
+    """CreateMessageResult.content, SamplingMessage.content."""
     if type(x) is dict and x.get("type") == "tool_use":
         return down_create_message_result_content(
             do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
@@ -1653,28 +1528,10 @@ def down_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["clientInfo"] = w
-    return y
-
-
-def down_initialize_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "capabilities" not in y:
-        raise MissingRequiredField(pointer(at), "capabilities")
-    v = y["capabilities"]
-    w = down_client_capabilities(v, (at, "capabilities"), out)
-    if w is not v:
+    named = out.target or "2025-06-18"
+    if y.get("protocolVersion") != named:
         y = x.copy() if y is x else y
-        y["capabilities"] = w
-    if "clientInfo" not in y:
-        raise MissingRequiredField(pointer(at), "clientInfo")
-    v = y["clientInfo"]
-    w = down_implementation(v, (at, "clientInfo"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["clientInfo"] = w
+        y["protocolVersion"] = named
     return y
 
 
@@ -1697,6 +1554,10 @@ def down_initialize_result(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["serverInfo"] = w
+    named = out.target or "2025-06-18"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
     return y
 
 
@@ -1721,6 +1582,7 @@ def down_jsonrpc_error_response_as_jsonrpc_error(x: Any, at: At, out: Losses) ->
         raise wrong(at, "an object", x)
     y = x
     if "id" not in y:
+        # swallow-error-models-without-id
         w = do.swallow_without(y, at, out, field="id")
         y = x.copy() if y is x else y
         y["id"] = w
@@ -1742,7 +1604,7 @@ def down_jsonrpc_notification(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_jsonrpc_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCNotification.params."""
+    """JSONRPCNotification.params, Notification.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1767,7 +1629,7 @@ def down_jsonrpc_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_jsonrpc_request_params(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCRequest.params."""
+    """JSONRPCRequest.params, Request.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1918,21 +1780,10 @@ def down_notification(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("params")
     if v is not None:
-        w = down_notification_params(v, (at, "params"), out)
+        w = down_jsonrpc_notification_params(v, (at, "params"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["params"] = w
-    return y
-
-
-def down_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """Notification.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and type(y["_meta"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     return y
 
 
@@ -1968,17 +1819,6 @@ def down_paginated_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequest.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
-def down_paginated_request_params_(x: Any, at: At, out: Losses) -> Any:
     """PaginatedRequest.params."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -2146,24 +1986,10 @@ def down_request(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("params")
     if v is not None:
-        w = down_request_params(v, (at, "params"), out)
+        w = down_jsonrpc_request_params(v, (at, "params"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["params"] = w
-    return y
-
-
-def down_request_params(x: Any, at: At, out: Losses) -> Any:
-    """Request.params."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and not (
-        type(y["_meta"]) is dict
-        and ("progressToken" not in y["_meta"] or (down_is_progress_token(y["_meta"]["progressToken"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     return y
 
 
@@ -2264,34 +2090,11 @@ def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = down_sampling_message_content(v, (at, "content"), out)
+    w = down_create_message_result_content(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def down_sampling_message_content(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage.content."""
-    if type(x) is dict and x.get("type") == "tool_use":
-        return down_sampling_message_content(
-            do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
-        )
-    if type(x) is dict and x.get("type") == "tool_result":
-        return down_sampling_message_content(
-            do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
-        )
-    if type(x) is list:
-        return down_sampling_message_content(
-            do.join_blocks(x, at, out, reason="Several content blocks that are not all text cannot be one block."),
-            at,
-            out,
-        )
-    if type(x) is not dict or type(x.get("type")) is not str:
-        if type(x) is list:
-            return x
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def down_server_capabilities(x: Any, at: At, out: Losses) -> Any:
@@ -2417,28 +2220,7 @@ def down_create_message_request_params_minimal(x: Any, at: At, out: Losses) -> A
     return y
 
 
-def down_create_message_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    y = do.split_messages(y, at, out, field="messages")
-    if "messages" not in y:
-        raise MissingRequiredField(pointer(at), "messages")
-    v = y["messages"]
-    w = down_create_message_request_params_messages__minimal(v, (at, "messages"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["messages"] = w
-    return y
-
-
 def down_create_message_request_params_messages_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params.messages, only what validity needs."""
-    return do.each(x, at, out, down_sampling_message_minimal)
-
-
-def down_create_message_request_params_messages__minimal(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages, only what validity needs."""
     return do.each(x, at, out, down_sampling_message_minimal)
 
@@ -2514,6 +2296,60 @@ def down_elicit_request_params_requested_schema_properties_minimal(x: Any, at: A
             if w is not v:
                 y = x.copy() if y is x else y
                 y[k] = w
+    return y
+
+
+def down_initialize_request_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = down_initialize_request_params_minimal(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
+def down_initialize_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeRequest.params, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-06-18"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def down_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """InitializeResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    named = out.target or "2025-06-18"
+    if y.get("protocolVersion") != named:
+        y = x.copy() if y is x else y
+        y["protocolVersion"] = named
+    return y
+
+
+def down_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
+    """result of initialize, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = down_initialize_result_minimal(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
     return y
 
 
@@ -2608,7 +2444,7 @@ def down_sampling_message_minimal(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = down_sampling_message_content(v, (at, "content"), out)
+    w = down_create_message_result_content(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
@@ -2695,11 +2531,11 @@ _DOWN_STRICT = Direction(
         "ServerCapabilities": down_server_capabilities,
         "StringSchema": down_string_schema,
         "Tool": down_tool,
-        "CallToolRequestParams": down_call_tool_request_params_,
-        "CancelledNotificationParams": down_cancelled_notification_params_,
-        "CreateMessageRequestParams": down_create_message_request_params_,
-        "InitializeRequestParams": down_initialize_request_params_,
-        "PaginatedRequestParams": down_paginated_request_params_,
+        "CallToolRequestParams": down_call_tool_request_params,
+        "CancelledNotificationParams": down_cancelled_notification_params,
+        "CreateMessageRequestParams": down_create_message_request_params,
+        "InitializeRequestParams": down_initialize_request_params,
+        "PaginatedRequestParams": down_paginated_request_params,
     },
     refused={
         "tasks/cancel": Refusal("tasks/cancel does not exist before 2025-11-25", -32601),
@@ -2731,6 +2567,7 @@ _DOWN_STRICT = Direction(
 _DOWN_MINIMAL = Direction(
     requests={
         "elicitation/create": down_elicit_request_minimal,
+        "initialize": down_initialize_request_minimal,
         "sampling/createMessage": down_create_message_request_minimal,
     },
     notifications={
@@ -2738,6 +2575,7 @@ _DOWN_MINIMAL = Direction(
     },
     results={
         "elicitation/create": down_elicitation_create_result_frame,
+        "initialize": down_initialize_result_frame_minimal,
         "sampling/createMessage": down_sampling_create_message_result_frame,
         "tools/call": down_tools_call_result_frame_minimal,
     },
@@ -2747,14 +2585,17 @@ _DOWN_MINIMAL = Direction(
         "CreateMessageResult": down_create_message_result,
         "ElicitRequest": down_elicit_request_minimal,
         "ElicitResult": down_elicit_result,
+        "InitializeRequest": down_initialize_request_minimal,
+        "InitializeResult": down_initialize_result_minimal,
         "JSONRPCErrorResponse": down_jsonrpc_error_response_as_jsonrpc_error,
         "JSONRPCNotification": down_jsonrpc_notification,
         "JSONRPCRequest": down_jsonrpc_request,
         "Notification": down_notification,
         "Request": down_request,
         "SamplingMessage": down_sampling_message_minimal,
-        "CancelledNotificationParams": down_cancelled_notification_params_,
-        "CreateMessageRequestParams": down_create_message_request_params__minimal,
+        "CancelledNotificationParams": down_cancelled_notification_params,
+        "CreateMessageRequestParams": down_create_message_request_params_minimal,
+        "InitializeRequestParams": down_initialize_request_params_minimal,
     },
     refused={
         "tasks/cancel": Refusal("tasks/cancel does not exist before 2025-11-25", -32601),

@@ -247,7 +247,9 @@ def up_is_elicit_result(v: Any) -> bool:
                 type(v["content"]) is dict
                 and all(
                     (type(i2) is list and all(type(i3) is str for i3 in i2))
-                    or (type(i2) is bool or type(i2) in (int, float) or type(i2) is str)
+                    or (type(i2) is str)
+                    or (type(i2) in (int, float))
+                    or (type(i2) is bool)
                     for k2, i2 in v["content"].items()
                 )
             )
@@ -313,7 +315,7 @@ def up_is_logging_level(v: Any) -> bool:
 
 
 def up_is_request_id(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
+    return (type(v) is str) or (type(v) is int or (type(v) is float and v.is_integer()))
 
 
 def up_call_tool_request(x: Any, at: At, out: Losses) -> Any:
@@ -354,7 +356,7 @@ def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequestParams._meta."""
+    """CallToolRequestParams._meta, CompleteRequestParams._meta, GetPromptRequestParams._meta, PaginatedRequestParams._meta and 3 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -371,9 +373,6 @@ def up_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
     w = up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities(
         {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
@@ -381,14 +380,15 @@ def up_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
+    named = out.target or "2026-07-28"
+    if y.get("io.modelcontextprotocol/protocolVersion") != named:
         y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
+        y["io.modelcontextprotocol/protocolVersion"] = named
     return y
 
 
 def up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
+    """CallToolRequestParams._meta.io.modelcontextprotocol/clientCapabilities, CompleteRequestParams._meta.io.modelcontextprotocol/clientCapabilities, GetPromptRequestParams._meta.io.modelcontextprotocol/clientCapabilities, PaginatedRequestParams._meta.io.modelcontextprotocol/clientCapabilities and 3 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -437,13 +437,14 @@ def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
 
 
 def up_call_tool_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult._meta."""
+    """CallToolResult._meta, CompleteResult._meta, GetPromptResult._meta, ListPromptsResult._meta and 6 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -475,21 +476,22 @@ def up_cancelled_notification_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
+    if "requestId" not in y:
+        # swallow-cancellation-of-nothing
+        w = do.swallow_without(y, at, out, field="requestId")
+        y = x.copy() if y is x else y
+        y["requestId"] = w
     v = y.get("_meta")
     if v is not None:
         w = up_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    if "requestId" not in y:
-        w = do.swallow_without(y, at, out, field="requestId")
-        y = x.copy() if y is x else y
-        y["requestId"] = w
     return y
 
 
 def up_cancelled_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """CancelledNotificationParams._meta."""
+    """CancelledNotificationParams._meta, LoggingMessageNotificationParams._meta, NotificationParams._meta, ProgressNotificationParams._meta and 1 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -555,79 +557,10 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_complete_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_complete_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y and not (
-        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = up_complete_request_params_meta_io_modelcontextprotocol_client_capabilities(
-        {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
-    )
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
-    return y
-
-
-def up_complete_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "elicitation" in y and not (
-        type(y["elicitation"]) is dict
-        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
-        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "elicitation", at, out)
-    if "experimental" in y and not (
-        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "experimental", at, out)
-    if "extensions" in y and not (
-        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "extensions", at, out)
-    if "roots" in y and type(y["roots"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "roots", at, out)
-    if "sampling" in y and not (
-        type(y["sampling"]) is dict
-        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
-        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "sampling", at, out)
     return y
 
 
@@ -641,7 +574,7 @@ def up_complete_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_complete_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
@@ -653,6 +586,7 @@ def up_complete_result(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["completion"] = w
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
@@ -670,34 +604,6 @@ def up_complete_result_completion(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["values"] = w
-    return y
-
-
-def up_complete_result_completion_(x: Any, at: At, out: Losses) -> Any:
-    """CompleteResult.completion."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "values" not in y:
-        raise MissingRequiredField(pointer(at), "values")
-    v = y["values"]
-    w = do.truncate(v, (at, "values"), out, most=100)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["values"] = w
-    return y
-
-
-def up_complete_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """CompleteResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -759,7 +665,7 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_create_message_request_params_tools(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequestParams.tools."""
+    """CreateMessageRequestParams.tools, ListToolsResult.tools."""
     if type(x) is not list:
         raise wrong(at, "a list", x)
     y = x
@@ -880,79 +786,10 @@ def up_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         do.lose(y, "requestState", at, out)
     v = y.get("_meta")
-    w = up_get_prompt_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_get_prompt_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y and not (
-        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = up_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities(
-        {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
-    )
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
-    return y
-
-
-def up_get_prompt_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "elicitation" in y and not (
-        type(y["elicitation"]) is dict
-        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
-        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "elicitation", at, out)
-    if "experimental" in y and not (
-        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "experimental", at, out)
-    if "extensions" in y and not (
-        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "extensions", at, out)
-    if "roots" in y and type(y["roots"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "roots", at, out)
-    if "sampling" in y and not (
-        type(y["sampling"]) is dict
-        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
-        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "sampling", at, out)
     return y
 
 
@@ -966,26 +803,14 @@ def up_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_get_prompt_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
-    return y
-
-
-def up_get_prompt_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -1005,7 +830,7 @@ def up_jsonrpc_result_response(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsRequest."""
+    """ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest and 1 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1035,45 +860,22 @@ def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_list_prompts_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_list_prompts_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
-    return y
-
-
-def up_list_resource_templates_request(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    w = up_paginated_request_params({} if v is None else v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -1095,45 +897,22 @@ def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_list_resource_templates_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_list_resource_templates_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
-    return y
-
-
-def up_list_resources_request(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    w = up_paginated_request_params({} if v is None else v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -1155,32 +934,22 @@ def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_list_resources_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_list_resources_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -1240,19 +1009,6 @@ def up_list_roots_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_list_tools_request(x: Any, at: At, out: Losses) -> Any:
-    """ListToolsRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    w = up_paginated_request_params({} if v is None else v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
 def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult."""
     if type(x) is not dict:
@@ -1271,54 +1027,29 @@ def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_list_tools_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "tools" not in y:
         raise MissingRequiredField(pointer(at), "tools")
     v = y["tools"]
-    w = up_list_tools_result_tools(v, (at, "tools"), out)
+    w = up_create_message_request_params_tools(v, (at, "tools"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["tools"] = w
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_list_tools_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ListToolsResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
-    return y
-
-
-def up_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
-    """ListToolsResult.tools."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "execution" not in v:
-            continue
-        w = up_tool(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
     return y
 
 
@@ -1344,23 +1075,10 @@ def up_logging_message_notification_params(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("_meta")
     if v is not None:
-        w = up_logging_message_notification_params_meta(v, (at, "_meta"), out)
+        w = up_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def up_logging_message_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """LoggingMessageNotificationParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/subscriptionId" in y and not (
-        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
 
 
@@ -1371,36 +1089,10 @@ def up_notification_params(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("_meta")
     if v is not None:
-        w = up_notification_params_meta(v, (at, "_meta"), out)
+        w = up_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def up_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """NotificationParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/subscriptionId" in y and not (
-        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
-    return y
-
-
-def up_paginated_request(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    w = up_paginated_request_params({} if v is None else v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -1410,79 +1102,10 @@ def up_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_paginated_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_paginated_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y and not (
-        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = up_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities(
-        {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
-    )
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
-    return y
-
-
-def up_paginated_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "elicitation" in y and not (
-        type(y["elicitation"]) is dict
-        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
-        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "elicitation", at, out)
-    if "experimental" in y and not (
-        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "experimental", at, out)
-    if "extensions" in y and not (
-        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "extensions", at, out)
-    if "roots" in y and type(y["roots"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "roots", at, out)
-    if "sampling" in y and not (
-        type(y["sampling"]) is dict
-        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
-        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "sampling", at, out)
     return y
 
 
@@ -1496,26 +1119,14 @@ def up_paginated_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_paginated_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
-    return y
-
-
-def up_paginated_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -1541,28 +1152,15 @@ def up_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("_meta")
     if v is not None:
-        w = up_progress_notification_params_meta(v, (at, "_meta"), out)
+        w = up_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     return y
 
 
-def up_progress_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """ProgressNotificationParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/subscriptionId" in y and not (
-        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
-    return y
-
-
 def up_prompt_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
-    """PromptListChangedNotification."""
+    """PromptListChangedNotification, ResourceListChangedNotification, ToolListChangedNotification."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1634,81 +1232,10 @@ def up_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         do.lose(y, "requestState", at, out)
     v = y.get("_meta")
-    w = up_read_resource_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_read_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y and not (
-        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = up_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(
-        {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
-    )
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
-    return y
-
-
-def up_read_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(
-    x: Any, at: At, out: Losses
-) -> Any:
-    """ReadResourceRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "elicitation" in y and not (
-        type(y["elicitation"]) is dict
-        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
-        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "elicitation", at, out)
-    if "experimental" in y and not (
-        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "experimental", at, out)
-    if "extensions" in y and not (
-        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "extensions", at, out)
-    if "roots" in y and type(y["roots"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "roots", at, out)
-    if "sampling" in y and not (
-        type(y["sampling"]) is dict
-        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
-        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "sampling", at, out)
     return y
 
 
@@ -1730,32 +1257,22 @@ def up_read_resource_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "ttlMs", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_read_resource_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_read_resource_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -1765,93 +1282,10 @@ def up_request_params_(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """RequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y and not (
-        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = up_request_params_meta_io_modelcontextprotocol_client_capabilities(
-        {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
-    )
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
-    return y
-
-
-def up_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
-    """RequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "elicitation" in y and not (
-        type(y["elicitation"]) is dict
-        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
-        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "elicitation", at, out)
-    if "experimental" in y and not (
-        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "experimental", at, out)
-    if "extensions" in y and not (
-        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "extensions", at, out)
-    if "roots" in y and type(y["roots"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "roots", at, out)
-    if "sampling" in y and not (
-        type(y["sampling"]) is dict
-        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
-        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "sampling", at, out)
-    return y
-
-
-def up_resource_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
-    """ResourceListChangedNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = up_notification_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
     return y
 
 
@@ -1861,79 +1295,10 @@ def up_resource_request_params(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_resource_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """ResourceRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y and not (
-        up_is_client_capabilities(y["io.modelcontextprotocol/clientCapabilities"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/clientInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y and type(y["io.modelcontextprotocol/protocolVersion"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/protocolVersion", at, out)
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = up_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(
-        {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
-    )
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
-    return y
-
-
-def up_resource_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
-    """ResourceRequestParams._meta.io.modelcontextprotocol/clientCapabilities."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "elicitation" in y and not (
-        type(y["elicitation"]) is dict
-        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
-        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "elicitation", at, out)
-    if "experimental" in y and not (
-        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "experimental", at, out)
-    if "extensions" in y and not (
-        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "extensions", at, out)
-    if "roots" in y and type(y["roots"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "roots", at, out)
-    if "sampling" in y and not (
-        type(y["sampling"]) is dict
-        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
-        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "sampling", at, out)
     return y
 
 
@@ -1959,23 +1324,10 @@ def up_resource_updated_notification_params(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("_meta")
     if v is not None:
-        w = up_resource_updated_notification_params_meta(v, (at, "_meta"), out)
+        w = up_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def up_resource_updated_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """ResourceUpdatedNotificationParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/subscriptionId" in y and not (
-        up_is_request_id(y["io.modelcontextprotocol/subscriptionId"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
 
 
@@ -2037,26 +1389,14 @@ def up_result(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "resultType", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = up_result_meta(v, (at, "_meta"), out)
+        w = up_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
-    return y
-
-
-def up_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """Result._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y and not (
-        up_is_implementation(y["io.modelcontextprotocol/serverInfo"])
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -2084,20 +1424,6 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     if "execution" in y:
         y = x.copy() if y is x else y
         do.lose(y, "execution", at, out)
-    return y
-
-
-def up_tool_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
-    """ToolListChangedNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = up_notification_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
     return y
 
 
@@ -2142,7 +1468,7 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_call_tool_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequest, only what validity needs."""
+    """CallToolRequest, GetPromptRequest, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2157,7 +1483,7 @@ def up_call_tool_request_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequestParams, only what validity needs."""
+    """CallToolRequestParams, GetPromptRequestParams, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2170,7 +1496,7 @@ def up_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_call_tool_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequestParams._meta, only what validity needs."""
+    """CallToolRequestParams._meta, CompleteRequestParams._meta, GetPromptRequestParams._meta, PaginatedRequestParams._meta and 3 more, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2179,9 +1505,10 @@ def up_call_tool_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any
     if w is not v:
         y = x.copy() if y is x else y
         y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
+    named = out.target or "2026-07-28"
+    if y.get("io.modelcontextprotocol/protocolVersion") != named:
         y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
+        y["io.modelcontextprotocol/protocolVersion"] = named
     return y
 
 
@@ -2191,6 +1518,7 @@ def up_call_tool_result_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
@@ -2217,6 +1545,7 @@ def up_cancelled_notification_params_minimal(x: Any, at: At, out: Losses) -> Any
         raise wrong(at, "an object", x)
     y = x
     if "requestId" not in y:
+        # swallow-cancellation-of-nothing
         w = do.swallow_without(y, at, out, field="requestId")
         y = x.copy() if y is x else y
         y["requestId"] = w
@@ -2244,26 +1573,10 @@ def up_complete_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_complete_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_complete_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequestParams._meta, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = {} if v is None else v
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
     return y
 
 
@@ -2280,6 +1593,7 @@ def up_complete_result_minimal(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         y["completion"] = w
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
@@ -2307,56 +1621,13 @@ def up_empty_result_minimal(x: Any, at: At, out: Losses) -> Any:
     return x
 
 
-def up_get_prompt_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = up_get_prompt_request_params_minimal(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def up_get_prompt_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_get_prompt_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_get_prompt_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequestParams._meta, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = {} if v is None else v
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
-    return y
-
-
 def up_get_prompt_result_minimal(x: Any, at: At, out: Losses) -> Any:
     """GetPromptResult, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
@@ -2378,7 +1649,7 @@ def up_jsonrpc_result_response_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_list_prompts_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsRequest, only what validity needs."""
+    """ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest and 1 more, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2396,27 +1667,17 @@ def up_list_prompts_result_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_list_resource_templates_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    w = up_paginated_request_params_minimal({} if v is None else v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -2426,27 +1687,17 @@ def up_list_resource_templates_result_minimal(x: Any, at: At, out: Losses) -> An
         raise wrong(at, "an object", x)
     y = x
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_list_resources_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    w = up_paginated_request_params_minimal({} if v is None else v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -2456,27 +1707,17 @@ def up_list_resources_result_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_list_tools_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ListToolsRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    w = up_paginated_request_params_minimal({} if v is None else v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -2486,27 +1727,17 @@ def up_list_tools_result_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_paginated_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    w = up_paginated_request_params_minimal({} if v is None else v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -2516,26 +1747,10 @@ def up_paginated_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_paginated_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_paginated_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequestParams._meta, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = {} if v is None else v
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
     return y
 
 
@@ -2545,6 +1760,7 @@ def up_paginated_result_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
@@ -2603,26 +1819,10 @@ def up_read_resource_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_read_resource_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_read_resource_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequestParams._meta, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = {} if v is None else v
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
     return y
 
 
@@ -2632,12 +1832,15 @@ def up_read_resource_result_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "cacheScope" not in y:
+        # stamp-cache-scope
         y = x.copy() if y is x else y
         y["cacheScope"] = "private"
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     if "ttlMs" not in y:
+        # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
     return y
@@ -2649,26 +1852,10 @@ def up_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any:
-    """RequestParams._meta, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = {} if v is None else v
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
     return y
 
 
@@ -2678,26 +1865,10 @@ def up_resource_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_resource_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
+    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def up_resource_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ResourceRequestParams._meta, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = {} if v is None else v
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
-    if "io.modelcontextprotocol/protocolVersion" not in y:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
     return y
 
 
@@ -2755,6 +1926,7 @@ def up_result_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "resultType" not in y:
+        # stamp-result-type
         y = x.copy() if y is x else y
         y["resultType"] = "complete"
     return y
@@ -2805,20 +1977,20 @@ _UP_STRICT = Direction(
         "completion/complete": up_complete_request,
         "prompts/get": up_get_prompt_request,
         "prompts/list": up_list_prompts_request,
-        "resources/list": up_list_resources_request,
+        "resources/list": up_list_prompts_request,
         "resources/read": up_read_resource_request,
-        "resources/templates/list": up_list_resource_templates_request,
+        "resources/templates/list": up_list_prompts_request,
         "tools/call": up_call_tool_request,
-        "tools/list": up_list_tools_request,
+        "tools/list": up_list_prompts_request,
     },
     notifications={
         "notifications/cancelled": up_cancelled_notification,
         "notifications/message": up_logging_message_notification,
         "notifications/progress": up_progress_notification,
         "notifications/prompts/list_changed": up_prompt_list_changed_notification,
-        "notifications/resources/list_changed": up_resource_list_changed_notification,
+        "notifications/resources/list_changed": up_prompt_list_changed_notification,
         "notifications/resources/updated": up_resource_updated_notification,
-        "notifications/tools/list_changed": up_tool_list_changed_notification,
+        "notifications/tools/list_changed": up_prompt_list_changed_notification,
     },
     results={
         "completion/complete": up_completion_complete_result_frame,
@@ -2853,18 +2025,18 @@ _UP_STRICT = Direction(
         "JSONRPCResultResponse": up_jsonrpc_result_response,
         "ListPromptsRequest": up_list_prompts_request,
         "ListPromptsResult": up_list_prompts_result,
-        "ListResourceTemplatesRequest": up_list_resource_templates_request,
+        "ListResourceTemplatesRequest": up_list_prompts_request,
         "ListResourceTemplatesResult": up_list_resource_templates_result,
-        "ListResourcesRequest": up_list_resources_request,
+        "ListResourcesRequest": up_list_prompts_request,
         "ListResourcesResult": up_list_resources_result,
         "ListRootsRequest": up_list_roots_request,
         "ListRootsResult": up_list_roots_result,
-        "ListToolsRequest": up_list_tools_request,
+        "ListToolsRequest": up_list_prompts_request,
         "ListToolsResult": up_list_tools_result,
         "LoggingMessageNotification": up_logging_message_notification,
         "LoggingMessageNotificationParams": up_logging_message_notification_params,
         "NotificationParams": up_notification_params,
-        "PaginatedRequest": up_paginated_request,
+        "PaginatedRequest": up_list_prompts_request,
         "PaginatedRequestParams": up_paginated_request_params,
         "PaginatedResult": up_paginated_result,
         "ProgressNotification": up_progress_notification,
@@ -2874,15 +2046,15 @@ _UP_STRICT = Direction(
         "ReadResourceRequestParams": up_read_resource_request_params,
         "ReadResourceResult": up_read_resource_result,
         "RequestParams": up_request_params_,
-        "ResourceListChangedNotification": up_resource_list_changed_notification,
+        "ResourceListChangedNotification": up_prompt_list_changed_notification,
         "ResourceRequestParams": up_resource_request_params,
         "ResourceUpdatedNotification": up_resource_updated_notification,
         "ResourceUpdatedNotificationParams": up_resource_updated_notification_params,
         "Result": up_result,
         "ServerCapabilities": up_server_capabilities,
         "Tool": up_tool,
-        "ToolListChangedNotification": up_tool_list_changed_notification,
-        "CompleteResultCompletion": up_complete_result_completion_,
+        "ToolListChangedNotification": up_prompt_list_changed_notification,
+        "CompleteResultCompletion": up_complete_result_completion,
     },
     refused={
         "elicitation/create": Refusal("elicitation/create does not exist since 2026-07-28", -32601),
@@ -2931,13 +2103,13 @@ _UP_STRICT = Direction(
 _UP_MINIMAL = Direction(
     requests={
         "completion/complete": up_complete_request_minimal,
-        "prompts/get": up_get_prompt_request_minimal,
+        "prompts/get": up_call_tool_request_minimal,
         "prompts/list": up_list_prompts_request_minimal,
-        "resources/list": up_list_resources_request_minimal,
+        "resources/list": up_list_prompts_request_minimal,
         "resources/read": up_read_resource_request_minimal,
-        "resources/templates/list": up_list_resource_templates_request_minimal,
+        "resources/templates/list": up_list_prompts_request_minimal,
         "tools/call": up_call_tool_request_minimal,
-        "tools/list": up_list_tools_request_minimal,
+        "tools/list": up_list_prompts_request_minimal,
     },
     notifications={
         "notifications/cancelled": up_cancelled_notification_minimal,
@@ -2962,19 +2134,19 @@ _UP_MINIMAL = Direction(
         "CompleteRequestParams": up_complete_request_params_minimal,
         "CompleteResult": up_complete_result_minimal,
         "EmptyResult": up_empty_result_minimal,
-        "GetPromptRequest": up_get_prompt_request_minimal,
-        "GetPromptRequestParams": up_get_prompt_request_params_minimal,
+        "GetPromptRequest": up_call_tool_request_minimal,
+        "GetPromptRequestParams": up_call_tool_request_params_minimal,
         "GetPromptResult": up_get_prompt_result_minimal,
         "JSONRPCResultResponse": up_jsonrpc_result_response_minimal,
         "ListPromptsRequest": up_list_prompts_request_minimal,
         "ListPromptsResult": up_list_prompts_result_minimal,
-        "ListResourceTemplatesRequest": up_list_resource_templates_request_minimal,
+        "ListResourceTemplatesRequest": up_list_prompts_request_minimal,
         "ListResourceTemplatesResult": up_list_resource_templates_result_minimal,
-        "ListResourcesRequest": up_list_resources_request_minimal,
+        "ListResourcesRequest": up_list_prompts_request_minimal,
         "ListResourcesResult": up_list_resources_result_minimal,
-        "ListToolsRequest": up_list_tools_request_minimal,
+        "ListToolsRequest": up_list_prompts_request_minimal,
         "ListToolsResult": up_list_tools_result_minimal,
-        "PaginatedRequest": up_paginated_request_minimal,
+        "PaginatedRequest": up_list_prompts_request_minimal,
         "PaginatedRequestParams": up_paginated_request_params_minimal,
         "PaginatedResult": up_paginated_result_minimal,
         "ReadResourceRequest": up_read_resource_request_minimal,
@@ -2983,7 +2155,7 @@ _UP_MINIMAL = Direction(
         "RequestParams": up_request_params__minimal,
         "ResourceRequestParams": up_resource_request_params_minimal,
         "Result": up_result_minimal,
-        "CompleteResultCompletion": up_complete_result_completion_,
+        "CompleteResultCompletion": up_complete_result_completion,
     },
     refused={
         "elicitation/create": Refusal("elicitation/create does not exist since 2026-07-28", -32601),
@@ -3042,11 +2214,11 @@ def down_is_wanted_1(v: Any) -> bool:
 
 
 def down_is_request_id(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
+    return (type(v) is str) or (type(v) is int or (type(v) is float and v.is_integer()))
 
 
 def down_is_progress_token(v: Any) -> bool:
-    return (type(v) is int or (type(v) is float and v.is_integer())) or type(v) is str
+    return (type(v) is str) or (type(v) is int or (type(v) is float and v.is_integer()))
 
 
 def down_is_tool_execution(v: Any) -> bool:
@@ -3123,10 +2295,13 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequestParams._meta."""
+    """CallToolRequestParams._meta, CompleteRequestParams._meta, GetPromptRequestParams._meta, PaginatedRequestParams._meta and 3 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        del y["io.modelcontextprotocol/protocolVersion"]
     if "io.modelcontextprotocol/clientCapabilities" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
@@ -3136,9 +2311,6 @@ def down_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
 
 
@@ -3166,7 +2338,7 @@ def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_call_tool_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult._meta."""
+    """CallToolResult._meta, CompleteResult._meta, GetPromptResult._meta, ListPromptsResult._meta and 6 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -3177,7 +2349,7 @@ def down_call_tool_result_meta(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_cancelled_notification(x: Any, at: At, out: Losses) -> Any:
-    """CancelledNotification."""
+    """CancelledNotification, ClientNotification."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -3206,7 +2378,7 @@ def down_cancelled_notification_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_cancelled_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """CancelledNotificationParams._meta."""
+    """CancelledNotificationParams._meta, LoggingMessageNotificationParams._meta, NotificationParams._meta, ProgressNotificationParams._meta and 1 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -3280,25 +2452,10 @@ def down_client_capabilities_roots(x: Any, at: At, out: Losses) -> Any:
 def down_client_notification(x: Any, at: At, out: Losses) -> Any:
     """ClientNotification."""
     if type(x) is dict and x.get("method") == "notifications/cancelled":
-        return down_client_notification_(x, at, out)
+        return down_cancelled_notification(x, at, out)
     if type(x) is not dict or type(x.get("method")) is not str:
         raise wrong(at, "an object with 'method'", x)
     return x
-
-
-def down_client_notification_(x: Any, at: At, out: Losses) -> Any:
-    """ClientNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_cancelled_notification_params(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
 
 
 def down_client_result(x: Any, at: At, out: Losses) -> Any:
@@ -3331,33 +2488,13 @@ def down_complete_request_params(x: Any, at: At, out: Losses) -> Any:
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
-    w = down_complete_request_params_meta(v, (at, "_meta"), out)
+    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w == {} and v != {}:
         y = x.copy() if y is x else y
         del y["_meta"]
     elif w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def down_complete_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
 
 
@@ -3371,21 +2508,10 @@ def down_complete_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_complete_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_complete_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """CompleteResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3474,7 +2600,7 @@ def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> 
 
 
 def down_create_message_request_params_tools(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequestParams.tools."""
+    """CreateMessageRequestParams.tools, ListToolsResult.tools."""
     return do.each(x, at, out, down_tool)
 
 
@@ -3494,12 +2620,12 @@ def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult.content."""
+    """CreateMessageResult.content, SamplingMessage.content."""
     return do.each(x, at, out, down_sampling_message_content_block)
 
 
 def down_create_message_result_content_(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult.content."""
+    """CreateMessageResult.content, SamplingMessage.content."""
     if type(x) is dict and x.get("type") == "tool_result":
         return down_tool_result_content(x, at, out)
     if type(x) is list:
@@ -3570,6 +2696,11 @@ def down_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
+    if "elicitationId" not in y:
+        # name-url-elicitations
+        w = do.digest(y, at, out, of="url")
+        y = x.copy() if y is x else y
+        y["elicitationId"] = w
     if "_meta" in y and not (
         type(y["_meta"]) is dict
         and ("progressToken" not in y["_meta"] or (down_is_progress_token(y["_meta"]["progressToken"])))
@@ -3582,10 +2713,6 @@ def down_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
     if "task" in y and not (down_is_task_metadata(y["task"])):
         y = x.copy() if y is x else y
         do.lose(y, "task", at, out)
-    if "elicitationId" not in y:
-        w = do.digest(y, at, out, of="url")
-        y = x.copy() if y is x else y
-        y["elicitationId"] = w
     return y
 
 
@@ -3635,33 +2762,13 @@ def down_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
-    w = down_get_prompt_request_params_meta(v, (at, "_meta"), out)
+    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w == {} and v != {}:
         y = x.copy() if y is x else y
         del y["_meta"]
     elif w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def down_get_prompt_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
 
 
@@ -3675,21 +2782,10 @@ def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_get_prompt_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_get_prompt_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3709,7 +2805,7 @@ def down_jsonrpc_result_response(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsRequest."""
+    """ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest and 1 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -3742,39 +2838,10 @@ def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_list_prompts_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_list_prompts_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
-    return y
-
-
-def down_list_resource_templates_request(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_paginated_request_params(v, (at, "params"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["params"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -3794,39 +2861,10 @@ def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_list_resource_templates_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_list_resource_templates_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
-    return y
-
-
-def down_list_resources_request(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_paginated_request_params(v, (at, "params"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["params"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -3846,21 +2884,10 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_list_resources_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_list_resources_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -3925,24 +2952,6 @@ def down_list_roots_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_list_tools_request(x: Any, at: At, out: Losses) -> Any:
-    """ListToolsRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_paginated_request_params(v, (at, "params"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["params"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
 def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult."""
     if type(x) is not dict:
@@ -3959,34 +2968,18 @@ def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_list_tools_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     if "tools" not in y:
         raise MissingRequiredField(pointer(at), "tools")
     v = y["tools"]
-    w = down_list_tools_result_tools(v, (at, "tools"), out)
+    w = down_create_message_request_params_tools(v, (at, "tools"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["tools"] = w
     return y
-
-
-def down_list_tools_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ListToolsResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
-    return y
-
-
-def down_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
-    """ListToolsResult.tools."""
-    return do.each(x, at, out, down_tool)
 
 
 def down_logging_message_notification(x: Any, at: At, out: Losses) -> Any:
@@ -4011,21 +3004,10 @@ def down_logging_message_notification_params(x: Any, at: At, out: Losses) -> Any
     y = x
     v = y.get("_meta")
     if v is not None:
-        w = down_logging_message_notification_params_meta(v, (at, "_meta"), out)
+        w = down_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_logging_message_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """LoggingMessageNotificationParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/subscriptionId" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
 
 
@@ -4036,39 +3018,10 @@ def down_notification_params(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("_meta")
     if v is not None:
-        w = down_notification_params_meta(v, (at, "_meta"), out)
+        w = down_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """NotificationParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/subscriptionId" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
-    return y
-
-
-def down_paginated_request(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_paginated_request_params(v, (at, "params"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["params"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
     return y
 
 
@@ -4080,33 +3033,13 @@ def down_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
-    w = down_paginated_request_params_meta(v, (at, "_meta"), out)
+    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w == {} and v != {}:
         y = x.copy() if y is x else y
         del y["_meta"]
     elif w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def down_paginated_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
 
 
@@ -4120,21 +3053,10 @@ def down_paginated_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_paginated_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_paginated_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -4160,26 +3082,15 @@ def down_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("_meta")
     if v is not None:
-        w = down_progress_notification_params_meta(v, (at, "_meta"), out)
+        w = down_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
     return y
 
 
-def down_progress_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """ProgressNotificationParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/subscriptionId" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
-    return y
-
-
 def down_prompt_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
-    """PromptListChangedNotification."""
+    """PromptListChangedNotification, ResourceListChangedNotification, ToolListChangedNotification."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -4267,33 +3178,13 @@ def down_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
-    w = down_read_resource_request_params_meta(v, (at, "_meta"), out)
+    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w == {} and v != {}:
         y = x.copy() if y is x else y
         del y["_meta"]
     elif w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def down_read_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
 
 
@@ -4313,21 +3204,10 @@ def down_read_resource_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "ttlMs", 0, at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_read_resource_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_read_resource_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -4339,47 +3219,13 @@ def down_request_params_(x: Any, at: At, out: Losses) -> Any:
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
-    w = down_request_params_meta(v, (at, "_meta"), out)
+    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w == {} and v != {}:
         y = x.copy() if y is x else y
         del y["_meta"]
     elif w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def down_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """RequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
-    return y
-
-
-def down_resource_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
-    """ResourceListChangedNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = down_notification_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
     return y
 
 
@@ -4391,33 +3237,13 @@ def down_resource_request_params(x: Any, at: At, out: Losses) -> Any:
     if "_meta" not in y:
         raise MissingRequiredField(pointer(at), "_meta")
     v = y["_meta"]
-    w = down_resource_request_params_meta(v, (at, "_meta"), out)
+    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w == {} and v != {}:
         y = x.copy() if y is x else y
         del y["_meta"]
     elif w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
-    return y
-
-
-def down_resource_request_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """ResourceRequestParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/clientCapabilities" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
-    if "io.modelcontextprotocol/clientInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientInfo", at, out)
-    if "io.modelcontextprotocol/logLevel" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    if "io.modelcontextprotocol/protocolVersion" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "io.modelcontextprotocol/protocolVersion", "2026-07-28", at, out)
     return y
 
 
@@ -4443,21 +3269,10 @@ def down_resource_updated_notification_params(x: Any, at: At, out: Losses) -> An
     y = x
     v = y.get("_meta")
     if v is not None:
-        w = down_resource_updated_notification_params_meta(v, (at, "_meta"), out)
+        w = down_cancelled_notification_params_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_resource_updated_notification_params_meta(x: Any, at: At, out: Losses) -> Any:
-    """ResourceUpdatedNotificationParams._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/subscriptionId" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/subscriptionId", at, out)
     return y
 
 
@@ -4540,21 +3355,10 @@ def down_result(x: Any, at: At, out: Losses) -> Any:
         do.lose_unless(y, "resultType", "complete", at, out)
     v = y.get("_meta")
     if v is not None:
-        w = down_result_meta(v, (at, "_meta"), out)
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
-    return y
-
-
-def down_result_meta(x: Any, at: At, out: Losses) -> Any:
-    """Result._meta."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "io.modelcontextprotocol/serverInfo" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/serverInfo", at, out)
     return y
 
 
@@ -4566,29 +3370,11 @@ def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
     if "content" not in y:
         raise MissingRequiredField(pointer(at), "content")
     v = y["content"]
-    w = down_sampling_message_content_(v, (at, "content"), out)
+    w = down_create_message_result_content_(v, (at, "content"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
     return y
-
-
-def down_sampling_message_content(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage.content."""
-    return do.each(x, at, out, down_sampling_message_content_block)
-
-
-def down_sampling_message_content_(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage.content."""
-    if type(x) is dict and x.get("type") == "tool_result":
-        return down_tool_result_content(x, at, out)
-    if type(x) is list:
-        return down_sampling_message_content(x, at, out)
-    if type(x) is not dict or type(x.get("type")) is not str:
-        if type(x) is list:
-            return x
-        raise wrong(at, "an object with 'type'", x)
-    return x
 
 
 def down_sampling_message_content_block(x: Any, at: At, out: Losses) -> Any:
@@ -4678,63 +3464,7 @@ def down_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_tool_input_schema_(x: Any, at: At, out: Losses) -> Any:
-    """Tool.inputSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    x = schemas.objects_for_booleans(x, at, out)
-    y = x
-    if "properties" in y and not (
-        type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "properties", at, out)
-    if "required" in y and not (type(y["required"]) is list and all(type(i1) is str for i1 in y["required"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "required", at, out)
-    return y
-
-
-def down_tool_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
-    """ToolListChangedNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = down_notification_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
 def down_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
-    """Tool.outputSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    x = schemas.wrap_schema(x, at, out, key="result")
-    if x is GONE:
-        return GONE
-    y = x
-    if "properties" in y and not (
-        type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "properties", at, out)
-    if "required" in y and not (type(y["required"]) is list and all(type(i1) is str for i1 in y["required"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "required", at, out)
-    if "type" in y and not (type(y["type"]) is str and y["type"] in ("object",)):
-        y = x.copy() if y is x else y
-        do.lose(y, "type", at, out)
-    if "type" not in y:
-        y = x.copy() if y is x else y
-        y["type"] = "object"
-    return y
-
-
-def down_tool_output_schema_(x: Any, at: At, out: Losses) -> Any:
     """Tool.outputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
@@ -4858,6 +3588,27 @@ def down_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
     if "task" in y and not (down_is_task_metadata(y["task"])):
         y = x.copy() if y is x else y
         do.lose(y, "task", at, out)
+    if "_meta" not in y:
+        raise MissingRequiredField(pointer(at), "_meta")
+    v = y["_meta"]
+    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
+    if w == {} and v != {}:
+        y = x.copy() if y is x else y
+        del y["_meta"]
+    elif w is not v:
+        y = x.copy() if y is x else y
+        y["_meta"] = w
+    return y
+
+
+def down_call_tool_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any:
+    """CallToolRequestParams._meta, CompleteRequestParams._meta, GetPromptRequestParams._meta, PaginatedRequestParams._meta and 3 more, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "io.modelcontextprotocol/protocolVersion" in y:
+        y = x.copy() if y is x else y
+        del y["io.modelcontextprotocol/protocolVersion"]
     return y
 
 
@@ -4922,8 +3673,41 @@ def down_client_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_complete_request_minimal(x: Any, at: At, out: Losses) -> Any:
+    """CompleteRequest, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = down_complete_request_params_minimal(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
+def down_complete_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+    """CompleteRequestParams, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "_meta" not in y:
+        raise MissingRequiredField(pointer(at), "_meta")
+    v = y["_meta"]
+    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
+    if w == {} and v != {}:
+        y = x.copy() if y is x else y
+        del y["_meta"]
+    elif w is not v:
+        y = x.copy() if y is x else y
+        y["_meta"] = w
+    return y
+
+
 def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of completion/complete, only what validity needs."""
+    """result of completion/complete, result of prompts/get, result of prompts/list, result of resources/list and 2 more, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     x = frames.refuse_result(
@@ -4935,6 +3719,57 @@ def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
     return x
+
+
+def down_get_prompt_request_minimal(x: Any, at: At, out: Losses) -> Any:
+    """GetPromptRequest, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = down_get_prompt_request_params_minimal(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
+
+
+def down_get_prompt_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+    """GetPromptRequestParams, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "_meta" not in y:
+        raise MissingRequiredField(pointer(at), "_meta")
+    v = y["_meta"]
+    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
+    if w == {} and v != {}:
+        y = x.copy() if y is x else y
+        del y["_meta"]
+    elif w is not v:
+        y = x.copy() if y is x else y
+        y["_meta"] = w
+    return y
+
+
+def down_list_prompts_request_minimal(x: Any, at: At, out: Losses) -> Any:
+    """ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest and 1 more, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = down_paginated_request_params_minimal(v, (at, "params"), out)
+    if w == {} and v != {}:
+        y = x.copy() if y is x else y
+        del y["params"]
+    elif w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
 
 
 def down_list_tools_result_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -4945,86 +3780,80 @@ def down_list_tools_result_minimal(x: Any, at: At, out: Losses) -> Any:
     if "tools" not in y:
         raise MissingRequiredField(pointer(at), "tools")
     v = y["tools"]
-    w = down_list_tools_result_tools(v, (at, "tools"), out)
+    w = down_create_message_request_params_tools(v, (at, "tools"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["tools"] = w
     return y
 
 
-def down_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of prompts/get, only what validity needs."""
+def down_paginated_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+    """PaginatedRequestParams, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    x = frames.refuse_result(
-        x,
-        at,
-        out,
-        has="resultType",
-        other_than="complete",
-        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
-    )
-    return x
+    y = x
+    if "_meta" not in y:
+        raise MissingRequiredField(pointer(at), "_meta")
+    v = y["_meta"]
+    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
+    if w == {} and v != {}:
+        y = x.copy() if y is x else y
+        del y["_meta"]
+    elif w is not v:
+        y = x.copy() if y is x else y
+        y["_meta"] = w
+    return y
 
 
-def down_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of prompts/list, only what validity needs."""
+def down_read_resource_request_minimal(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceRequest, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    x = frames.refuse_result(
-        x,
-        at,
-        out,
-        has="resultType",
-        other_than="complete",
-        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
-    )
-    return x
+    y = x
+    if "params" not in y:
+        raise MissingRequiredField(pointer(at), "params")
+    v = y["params"]
+    w = down_read_resource_request_params_minimal(v, (at, "params"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["params"] = w
+    return y
 
 
-def down_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/list, only what validity needs."""
+def down_read_resource_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceRequestParams, ResourceRequestParams, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    x = frames.refuse_result(
-        x,
-        at,
-        out,
-        has="resultType",
-        other_than="complete",
-        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
-    )
-    return x
+    y = x
+    if "_meta" not in y:
+        raise MissingRequiredField(pointer(at), "_meta")
+    v = y["_meta"]
+    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
+    if w == {} and v != {}:
+        y = x.copy() if y is x else y
+        del y["_meta"]
+    elif w is not v:
+        y = x.copy() if y is x else y
+        y["_meta"] = w
+    return y
 
 
-def down_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/read, only what validity needs."""
+def down_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
+    """RequestParams, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    x = frames.refuse_result(
-        x,
-        at,
-        out,
-        has="resultType",
-        other_than="complete",
-        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
-    )
-    return x
-
-
-def down_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/templates/list, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    x = frames.refuse_result(
-        x,
-        at,
-        out,
-        has="resultType",
-        other_than="complete",
-        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
-    )
-    return x
+    y = x
+    if "_meta" not in y:
+        raise MissingRequiredField(pointer(at), "_meta")
+    v = y["_meta"]
+    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
+    if w == {} and v != {}:
+        y = x.copy() if y is x else y
+        del y["_meta"]
+    elif w is not v:
+        y = x.copy() if y is x else y
+        y["_meta"] = w
+    return y
 
 
 def down_server_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -5109,20 +3938,20 @@ _DOWN_STRICT = Direction(
         "completion/complete": down_complete_request,
         "prompts/get": down_get_prompt_request,
         "prompts/list": down_list_prompts_request,
-        "resources/list": down_list_resources_request,
+        "resources/list": down_list_prompts_request,
         "resources/read": down_read_resource_request,
-        "resources/templates/list": down_list_resource_templates_request,
+        "resources/templates/list": down_list_prompts_request,
         "tools/call": down_call_tool_request,
-        "tools/list": down_list_tools_request,
+        "tools/list": down_list_prompts_request,
     },
     notifications={
         "notifications/cancelled": down_cancelled_notification,
         "notifications/message": down_logging_message_notification,
         "notifications/progress": down_progress_notification,
         "notifications/prompts/list_changed": down_prompt_list_changed_notification,
-        "notifications/resources/list_changed": down_resource_list_changed_notification,
+        "notifications/resources/list_changed": down_prompt_list_changed_notification,
         "notifications/resources/updated": down_resource_updated_notification,
-        "notifications/tools/list_changed": down_tool_list_changed_notification,
+        "notifications/tools/list_changed": down_prompt_list_changed_notification,
     },
     results={
         "completion/complete": down_completion_complete_result_frame,
@@ -5160,18 +3989,18 @@ _DOWN_STRICT = Direction(
         "JSONRPCResultResponse": down_jsonrpc_result_response,
         "ListPromptsRequest": down_list_prompts_request,
         "ListPromptsResult": down_list_prompts_result,
-        "ListResourceTemplatesRequest": down_list_resource_templates_request,
+        "ListResourceTemplatesRequest": down_list_prompts_request,
         "ListResourceTemplatesResult": down_list_resource_templates_result,
-        "ListResourcesRequest": down_list_resources_request,
+        "ListResourcesRequest": down_list_prompts_request,
         "ListResourcesResult": down_list_resources_result,
         "ListRootsRequest": down_list_roots_request,
         "ListRootsResult": down_list_roots_result,
-        "ListToolsRequest": down_list_tools_request,
+        "ListToolsRequest": down_list_prompts_request,
         "ListToolsResult": down_list_tools_result,
         "LoggingMessageNotification": down_logging_message_notification,
         "LoggingMessageNotificationParams": down_logging_message_notification_params,
         "NotificationParams": down_notification_params,
-        "PaginatedRequest": down_paginated_request,
+        "PaginatedRequest": down_list_prompts_request,
         "PaginatedRequestParams": down_paginated_request_params,
         "PaginatedResult": down_paginated_result,
         "ProgressNotification": down_progress_notification,
@@ -5181,7 +4010,7 @@ _DOWN_STRICT = Direction(
         "ReadResourceRequestParams": down_read_resource_request_params,
         "ReadResourceResult": down_read_resource_result,
         "RequestParams": down_request_params_,
-        "ResourceListChangedNotification": down_resource_list_changed_notification,
+        "ResourceListChangedNotification": down_prompt_list_changed_notification,
         "ResourceRequestParams": down_resource_request_params,
         "ResourceUpdatedNotification": down_resource_updated_notification,
         "ResourceUpdatedNotificationParams": down_resource_updated_notification_params,
@@ -5189,10 +4018,10 @@ _DOWN_STRICT = Direction(
         "SamplingMessage": down_sampling_message,
         "ServerCapabilities": down_server_capabilities,
         "Tool": down_tool,
-        "ToolListChangedNotification": down_tool_list_changed_notification,
+        "ToolListChangedNotification": down_prompt_list_changed_notification,
         "ToolResultContent": down_tool_result_content,
-        "ToolInputSchema": down_tool_input_schema_,
-        "ToolOutputSchema": down_tool_output_schema_,
+        "ToolInputSchema": down_tool_input_schema,
+        "ToolOutputSchema": down_tool_output_schema,
     },
     refused={
         "server/discover": Refusal("server/discover does not exist before 2026-07-28", -32601),
@@ -5225,16 +4054,23 @@ _DOWN_STRICT = Direction(
 
 _DOWN_MINIMAL = Direction(
     requests={
+        "completion/complete": down_complete_request_minimal,
+        "prompts/get": down_get_prompt_request_minimal,
+        "prompts/list": down_list_prompts_request_minimal,
+        "resources/list": down_list_prompts_request_minimal,
+        "resources/read": down_read_resource_request_minimal,
+        "resources/templates/list": down_list_prompts_request_minimal,
         "tools/call": down_call_tool_request_minimal,
+        "tools/list": down_list_prompts_request_minimal,
     },
     notifications={},
     results={
         "completion/complete": down_completion_complete_result_frame_minimal,
-        "prompts/get": down_prompts_get_result_frame_minimal,
-        "prompts/list": down_prompts_list_result_frame_minimal,
-        "resources/list": down_resources_list_result_frame_minimal,
-        "resources/read": down_resources_read_result_frame_minimal,
-        "resources/templates/list": down_resources_templates_list_result_frame_minimal,
+        "prompts/get": down_completion_complete_result_frame_minimal,
+        "prompts/list": down_completion_complete_result_frame_minimal,
+        "resources/list": down_completion_complete_result_frame_minimal,
+        "resources/read": down_completion_complete_result_frame_minimal,
+        "resources/templates/list": down_completion_complete_result_frame_minimal,
         "tools/call": down_tools_call_result_frame_minimal,
         "tools/list": down_tools_list_result_frame_minimal,
     },
@@ -5243,6 +4079,8 @@ _DOWN_MINIMAL = Direction(
         "CallToolRequestParams": down_call_tool_request_params_minimal,
         "CallToolResult": down_call_tool_result_minimal,
         "ClientCapabilities": down_client_capabilities_minimal,
+        "CompleteRequest": down_complete_request_minimal,
+        "CompleteRequestParams": down_complete_request_params_minimal,
         "CreateMessageRequest": down_create_message_request,
         "CreateMessageRequestParams": down_create_message_request_params,
         "CreateMessageResult": down_create_message_result,
@@ -5250,15 +4088,27 @@ _DOWN_MINIMAL = Direction(
         "ElicitRequestFormParams": down_elicit_request_form_params,
         "ElicitRequestURLParams": down_elicit_request_url_params,
         "ElicitResult": down_elicit_result,
+        "GetPromptRequest": down_get_prompt_request_minimal,
+        "GetPromptRequestParams": down_get_prompt_request_params_minimal,
+        "ListPromptsRequest": down_list_prompts_request_minimal,
+        "ListResourceTemplatesRequest": down_list_prompts_request_minimal,
+        "ListResourcesRequest": down_list_prompts_request_minimal,
         "ListRootsRequest": down_list_roots_request,
         "ListRootsResult": down_list_roots_result,
+        "ListToolsRequest": down_list_prompts_request_minimal,
         "ListToolsResult": down_list_tools_result_minimal,
+        "PaginatedRequest": down_list_prompts_request_minimal,
+        "PaginatedRequestParams": down_paginated_request_params_minimal,
+        "ReadResourceRequest": down_read_resource_request_minimal,
+        "ReadResourceRequestParams": down_read_resource_request_params_minimal,
+        "RequestParams": down_request_params__minimal,
+        "ResourceRequestParams": down_read_resource_request_params_minimal,
         "SamplingMessage": down_sampling_message,
         "ServerCapabilities": down_server_capabilities_minimal,
         "Tool": down_tool,
         "ToolResultContent": down_tool_result_content,
-        "ToolInputSchema": down_tool_input_schema_,
-        "ToolOutputSchema": down_tool_output_schema_,
+        "ToolInputSchema": down_tool_input_schema,
+        "ToolOutputSchema": down_tool_output_schema,
     },
     refused={
         "server/discover": Refusal("server/discover does not exist before 2026-07-28", -32601),

@@ -1,0 +1,70 @@
+"""The keywords of JSON Schema, in one table: what the generator does with each.
+
+`COMPARED` keywords are part of a type: models check them, steps compare them. `ANNOTATIONS` say nothing about which
+values are valid and are left out. Any other keyword is refused by name, with its pointer. To teach one: give it a place
+in `codegen/model.py`, read it in `codegen/load.py`, compare it in `codegen/type_facts.py`, spell it in
+`codegen/checks.py`, and enter it here. Called by `normalise`, the one reader.
+"""
+
+from __future__ import annotations
+
+LIMITS = frozenset(
+    {
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "maxItems",
+        "maxLength",
+        "maximum",
+        "minItems",
+        "minLength",
+        "minimum",
+    }
+)
+"""Compared: how large, how long, how many."""
+
+SHAPES = frozenset(
+    {
+        "$ref",
+        "additionalProperties",
+        "allOf",
+        "anyOf",
+        "const",
+        "enum",
+        "items",
+        "oneOf",
+        "properties",
+        "required",
+        "type",
+    }
+)
+"""Compared: what a value is made of. `oneOf` is read as `anyOf`, and refused where two of its arms share values."""
+
+COMPARED = LIMITS | SHAPES
+
+ANNOTATIONS = frozenset(
+    {
+        "$comment",
+        "contentEncoding",
+        "contentMediaType",
+        "default",
+        "deprecated",
+        "description",
+        "examples",
+        "format",
+        "readOnly",
+        "title",
+        "writeOnly",
+    }
+)
+"""Left out: no value is more or less valid for them. `format` is one of them in both dialects that MCP uses."""
+
+_NUMBERS = frozenset({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"})
+
+TOLD_OF = {
+    "array": frozenset({"items", "maxItems", "minItems"}),
+    "integer": _NUMBERS,
+    "number": _NUMBERS,
+    "object": frozenset({"additionalProperties", "properties", "required"}),
+    "string": frozenset({"maxLength", "minLength"}),
+}
+"""Which keywords say something about values of which JSON type; about others they say nothing."""

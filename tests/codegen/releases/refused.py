@@ -1,0 +1,65 @@
+"""Made-up releases that cannot be read, and overlays that would break frames: each is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.codegen.releases.cases import STRING, Change, add, entry
+
+TOOL = "/$defs/Tool/properties/x"
+
+
+def x(node: Any) -> Change:
+    return add("Tool", x=node)
+
+
+UNREADABLE: list[tuple[str, Change, str, str]] = [
+    ("if and then", x({"if": STRING, "then": STRING}), TOOL, "the keyword 'if', 'then'"),
+    ("patternProperties", x({"type": "object", "patternProperties": {"^x": STRING}}), TOOL,
+     "the keyword 'patternProperties'"),
+    ("additionalProperties false", x({"type": "object", "additionalProperties": False}), TOOL,
+     "additionalProperties: false"),
+    ("pattern", x({"type": "string", "pattern": "^a"}), TOOL, "the keyword 'pattern'"),
+    ("uniqueItems", x({"type": "array", "uniqueItems": True}), TOOL, "the keyword 'uniqueItems'"),
+    ("prefixItems", x({"type": "array", "prefixItems": [STRING]}), TOOL, "the keyword 'prefixItems'"),
+    ("not", x({"not": STRING}), TOOL, "the keyword 'not'"),
+    ("multipleOf", x({"type": "number", "multipleOf": 2}), TOOL, "the keyword 'multipleOf'"),
+    ("a keyword nobody knows", x({"type": "string", "x-shiny": 1}), TOOL, "the keyword 'x-shiny'"),
+    ("a oneOf whose arms overlap", x({"oneOf": [STRING, {"type": "string", "maxLength": 3}]}), TOOL,
+     "a oneOf whose arms 0 and 1 may share values"),
+    ("a circle of references", lambda defs: defs.update(
+        Loop={"anyOf": [{"$ref": "#/$defs/Pool"}, STRING]}, Pool={"$ref": "#/$defs/Loop"}),
+     "/$defs/Loop", "a definition that refers to itself"),
+    ("a reference into itself", x({"type": "array", "items": {"$ref": "#/$defs/Tool/properties/x"}}), TOOL + "/items/items",
+     "a reference to '#/$defs/Tool/properties/x', which"),
+    ("a reference to another file", x({"$ref": "other.json#/a"}), TOOL, "a reference to 'other.json#/a'"),
+    ("an allOf of a string", x({"allOf": [STRING]}), TOOL, "an allOf of something other than open objects"),
+    ("typed other keys beside properties", x({"type": "object", "properties": {"a": STRING}, "additionalProperties": STRING}),
+     TOOL, "an object with properties whose other keys are typed"),
+    ("a schema that is a list", x([STRING]), TOOL, "[{'type': 'string'}] in place of a schema"),
+    ("properties that are a list", x({"type": "object", "properties": ["a"]}), "/$defs/Tool", "a malformed schema"),
+    ("a method that is no constant", lambda defs: defs["ListToolsRequest"]["properties"].update(method=STRING),
+     "/$defs/ListToolsRequest", "a request without a constant method"),
+]  # fmt: skip
+"""Name, change, the pointer that the error has, how its words begin."""
+
+MISRULED: list[tuple[str, Change, str, str]] = [
+    ("a default of another type", add("Prompt", required=True, rank={"type": "integer"}),
+     entry("up", "required", "Prompt.rank", "default", with_='{ value = "high" }'),
+     '"high" is not valid at Prompt.rank'),
+    ("a copy of a field that is not there", add("Prompt", required=True, label=STRING),
+     entry("up", "required", "Prompt.label", "copy-of", with_='{ field = "nome" }'), "'nome' is no such field"),
+    ("a copy of a field of another type", add("Prompt", required=True, label=STRING),
+     entry("up", "required", "Prompt.label", "copy-of", with_='{ field = "arguments" }'), "'arguments' is list of"),
+    ("a value that the target lacks", lambda defs: defs["LoggingLevel"].update(enum=["error", "info"]),
+     entry("up", "narrowed", "LoggingLevel", "map-value", with_='{ to = { notice = "notes" } }'),
+     '"notes" is not valid at LoggingLevel'),
+    ("another value that the target lacks", lambda defs: defs["LoggingLevel"].update(enum=["error", "info"]),
+     entry("up", "narrowed", "LoggingLevel", "map-value", with_='{ to = {}, otherwise = "notes" }'),
+     '"notes" is not valid at LoggingLevel'),
+    ("too few are cut off",
+     lambda defs: defs["CompleteResult"]["properties"]["completion"]["properties"]["values"].update(maxItems=2),
+     entry("up", "narrowed", "CompleteResult.completion.values", "truncate", with_="{ most = 3 }"),
+     "is not valid at CompleteResult.completion.values"),
+]  # fmt: skip
+"""Name, change, overlay, words of the error."""

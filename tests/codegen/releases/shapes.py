@@ -1,0 +1,142 @@
+"""Made-up releases that change objects, lists and unions of objects."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from tests.codegen.releases.cases import (
+    REFUSED,
+    STRING,
+    Release,
+    add,
+    both,
+    entry,
+    over,
+    remove,
+    rename,
+    request,
+    result,
+    same,
+    tools,
+)
+from tests.support.releases import NEXT, Schema
+
+OLD = "2026-07-28"
+PAIR = {"type": "array", "items": STRING, "minItems": 2}
+
+
+def video(defs: Schema) -> None:
+    shape = copy.deepcopy(defs["AudioContent"])
+    shape["properties"]["type"]["const"] = "video"
+    defs["VideoContent"] = shape
+    defs["ContentBlock"]["anyOf"].append({"$ref": "#/$defs/VideoContent"})
+
+
+def no_audio(defs: Schema) -> None:
+    arms = defs["ContentBlock"]["anyOf"]
+    defs["ContentBlock"]["anyOf"] = [arm for arm in arms if arm["$ref"] != "#/$defs/AudioContent"]
+
+
+def at_least_one_block(defs: Schema) -> None:
+    no_audio(defs)
+    defs["CallToolResult"]["properties"]["content"]["minItems"] = 1
+
+
+def prompts(**fields: Any) -> dict[str, Any]:
+    return result(prompts=[{"name": "p", **fields}], ttlMs=0, cacheScope="private")
+
+
+def call(*content: Any) -> dict[str, Any]:
+    return result(content=list(content))
+
+
+AUDIO = {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}
+TEXT = {"type": "text", "text": "a"}
+WORDS_OUT = {"type": "text", "text": "[AudioContent]"}
+
+SHAPES = [
+    Release("the newest bytes under a new date", lambda defs: None, [], [
+        same(tools({"title": "T"})),
+        over(request("tools/list", OLD), request("tools/list", NEXT)),
+        over(request("tools/list", NEXT), request("tools/list", OLD), "down"),
+        same(call(AUDIO), method="tools/call"),
+    ]),
+    Release("annotations of the schema change", both(
+        add("Tool", name={"type": "string", "deprecated": True, "$comment": "x", "examples": ["a"], "title": "Name"}),
+        add("Prompt", name={"type": "string", "readOnly": True, "format": "uri", "default": "x"}),
+    ), [], [same(tools({}))]),
+    Release("an optional field comes", add("Tool", cost={"type": "number"}), [], [
+        same(tools({})), over(tools({"cost": 0.5}), tools({}), "down"), over(tools({"cost": "much"}), tools({})),
+    ]),
+    Release("an optional field goes", remove("Tool", "icons"), [], [over(tools({"icons": []}), tools({}))]),
+    Release("a field goes and one of its type comes", both(remove("Tool", "title"), add("Tool", label=STRING)),
+            ["up renamed Tool.title"], [over(tools({"title": "T"}), tools({}))]),
+    Release("a field has a new name", both(remove("Tool", "title"), add("Tool", label=STRING)),
+            ["up renamed Tool.title"],
+            [over(tools({"title": "T"}), tools({"label": "T"})), over(tools({"label": "T"}), tools({"title": "T"}), "down")],
+            rename("field", "title", "label", "Tool")),
+    Release("a field of a definition goes where one of its type comes",
+            both(remove("Tool", "annotations"), add("Tool", hints={"$ref": "#/$defs/ToolAnnotations"})),
+            ["up renamed Tool.annotations"]),
+    Release("a required string comes", add("Prompt", required=True, category=STRING), ["up required Prompt.category"],
+            [over(prompts(), REFUSED, method="prompts/list"),
+             over(prompts(category="c"), prompts(), "down", "prompts/list")]),
+    Release("a required string comes, and a person says which", add("Prompt", required=True, category=STRING),
+            ["up required Prompt.category"], [over(prompts(), prompts(category="general"), method="prompts/list")],
+            entry("up", "required", "Prompt.category", "default", with_='{ value = "general" }')),
+    Release("a required copy of a field that goes",
+            both(remove("Prompt", "title"), add("Prompt", required=True, label=STRING)),
+            ["up renamed Prompt.title", "up required Prompt.label"],
+            [over(prompts(), prompts(label="p"), method="prompts/list"),
+             over(prompts(title="T"), prompts(label="p"), method="prompts/list")],
+            entry("up", "required", "Prompt.label", "copy-of", with_='{ field = "name" }')
+            + entry("up", "renamed", "Prompt.title", "apart")),
+    Release("a list of at least two", both(add("Tool", tags={"type": "array", "items": STRING, "minItems": 2})), [],
+            [same(tools({})), over(tools({"tags": ["a", "b"]}), tools({}), "down"), over(tools({"tags": ["a"]}), tools({}))]),
+    Release("a list must have something in it",
+            lambda defs: defs["CompleteResult"]["properties"]["completion"]["properties"]["values"].update(minItems=1),
+            ["up narrowed CompleteResult.completion.values"],
+            [over(result(completion={"values": []}), REFUSED, method="completion/complete"),
+             same(result(completion={"values": ["a"]}), method="completion/complete")]),
+    Release("a list may be longer no more",
+            lambda defs: defs["CompleteResult"]["properties"]["completion"]["properties"]["values"].update(maxItems=2),
+            ["up narrowed CompleteResult.completion.values"],
+            [over(result(completion={"values": ["a", "b", "c"]}), result(completion={"values": ["a", "b"]}),
+                  method="completion/complete")],
+            entry("up", "narrowed", "CompleteResult.completion.values", "truncate", with_="{ most = 2 }")),
+    Release("a content type goes", no_audio, ["up arm-removed ContentBlock AudioContent"],
+            [over(call(AUDIO, TEXT), call(WORDS_OUT, TEXT), method="tools/call")]),
+    Release("a content type goes, and a person leaves it out", no_audio, ["up arm-removed ContentBlock AudioContent"],
+            [over(call(AUDIO, TEXT), call(TEXT), method="tools/call")],
+            entry("up", "arm-removed", "ContentBlock", "drop-item", arm='"AudioContent"')),
+    Release("a content type goes where something must be left", at_least_one_block,
+            ["up arm-removed ContentBlock AudioContent", "up narrowed CallToolResult.content"],
+            [over(call(AUDIO), REFUSED, method="tools/call"), over(call(AUDIO, TEXT), call(TEXT), method="tools/call"),
+             over(call(), REFUSED, method="tools/call")],
+            entry("up", "arm-removed", "ContentBlock", "drop-item", arm='"AudioContent"')),
+    Release("a content type comes", video, ["down arm-removed ContentBlock VideoContent"],
+            [over(call({**AUDIO, "type": "video"}), call({"type": "text", "text": "[VideoContent]"}), "down", "tools/call")]),
+    Release("a definition has a new name", lambda defs: defs.update(
+        PromptParameter=defs.pop("PromptArgument"),
+        Prompt={**defs["Prompt"], "properties": {
+            **defs["Prompt"]["properties"],
+            "arguments": {"type": "array", "items": {"$ref": "#/$defs/PromptParameter"}},
+        }},
+    ), ["up renamed PromptArgument"], [same(prompts(arguments=[{"name": "a"}]), method="prompts/list")]),
+    Release("an object of strings comes", add("Tool", labels={"type": "object", "additionalProperties": STRING}), [],
+            [over(tools({"labels": {"a": "b"}}), tools({}), "down"), same(tools({"labels": {"a": "b"}})),
+             over(tools({"labels": {"a": 1}}), tools({}))]),
+    Release("a required object comes", add("Tool", required=True, limits={
+        "type": "object", "properties": {"kind": {"const": "none"}, "note": STRING}, "required": ["kind"]}), [],
+            [over(tools({}), tools({"limits": {"kind": "none"}})), over(tools({"limits": {"kind": "none"}}), tools({}), "down")]),
+    Release("an optional object becomes required", lambda defs: defs["Tool"].update(
+        required=sorted({*defs["Tool"]["required"], "annotations"})), [],
+            [over(tools({}), tools({"annotations": {}}))]),
+    Release("an optional string becomes a required object", lambda defs: (
+        add("Tool", required=True, title={"type": "object", "properties": {"text": STRING}})(defs)),
+            ["up narrowed Tool.title", "up required Tool.title", "down narrowed Tool.title"],
+            [over(tools({"title": "T"}), REFUSED), over(tools({}), REFUSED)]),
+    Release("a reference into a definition", add("Prompt", hint={"$ref": "#/$defs/Tool/properties/annotations"}), [],
+            [over(prompts(hint={"readOnlyHint": True}), prompts(), "down", "prompts/list")]),
+]  # fmt: skip
