@@ -52,9 +52,18 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def thorough(session: nox.Session) -> None:
-    """Run the random tests at full length: laws, exactness and framing above all; ARGS go to pytest."""
+    """Run the random tests at full length, then the mutants: laws, exactness, framing above all; ARGS go to pytest."""
     install(session, "test", "codegen")
     session.run("pytest", *(session.posargs or APART), env={"DRAGOMAN_PROFILE": "thorough"})
+    if not session.posargs:
+        session.notify("mutants")
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Make small mistakes in the generator, one at a time, and see that a test notices; ARGS choose among them."""
+    install(session, "test", "codegen")
+    session.run("python", "-m", "tests.mutants", *session.posargs)
 
 
 @nox.session

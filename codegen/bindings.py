@@ -9,8 +9,11 @@ a schema (`normalise`). Called by `regen`.
 from __future__ import annotations
 
 import ast
+import io
+import itertools
 import json
 import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,20 +34,32 @@ from codegen.words import NO_WORDS, Words
 TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec" / "models"
 BASE = "dragoman_spec._base"
 TYPES = "dragoman_spec._types"
-# Names that the generated modules take from `typing`, always with a subscript.
-SUBSCRIPTED = frozenset({"Annotated", "Literal", "Optional", "Union"})
 SPEC_URL = "https://modelcontextprotocol.io/specification"
 FIRST_WITH_SCHEMA_PAGE = "2025-06-18"
-USED_NAMES = (
-    *(f"{BASE}.{name}" for name in ("Model", "NullKeepingModel", "constant", "describe")),
-    *(f"{TYPES}.{name}" for name in ("Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject")),
-    *(f"typing.{name}" for name in ("TYPE_CHECKING", "Any", "ClassVar")),
-    "typing_extensions.TypeAliasType",
+# What the modules of models import, by name; a definition may be called the same.
+IMPORTED = {
+    **dict.fromkeys(("Model", "NullKeepingModel", "constant", "describe"), BASE),
+    **dict.fromkeys(("Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject"), TYPES),
+    **dict.fromkeys(("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "Union"), "typing"),
+    **dict.fromkeys(("Field", "StrictBool"), "pydantic"),
+    "TypeAliasType": "typing_extensions",
+}
+# What the templates use that the generator does not import by itself.
+USED = ("Model", "NullKeepingModel", "constant", "describe", "Integer", "Number", "NumberConstant", "Opt", "OptNull")
+USED += ("SchemaObject", "TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Field", "TypeAliasType")
+# What the package of a revision offers beside its models, and the modules that they name.
+OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "FIELDS", "INPUT_METHODS", "METHODS", "REVISION"})
+OWN_NAMES |= {"annotations", "dragoman_spec", "models", "pydantic", "typing", "typing_extensions"}
+# Attributes that models have of pydantic and of us: no field may be called so.
+RESERVED = re.compile(
+    r"meta|model_(computed_fields|config|construct|copy|dump|dump_json|extra|fields|fields_set|json_schema"
+    r"|parametrized_name|post_init|rebuild|validate|validate_json|validate_strings)"
 )
 # What carries the params or the result of any method: their constructors take every model in that place.
 CARRIERS = frozenset({"Request", "Notification"}.union(*ENVELOPES.values()))
 CARRIED = frozenset({"params", "result"})
 # Wire names from which the generator makes an attribute by itself.
+META = "_meta"
 PLAIN = re.compile(r"[A-Za-z][0-9A-Za-z]*")
 
 
@@ -181,7 +196,7 @@ def _with_neighbours(text: str, schema: Normalised, beside: Beside) -> str:
 
 def _imports(schema: Normalised, beside: Beside) -> list[str]:
     """What the templates use beyond what the generator imports by itself; ruff takes out what is not needed."""
-    names = list(USED_NAMES)
+    names = [f"{IMPORTED[name]}.{name}" for name in USED]
     if _said_of_fields(schema, beside.words):
         names.append(f"dragoman_spec.{module_name(schema.revision)}.words.FIELDS")
     return names
@@ -217,20 +232,50 @@ FIELDS: Mapping[str, Mapping[str, str]] = {_said_of_fields(schema, words)!r}
 def _with_exact_names(text: str, schema: Normalised) -> str:
     """Make sure that classes and aliases are called what the definitions are called.
 
-    The generator renames a definition that has the name of something it imports. 2024-11-05 has one called
-    `Annotated`: it gets its name back, and `typing.Annotated` its full one.
+    Raises:
+        UnknownSchemaForm: A definition's name is no name in Python, or one that the package needs for itself.
     """
-    for name in sorted(SUBSCRIPTED & schema.definitions.keys()):
-        text = re.sub(rf"^(from typing import .*?)\b{name}\b(?:, )?", r"import typing\n\1", text, flags=re.MULTILINE)
-        text = re.sub(rf"\b{name}\[", f"typing.{name}[", text)
-        text = re.sub(rf"\b{name}Model\b", name, text)
+    for name in sorted(_hidden(schema)):
+        text = _fully_named(text, name, IMPORTED[name]).replace(_hide(name), name)
     found = {
         node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.targets[0])
         for node in ast.parse(text).body
         if isinstance(node, ast.ClassDef | ast.Assign)
     }
-    for name in sorted(found ^ schema.definitions.keys()):
+    for name in sorted((found ^ schema.definitions.keys()) | (OWN_NAMES & schema.definitions.keys())):
         raise UnknownSchemaForm(schema.revision, f"/$defs/{name}", "a definition that gets no model of that name")
+    return text
+
+
+def _hidden(schema: Normalised) -> set[str]:
+    """The definitions called as something that the module imports: 2024-11-05 has one called `Annotated`.
+
+    They go through the generator under a name that nothing has, so that it renames neither.
+    """
+    return IMPORTED.keys() & schema.definitions.keys()
+
+
+def _hide(name: str) -> str:
+    return f"Hidden{name}Definition"
+
+
+def _fully_named(text: str, name: str, module: str) -> str:
+    """Call something imported by its full name, wherever it is used in a module."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith(f"from {module} import "):
+            names = [part for part in line.split(" import ")[1].strip().split(", ") if part != name]
+            line = f"import {module}\n" + (f"from {module} import {', '.join(names)}\n" if names else "")
+        lines.append(line)
+    text = "".join(lines)
+    starts = [0, *itertools.accumulate(len(line) for line in text.splitlines(keepends=True))]
+    places, before = [], ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and token.string == name and before != ".":
+            places.append(starts[token.start[0] - 1] + token.start[1])
+        before = token.string
+    for place in reversed(places):
+        text = f"{text[:place]}{module}.{text[place:]}"
     return text
 
 
@@ -252,13 +297,30 @@ def _dialect(node: Schema) -> Schema:
 
 
 def _aliases(schema: Normalised) -> dict[str, str]:
-    """Python names for the members whose wire name gives none: `_meta` is `meta`, `$schema` is `schema_`."""
-    names = {name for node in schema.definitions.values() for name in node.get("properties", {})}
-    return {name: _attribute(name) for name in sorted(names) if not PLAIN.fullmatch(name)}
+    """Python names for the members whose wire name gives none: `_meta` is `meta`, `$schema` is `schema_`.
+
+    None is what a neighbour is called, or what pydantic or our own models call something else.
+    """
+    objects = [set(node.get("properties", {})) for node in schema.definitions.values()]
+    found: dict[str, str] = {}
+    for name in sorted(set().union(*objects)):
+        attribute = _attribute(name)
+        if PLAIN.fullmatch(name) and not _is_reserved(attribute):
+            continue
+        neighbours = set().union(*(members for members in objects if name in members)) - {name}
+        taken = {found.get(other, _attribute(other)) for other in neighbours}
+        while attribute in taken or (name != META and _is_reserved(attribute)):
+            attribute += "_"
+        found[name] = attribute
+    return found
+
+
+def _is_reserved(attribute: str) -> bool:
+    return RESERVED.fullmatch(attribute) is not None
 
 
 def _attribute(name: str) -> str:
-    stem = re.sub(r"(?<=[0-9a-z])(?=[A-Z])", "_", name.rpartition("/")[2]).lower()
+    stem = re.sub(r"(?<=[0-9a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.rpartition("/")[2]).lower()
     stem = re.sub(r"\W+|_+", "_", stem).strip("_")
     return f"{stem}_" if name.startswith("$") else stem
 
@@ -267,23 +329,24 @@ def _template_data(
     schema: Normalised, schemas: Sequence[Normalised], beside: Beside
 ) -> defaultdict[str, dict[str, Any]]:
     facts = defaultdict[str, dict[str, Any]](dict)
+    hidden = _hidden(schema)
     for name, node in schema.definitions.items():
-        members = node.get("properties", {})
+        members, own = node.get("properties", {}), _hide(name) if name in hidden else name
         said = beside.words.definition(name, schema)
-        facts[name]["docstring"] = _docstring(name, schema, definition_history(name, schemas, schema.revision), said)
-        facts[name]["null_fields"] = [
+        facts[own]["docstring"] = _docstring(name, schema, definition_history(name, schemas, schema.revision), said)
+        facts[own]["null_fields"] = [
             member for member, child in members.items() if member not in node["required"] and schema.admits_null(child)
         ]
-        facts[name]["words"] = {
+        facts[own]["words"] = {
             member: _escaped(words)
             for member in members
             if (words := beside.words.field(name, member, schema.revision))
         }
-        facts[name]["is_json_schema"] = is_json_schema(name, schema)
-        facts[name]["fills"] = beside.fills.get(schema.revision, {}).get(name, {})
-        facts[name]["carried"] = sorted(CARRIED & members.keys()) if name in CARRIERS else []
-        facts[name]["counterparts"] = {
-            f"_in_{module_name(revision)}": other if revision == schema.revision else f"{module_name(revision)}.{other}"
+        facts[own]["is_json_schema"] = is_json_schema(name, schema)
+        facts[own]["fills"] = beside.fills.get(schema.revision, {}).get(name, {})
+        facts[own]["carried"] = sorted(CARRIED & members.keys()) if name in CARRIERS else []
+        facts[own]["counterparts"] = {
+            f"_in_{module_name(revision)}": own if revision == schema.revision else f"{module_name(revision)}.{other}"
             for revision, other in beside.counterparts.get(schema.revision, {}).get(name, {}).items()
         }
     return facts

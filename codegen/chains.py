@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from codegen.actions import declared_actions
 from codegen.plan import Action, Node, ObjectNode
 from codegen.step_plan import DirectionPlan, StepPlan
-
-COPIES = "copy-into"
 
 
 def spare_copies(plans: Sequence[StepPlan]) -> list[StepPlan]:
@@ -50,7 +49,9 @@ def _mark(node: Node, following: Node | None, targets: tuple[str, ...]) -> Node:
         return node
 
     def mark(action: Action) -> Action:
-        dropped = action.name == COPIES and action.arguments["into"][0] in following.drops
+        found = declared_actions().get(action.name)
+        place = found.facts.get("copies") if found is not None else None
+        dropped = bool(place) and action.arguments[str(place)][0] in following.drops
         return replace(action, vain_towards=targets) if dropped else action
 
     return replace(node, hooks_before=tuple(map(mark, node.hooks_before)))

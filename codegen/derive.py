@@ -7,58 +7,24 @@ about particular methods or fields.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from codegen.errors import UnusedDecision
+from codegen.actions import declares
+from codegen.arms import Arms
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import path_of, snake
 from codegen.overlay import Change, Decision, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
-from codegen.type_facts import accepts, fits, json_type, same_kind, words, words_all
+from codegen.rulings import check_arguments, check_copy, check_other, check_verb
+from codegen.sites import Parts, Site
+from codegen.type_facts import fits, json_type, words, words_all
 
 IDLE = Work()
 NOTHING = Object()
 """What an object is made from that has to be there and is not."""
-CHECKED = frozenset({"drop-invalid", "map-value", "drop-unless-valid", "wrap-unless-valid"})
-"""Actions that are handed a predicate of the target type."""
-
 REVISION_FIELD = "protocolVersion"
 """The field, or the end of the key after its prefix, in which a frame says the revision that it is of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where a type stands: a path from a definition, and the pointer, in both revisions."""
-
-    at: str
-    target_at: str
-    source_pointer: str
-    target_pointer: str
-
-    def below(self, path: str, pointer: str) -> Site:
-        """The site one step further down, by the same step in both."""
-        source, target = self.source_pointer + pointer, self.target_pointer + pointer
-        return Site(self.at + path, self.target_at + path, source, target)
-
-
-@dataclass(slots=True)
-class _Parts:
-    """The parts of an object node, while they are collected."""
-
-    drops: list[str] = field(default_factory=list)
-    silent: dict[str, Json] = field(default_factory=dict)
-    forgotten: list[str] = field(default_factory=list)
-    guards: dict[str, Type] = field(default_factory=dict)
-    members: dict[str, Member] = field(default_factory=dict)
-    fills: dict[str, Json] = field(default_factory=dict)
-    computed: dict[str, Action] = field(default_factory=dict)
-    facts: dict[str, Json] = field(default_factory=dict)
-    named_in: list[str] = field(default_factory=list)
-    demands: list[str] = field(default_factory=list)
-    entries: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -165,30 +131,10 @@ class Derivation:
         if decision.do == "keep":
             return IDLE
         arguments = dict(decision.arguments)
-        self._check_arguments(decision, arguments, target, site)
-        if decision.do in CHECKED:
+        check_arguments(self.overlay, decision, self.target, target, site.target_at)
+        if declares(decision.do, "checked"):
             arguments["check"] = target
         return Work(before=Action(decision.do, arguments, entry=decision.name))
-
-    def _check_arguments(self, decision: Decision, arguments: Mapping[str, Any], target: Type, site: Site) -> None:
-        """Make sure that what an entry puts into a frame is valid there.
-
-        Raises:
-            UnusedDecision: It is not.
-        """
-        values: list[Any] = []
-        if decision.do == "default":
-            values = [arguments.get("value")]
-        elif decision.do == "map-value":
-            values = [*dict(arguments.get("to", {})).values(), *filter(None, [arguments.get("otherwise")])]
-        elif decision.do == "truncate" and isinstance(target, Array):
-            values = [[None] * int(arguments.get("most", 0))]
-        for value in values:
-            if not accepts(target, value, self.target.resolve):
-                said = (
-                    f"{json.dumps(value)} is not valid at {site.target_at} in {self.target.revision}: {words(target)}"
-                )
-                raise UnusedDecision(self.overlay.path, decision.name, said)
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
@@ -201,7 +147,7 @@ class Derivation:
 
     def _new_object(self, source: Object, target: Object, site: Site) -> Work:
         names = self._renamed_fields(site, source, target)
-        parts = _Parts()
+        parts = Parts()
         self._known(source, target, site, names, parts)
         self._new(source, target, site, names, parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
@@ -227,7 +173,7 @@ class Derivation:
         )
         return self._node(site, node)
 
-    def _known(self, source: Object, target: Object, site: Site, names: Mapping[str, str], parts: _Parts) -> None:
+    def _known(self, source: Object, target: Object, site: Site, names: Mapping[str, str], parts: Parts) -> None:
         """Fields that the source names: converted where the target names them too, else dropped."""
         for old, member in source.fields.items():
             new = names.get(old, old)
@@ -320,7 +266,7 @@ class Derivation:
             return kind.values[0]
         return self.synthesised.get(site.at)
 
-    def _new(self, source: Object, target: Object, site: Site, names: Mapping[str, str], parts: _Parts) -> None:
+    def _new(self, source: Object, target: Object, site: Site, names: Mapping[str, str], parts: Parts) -> None:
         """Fields that only the target names, and those that it requires where the source did not."""
         olds = {new: old for old, new in names.items()}
         for name, member in target.fields.items():
@@ -340,31 +286,19 @@ class Derivation:
             elif not isinstance(kind, Object) or not isinstance(self.source.resolve(old.type if old else kind), Object):
                 self._required(name, member.type, below, source, parts)
 
-    def _required(self, name: str, wanted: Type, site: Site, source: Object, parts: _Parts) -> None:
+    def _required(self, name: str, wanted: Type, site: Site, source: Object, parts: Parts) -> None:
         decision = self._rule("required", site, f"{name} becomes required")
         if decision is None or decision.do == "refuse":
             parts.demands.append(name)
         elif decision.do == "default":
-            self._check_arguments(decision, decision.arguments, wanted, site)
+            check_arguments(self.overlay, decision, self.target, wanted, site.target_at)
             parts.fills[name] = self.filled[site.target_at] = decision.arguments["value"]
             parts.entries[name] = decision.name
         else:
-            self._check_copy(decision, wanted, source, site)
+            copied = source.fields.get(str(decision.arguments.get("field")))
+            types = self.source.resolve(copied.type) if copied else None, self.target.resolve(wanted)
+            check_copy(self.overlay, decision, *types, site.target_at)
             parts.computed[name] = Action(decision.do, dict(decision.arguments), entry=decision.name)
-
-    def _check_copy(self, decision: Decision, wanted: Type, source: Object, site: Site) -> None:
-        """Make sure that a field that is copied is there, and valid where it goes.
-
-        Raises:
-            UnusedDecision: It is not.
-        """
-        if decision.do != "copy-of":
-            return
-        field_ = source.fields.get(str(decision.arguments.get("field")))
-        if field_ is None or not fits(self.source.resolve(field_.type), self.target.resolve(wanted)):
-            found = "no such field" if field_ is None else words(field_.type)
-            said = f"{site.target_at} takes {words(wanted)}; {decision.arguments.get('field')!r} is {found}"
-            raise UnusedDecision(self.overlay.path, decision.name, said)
 
     def _extra(self, source: Object, target: Object, site: Site) -> Work:
         return self.work(source.extra, target.extra, site.below("{}", "/additionalProperties"))
@@ -404,17 +338,17 @@ class Derivation:
 
     def _case(self, arm: Type, arms: list[Type], others: list[Type], site: Site, tag_key: str | None) -> Case:
         kind = self.source.resolve(arm)
-        needs = self._needs(arm, arms) if isinstance(kind, Object) else {}
+        needs = self._arms.needs(arm, arms) if isinstance(kind, Object) else {}
         tags = self.source.tags(arm, tag_key) if tag_key else ()
         work = self._arm_work(arm, arms, others, site)
         return Case(json_type(kind), work, tags, needs, kind if json_type(kind) == "scalar" else Anything())
 
     def _arm_work(self, arm: Type, arms: list[Type], others: list[Type], site: Site) -> Work:
-        match = self._match(arm, arms, others)
+        match = self._arms.match(arm, arms, others)
         if match is not None:
             return self.work(arm, match, site)
         kind = self.source.resolve(arm)
-        near = [other for other in others if self._is_near(kind, self.target.resolve(other))]
+        near = [other for other in others if self._arms.is_near(kind, self.target.resolve(other))]
         if near:
             target = near[0] if len(near) == 1 else Union(tuple(near))
             return self._narrowed(site, f"{words(arm)} becomes {words(target)}", target)
@@ -425,106 +359,21 @@ class Derivation:
         if decision.do == "keep":
             return IDLE
         if decision.do == "as":
-            return Work(self.pair(name, str(decision.arguments["definition"])))
+            other = check_other(self.overlay, decision, arm, self.target)
+            return Work(self.pair(name, other))
         result_is_target = decision.do == "drop-item" or bool(decision.arguments.get("final", False))
         arguments = {key: value for key, value in decision.arguments.items() if key != "final"}
         return Work(before=Action(decision.do, arguments, entry=decision.name), again=not result_is_target)
 
-    def _match(self, arm: Type, arms: Iterable[Type], others: Iterable[Type]) -> Type | None:
-        """The target's arm for this arm's values: by its tag where only one has it, by name, or by its shape."""
-        tag = self.source.tag(arm)
-        if tag is not None and sum(self.source.tag(a) == tag for a in arms) == 1:
-            same = [other for other in others if self.target.tag(other) == tag]
-            if len(same) == 1:
-                return same[0]
-        for other in others:
-            if isinstance(arm, Ref) and isinstance(other, Ref) and self.new_name(arm.name) == other.name:
-                return other
-        kind = self.source.resolve(arm)
-        if isinstance(kind, Object):
-            fitting = [other for other in others if self._takes(kind, tag, other)]
-            return max(fitting, key=lambda other: self._shared(kind, other), default=None)
-        if isinstance(kind, Array):
-            return next((other for other in others if isinstance(self.target.resolve(other), Array)), None)
-        return next((other for other in others if fits(kind, self.target.resolve(other))), None)
-
-    def _is_near(self, kind: Type, other: Type) -> bool:
-        """Whether some values of a scalar type are of another, so that which ones has to be looked at."""
-        return isinstance(kind, Scalar | Literal) and isinstance(other, Scalar | Literal) and same_kind(kind, other)
-
-    def _takes(self, kind: Object, tag: tuple[str, str] | None, other: Type) -> bool:
-        shape = self.target.resolve(other)
-        if not isinstance(shape, Object) or self.target.tag(other) != tag:
-            return False
-        needed = {name for name, member in kind.fields.items() if member.required}
-        asked = {name for name, member in shape.fields.items() if member.required}
-        return needed <= shape.fields.keys() and asked <= needed
-
-    def _shared(self, kind: Object, other: Type) -> int:
-        shape = self.target.resolve(other)
-        return len(kind.fields.keys() & shape.fields.keys()) if isinstance(shape, Object) else 0
-
-    def _needs(self, arm: Type, arms: list[Type]) -> dict[str, Type]:
-        """Required fields that tell an arm from the other arms with its tag, none of which requires them."""
-        tag = self.source.tag(arm)
-        shape = self.source.resolve(arm)
-        rivals = [
-            r
-            for a in arms
-            if a != arm and self.source.tag(a) == tag and isinstance(r := self.source.resolve(a), Object)
-        ]
-        if not rivals or not isinstance(shape, Object):
-            return {}
-        taken = {name for rival in rivals for name, member in rival.fields.items() if member.required}
-        own = {name: member.type for name, member in shape.fields.items() if member.required and name not in taken}
-        return own or {
-            name: m.type for name, m in shape.fields.items() if m.required and (tag is None or name != tag[0])
-        }
+    @property
+    def _arms(self) -> Arms:
+        return Arms(self.source, self.target, self.new_name)
 
     # --- rulings -----------------------------------------------------------------------------------------------------
-
-    def ask_renames(self, asked: Mapping[str, str]) -> None:
-        """Ask about every definition that is gone while a new one has the same fields: is it the same one?
-
-        Args:
-            asked: Definitions of methods that are asked about themselves.
-        """
-        if self.direction == "down":
-            return
-        gone = self.source.definitions.keys() - self.target.definitions.keys()
-        come = self.target.definitions.keys() - self.source.definitions.keys()
-        for old in sorted(gone - asked.keys()):
-            twins = [new for new in sorted(come) if self._alike(old, new)]
-            if twins and self.new_name(old) == old:
-                site = Site(old, twins[0], f"/$defs/{old}", f"/$defs/{twins[0]}")
-                self._rule("renamed", site, f"{', '.join(twins)} has the same fields")
 
     def ask(self, kind: str, site: Site, detail: str) -> None:
         """Ask about something that spans whole frames."""
         self._rule(kind, site, detail)
-
-    def alike(self, old: str, new: str) -> bool:
-        """Whether two definitions name the same fields and require the same ones, but for the name of a method."""
-        one, two = (self.source.resolve(Ref(old)), self.target.resolve(Ref(new)))
-        if not isinstance(one, Object) or not isinstance(two, Object):
-            return one == two
-        if _needs_of(one) != _needs_of(two):
-            return False
-        if "params" not in one.fields or "params" not in two.fields:
-            return True
-        asked = self.source.resolve(one.fields["params"].type), self.target.resolve(two.fields["params"].type)
-        if not isinstance(asked[0], Object) or not isinstance(asked[1], Object):
-            return asked[0] == asked[1]
-        names = asked[0].fields.keys(), asked[1].fields.keys()
-        nested = names[0] <= names[1] or names[1] <= names[0]
-        return nested and _required(asked[0]) == _required(asked[1])
-
-    def _alike(self, old: str, new: str) -> bool:
-        one, two = self.source.definitions[old], self.target.definitions[new]
-        if not isinstance(one, Object) or not isinstance(two, Object) or len(one.fields) < 2:
-            return False
-        same_tag = self.source.tag(one) == self.target.tag(two)
-        return one.fields.keys() == two.fields.keys() and same_tag and "method" not in one.fields
 
     def new_name(self, definition: str) -> str:
         """The name of a definition of the source in the target."""
@@ -538,17 +387,10 @@ class Derivation:
     def _rule(self, kind: str, site: Site, detail: str, *, arm: str = "", needed: bool = True) -> Decision | None:
         change = Change(self.direction, kind, site.at, detail, site.source_pointer, site.target_pointer, arm)
         decision = self.overlay.rule_on(change)
+        if decision is not None:
+            check_verb(self.overlay, decision)
         if decision is None and needed:
             self.undecided[(kind, site.at, arm)] = change
         if decision is not None and self.profile not in decision.profiles:
             return None
         return decision
-
-
-def _needs_of(shape: Object) -> dict[str, bool]:
-    """The fields of an object, and whether they are required."""
-    return {name: member.required for name, member in shape.fields.items()}
-
-
-def _required(shape: Object) -> set[str]:
-    return {name for name, member in shape.fields.items() if member.required}

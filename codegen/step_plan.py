@@ -8,13 +8,16 @@ have, and what spans whole frames is added: refused and swallowed methods, hooks
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from codegen.derive import Derivation, Site
+from codegen.actions import declares
+from codegen.derive import Derivation
 from codegen.model import Json, Method, Object, Ref, Spec, Type, Union
 from codegen.names import snake
 from codegen.overlay import Change, ErrorCode, Hook, Overlay, Refusal, matches
 from codegen.plan import Action, Key, Member, Node, ObjectNode, Work, prune
+from codegen.sites import Site
+from codegen.twins import ask_definitions, ask_methods, names_with
 
 PROFILES = ("strict", "minimal")
 REQUEST_ID = "RequestId"
@@ -101,7 +104,7 @@ def plan_step(older: Spec, newer: Spec, overlay: Overlay) -> StepPlan:
             ways[direction, profile] = _plan_direction(derivation)
             filled = derivation.filled
             if profile == "strict":
-                derivation.ask_renames(_ask_methods(derivation))
+                ask_definitions(derivation, ask_methods(derivation))
                 undecided |= {(direction, *key): change for key, change in derivation.undecided.items()}
     overlay.check_used()
     return StepPlan(older, newer, overlay, ways, tuple(undecided.values()))
@@ -178,15 +181,39 @@ def _convert(way: Derivation, method: Method, counterpart: Method, frames: _Fram
 
 def _result(way: Derivation, method: Method, counterpart: Method, hooks: tuple[Action, ...]) -> Work:
     """The work on a result: by what it can be, where it can be several things; what hooks refuse does not come here."""
-    refused = any(hook.name == "refuse-result" for hook in hooks)
+    refused = any(declares(hook.name, "refuses") for hook in hooks)
     left = [name for name in method.results[1:] if way.new_name(name) in counterpart.results or not refused]
     if not left:
-        return Work(way.pair(method.results[0], counterpart.results[0]))
+        told = [way.source.definitions[name] for name in method.results[1:]]
+        passing = [shape for shape in told if not any(_refuses(hook, shape) for hook in hooks)]
+        usual = way.pair(method.results[0], counterpart.results[0])
+        return Work(_whole(way, usual, method, counterpart) if passing else usual)
     site = Site(
         f"{method.name}.result", f"{method.name}.result", f"/$defs/{left[0]}", f"/$defs/{counterpart.results[0]}"
     )
     source, target = (Union(tuple(map(Ref, names))) for names in ((method.results[0], *left), counterpart.results))
     return way.work(source, target, site)
+
+
+def _refuses(hook: Action, shape: Type) -> bool:
+    """Whether a hook refuses every value of a result: it asks for a field that all of them have."""
+    field_ = shape.fields.get(str(hook.arguments.get("has"))) if isinstance(shape, Object) else None
+    whole = declares(hook.name, "refuses") and "other_than" not in hook.arguments
+    return whole and field_ is not None and field_.required
+
+
+def _whole(way: Derivation, key: Key, method: Method, counterpart: Method) -> Key:
+    """The node of the usual result, where what stands there may also be another result that hooks let through: it is
+    refused if it lacks what the target requires.
+    """
+    node, shape = way.nodes.get(key), way.target.definitions[counterpart.results[0]]
+    if not isinstance(node, ObjectNode) or not isinstance(shape, Object):
+        return key
+    made = {*node.fills, *node.computed, *node.facts, *node.demands}
+    asked = tuple(name for name, member in shape.fields.items() if member.required and name not in made)
+    whole = snake(f"{method.name}_whole_result")
+    way.nodes[whole] = replace(node, demands=(*node.demands, *asked))
+    return whole
 
 
 def _refuse(way: Derivation, method: Method, frames: _Frames) -> None:
@@ -202,74 +229,12 @@ def _refuse(way: Derivation, method: Method, frames: _Frames) -> None:
             frames.refused[method.name] = refusal
 
 
-def _ask_methods(way: Derivation) -> dict[str, str]:
-    """Ask about unions of methods that are gone, and about methods that are gone where one of the same shape came.
-
-    Returns:
-        The definitions that would be renamed with those methods.
-    """
-    asked: dict[str, str] = {}
-    if way.direction == "down":
-        return asked
-    for role, union in way.source.unions.items():
-        if role not in way.target.unions:
-            names = {method.name for method in way.source.methods.values() if role in method.roles}
-            like = sorted(
-                name
-                for name, type_ in way.target.definitions.items()
-                if name not in way.source.definitions and _method_names(way.target, type_) & names
-            )
-            found = f"; {', '.join(like)} has methods of it" if like else ""
-            site = Site(union, like[0] if like else union, f"/$defs/{union}", f"/$defs/{like[0] if like else ''}")
-            way.ask("methods-gone", site, f"it says which methods a {role} is{found}")
-    gone = [method for name, method in way.source.methods.items() if name not in way.target.methods]
-    come = [method for name, method in way.target.methods.items() if name not in way.source.methods]
-    for method in gone:
-        twins = [new for new in come if new.name not in way.methods.values() and _alike(way, method, new)]
-        if twins and method.name not in way.methods:
-            places = f"/$defs/{method.request}", f"/$defs/{twins[0].request}"
-            names_ = ", ".join(new.name for new in twins)
-            way.ask("renamed", Site(method.name, twins[0].name, *places), f"{names_} has the same shape")
-            asked |= _names_with(way, method, twins[0])
-    return asked
-
-
-def _method_names(spec: Spec, type_: Type) -> set[str]:
-    """The methods whose requests or notifications a union lists."""
-    if not isinstance(type_, Union):
-        return set()
-    tags = [spec.tag(arm) for arm in spec.arms(type_)]
-    return {tag[1] for tag in tags if tag is not None and tag[0] == "method"}
-
-
-def _alike(way: Derivation, one: Method, two: Method) -> bool:
-    """Whether two methods, of source and target, are sent by the same side, ask the same and answer the same."""
-    if (one.kind, one.senders) != (two.kind, two.senders):
-        return False
-    results = zip(one.results[:1], two.results[:1], strict=True)
-    return way.alike(one.request, two.request) and all(way.alike(*names) for names in results)
-
-
 def _implied_names(way: Derivation) -> dict[str, str]:
     """New names of the definitions of methods that have one."""
     names: dict[str, str] = {}
     for old, new in way.methods.items():
-        names |= _names_with(way, way.source.methods[old], way.target.methods[new])
+        names |= names_with(way, way.source.methods[old], way.target.methods[new])
     return names
-
-
-def _names_with(way: Derivation, one: Method, two: Method) -> dict[str, str]:
-    """The definitions that a method brings along under another name: those that begin as its request does."""
-    ending = "Request" if one.kind == "request" else "Notification"
-    old, new = one.request.removesuffix(ending), two.request.removesuffix(ending)
-    pairs = {name: new + name.removeprefix(old) for name in way.source.definitions if name.startswith(old)}
-    return {
-        before: after
-        for before, after in pairs.items()
-        if before not in way.target.definitions
-        and after in way.target.definitions
-        and after not in way.source.definitions
-    }
 
 
 def _renamed_methods(way: Derivation) -> dict[str, str]:
@@ -301,4 +266,4 @@ def _repairs(way: Derivation) -> Iterator[Repair]:
 
 
 def _action(hook: Hook) -> Action:
-    return Action(hook.do, dict(hook.arguments))
+    return Action(hook.do, dict(hook.arguments), entry=hook.name)

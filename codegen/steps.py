@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, assert_never
 
+from codegen.actions import CHECK, declared_actions, declares
 from codegen.checks import Checks
-from codegen.copies import SUPPORT
 from codegen.errors import UnusedDecision
 from codegen.layout import environment
 from codegen.names import module_name, snake
@@ -22,16 +21,11 @@ from codegen.plan import Action, ArrayNode, Key, Node, ObjectNode, UnionNode, Wo
 from codegen.registry import NOTICE, TEMPLATES
 from codegen.step_plan import DirectionPlan, StepPlan
 
-ACTION_MODULES = {"do": "actions.py", "frames": "frames.py", "schemas": "schemas.py"}
 MOST_KEYS_ASKED = 6
 """To ask whether an item has none of more keys than this costs as much as the call that it would save."""
 
 MOST_LABELS = 4
-
-GIVES_OWN = frozenset({"copy_into", "hide_when", "json_as_text", "refuse_field", "split_messages"})
-"""Hooks that give back what they were given or an object that is nobody else's, so that it may be changed in place."""
-
-CAN_BE_GONE = frozenset({"drop_item", "drop_invalid", "map_value", "wrap_schema", "hide_when"})
+OVERLAYS = "codegen/overlays"
 
 
 def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str, str]) -> dict[str, str]:
@@ -90,7 +84,7 @@ class Way:
 
     def error(self, entry: ErrorCode) -> str:
         """An expression that calls an action on an error response; the method stands in the place's stead."""
-        return spell_action(Action(entry.do, dict(entry.arguments)), "x", "method", self.checks)
+        return spell_action(Action(entry.do, dict(entry.arguments), entry=entry.name), "x", "method", self.checks)
 
 
 @dataclass(slots=True)
@@ -126,7 +120,7 @@ class Function:
         if work.node is None:
             return value
         name = self.way.names[self.profile, work.node]
-        if work.before is not None and snake(work.before.name) in CAN_BE_GONE:
+        if work.before is not None and declares(work.before.name, "gone"):
             return f"(GONE if (h := {value}) is GONE else {name}(h, {at}, out))"
         return f"{name}({value}, {at}, out)"
 
@@ -173,12 +167,12 @@ class Function:
         """Whether what the hooks before the rest give may be changed, and nothing looks at what they were given."""
         node = self.node
         assert isinstance(node, ObjectNode)
-        names = {snake(action.name) for action in node.hooks_before}
-        return names <= GIVES_OWN and not node.renames and node.extra.idle
+        fresh = all(declares(action.name, "fresh") for action in node.hooks_before)
+        return fresh and not node.renames and node.extra.idle
 
     def may_leave(self, action: Action) -> bool:
         """Whether a hook can end in leaving the object out."""
-        return snake(action.name) in CAN_BE_GONE
+        return declares(action.name, "gone")
 
     def test(self, case: Any) -> str:
         """The condition under which a value is of a union's case."""
@@ -267,39 +261,40 @@ def _bare(node: Node) -> Node:
 
 def can_be_gone(work: Work, nodes: Mapping[Key, Node]) -> bool:
     """Whether the work can end in leaving the value out."""
-    if work.before is not None and snake(work.before.name) in CAN_BE_GONE:
+    if work.before is not None and declares(work.before.name, "gone"):
         return True
     node = nodes.get(work.node) if work.node is not None else None
     if node is None or isinstance(node, ArrayNode):
         return False
     if isinstance(node, UnionNode):
         return any(can_be_gone(case.work, nodes) for case in node.cases if case.work.node != work.node)
-    return any(snake(action.name) in CAN_BE_GONE for action in (*node.hooks_before, *node.hooks_after))
+    return any(declares(action.name, "gone") for action in (*node.hooks_before, *node.hooks_after))
 
 
 def spell_action(action: Action, v: str, at: str, checks: Checks) -> str:
-    """A call of an action with its constant arguments."""
-    name = snake(action.name)
-    module = next((module for module, names in _action_names().items() if name in names), None)
-    if module is None:
-        known = ", ".join(sorted(n.replace("_", "-") for names in _action_names().values() for n in names))
-        raise UnusedDecision("codegen/overlays", action.name, f"there is no action of that name; there are {known}")
+    """A call of an action with its constant arguments.
+
+    Raises:
+        UnusedDecision: There is no such action, or it takes other arguments.
+    """
+    found = declared_actions().get(action.name)
+    where = action.entry or action.name
+    if found is None:
+        known = ", ".join(declared_actions())
+        raise UnusedDecision(OVERLAYS, where, f"there is no action {action.name!r}; there are {known}")
+    given = {key.replace("-", "_") for key in action.arguments} - {CHECK}
+    odd = [f"no {name!r}" for name in sorted(given - found.arguments)]
+    odd += [f"{name!r} as well" for name in sorted(found.needed - given)]
+    if odd:
+        takes = ", ".join(sorted(found.arguments)) or "nothing"
+        raise UnusedDecision(OVERLAYS, where, f"{action.name} takes {takes} in `with`: {' and '.join(odd)}")
     arguments = "".join(
         f", {key.replace('-', '_')}={_argument(value, checks)}" for key, value in action.arguments.items()
     )
-    return f"{module}.{name}({v}, {at}, out{arguments})"
+    return f"{found.module}.{snake(action.name)}({v}, {at}, out{arguments})"
 
 
 def _argument(value: Any, checks: Checks) -> str:
     if type(value) in (str, int, float, bool, dict, list, tuple):
         return repr(list(value) if isinstance(value, tuple) else value)
     return checks.function(value, f"wanted {len(checks.functions)}")
-
-
-@cache
-def _action_names() -> dict[str, frozenset[str]]:
-    pattern = re.compile(r"^def ([a-z]\w*)\(\s*(?:value|frame): ", re.MULTILINE)
-    return {
-        module: frozenset(pattern.findall((SUPPORT / file).read_text("utf-8")))
-        for module, file in ACTION_MODULES.items()
-    }

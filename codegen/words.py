@@ -132,8 +132,7 @@ def _said(entry: Entry, key: str, revision: str) -> str | None:
     found = None if isinstance(said := entry.get(key), Mapping) else said
     for since in sorted(name for name in entry if REVISION.fullmatch(name) and name <= revision):
         changed = entry[since]
-        if isinstance(changed, Mapping):
-            found = changed.get(key, found)
+        found = changed.get(key, found) if isinstance(changed, Mapping) else found
     return found
 
 

@@ -75,6 +75,7 @@ class Model(BaseModel, metaclass=Metaclass):
         ser_json_inf_nan="constants",
         defer_build=True,
         polymorphic_serialization=True,
+        protected_namespaces=(),
     )
 
     _filled: ClassVar[dict[str, Any]] = {}

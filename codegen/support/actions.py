@@ -9,10 +9,8 @@ Schemas inside messages. Nothing here imports pydantic.
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeVar
 
 from .errors import MissingRequiredField, TranslationError, Untranslatable
 from .losses import At, Losses, Swallowed, pointer
@@ -27,7 +25,31 @@ NUMBERS: Final = frozenset({bool, int, float})
 """Types whose values are never empty, though they can be false."""
 
 Check = Callable[[Any], bool]
-_FIELD = re.compile(r"\{([A-Za-z|]+)\}")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def action(
+    on: Literal["value", "frame", "error"],
+    *,
+    losses: Sequence[str] = (),
+    gone: bool = False,
+    fresh: bool = False,
+    checked: bool = False,
+    refuses: bool = False,
+    copies: str = "",
+) -> Callable[[Function], Function]:
+    """Declare a function as an action that entries of overlays may name. The generator reads what is said here.
+
+    Args:
+        on: What it is called on: a value in a frame, a whole frame, or an error response with the method it answers.
+        losses: The kinds of loss that it may note.
+        gone: Whether it may return `GONE`.
+        fresh: Whether what it returns is what it was given or an object of its own, so that it may be changed.
+        checked: Whether it is handed, as `check`, the predicate of what the target accepts in the place.
+        refuses: Whether it refuses every result that is not the usual one.
+        copies: The argument that names the place, an object and a field, where it puts a copy of something.
+    """
+    return lambda function: function
 
 
 def wrong(at: At, expected: str, value: Any) -> TranslationError:
@@ -93,43 +115,27 @@ def lose_unless(y: dict[str, Any], key: str, same: Any, at: At, out: Losses) -> 
 # --- actions on values -----------------------------------------------------------------------------------------------
 
 
-def text_block(
-    value: dict[str, Any], at: At, out: Losses, *, template: str, lines: Sequence[str] = (), keep: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Put a text block in the place of a content block.
-
-    `{a}` in *template* is the block's required field *a*; `{a|b}` its *a*, or its *b* where *a* is absent. Each of
-    *lines* that the block has follows on a line of its own; *keep* names fields to carry over.
-    """
-
-    def fill(match: re.Match[str]) -> str:
-        for name in match[1].split("|"):
-            if isinstance(value.get(name), str):
-                return str(value[name])
-        raise MissingRequiredField(pointer(at), match[1].rpartition("|")[2])
-
-    text = "\n".join([_FIELD.sub(fill, template), *(value[name] for name in lines if isinstance(value.get(name), str))])
-    out.add(at, "replaced", value)
-    return {"type": "text", "text": text, **{name: value[name] for name in keep if name in value}}
-
-
+@action("value", losses=["dropped"], gone=True)
 def drop_item(value: Any, at: At, out: Losses) -> Any:
     """Leave the value out."""
     out.add(at, "dropped", value)
     return GONE
 
 
+@action("value")
 def refuse(value: Any, at: At, out: Losses, *, reason: str, code: int = -32602, show: Sequence[str] = ()) -> Any:
     """Refuse the frame; `{name}` in *reason* is the value's field of that name, if *show* has it too."""
     fields = {name: value.get(name) for name in show} if isinstance(value, dict) else {}
     raise Untranslatable(reason.format(**fields), pointer=pointer(at), code=code, extra=fields)
 
 
+@action("value")
 def swallow_without(value: dict[str, Any], at: At, out: Losses, *, field: str) -> Any:
     """The value of a required field that cannot be made up: without it the frame goes nowhere."""
     raise Swallowed(f"it has no {field!r}, which the other side requires")
 
 
+@action("value", losses=["dropped"], gone=True, checked=True)
 def drop_invalid(value: Any, at: At, out: Losses, *, check: Check) -> Any:
     """Leave the value out unless the target accepts it."""
     if check(value):
@@ -139,6 +145,7 @@ def drop_invalid(value: Any, at: At, out: Losses, *, check: Check) -> Any:
     return GONE
 
 
+@action("value", losses=["truncated"])
 def truncate(value: Any, at: At, out: Losses, *, most: int) -> Any:
     """Keep the first *most* items of a list."""
     if not isinstance(value, list) or len(value) <= most:
@@ -147,6 +154,7 @@ def truncate(value: Any, at: At, out: Losses, *, most: int) -> Any:
     return value[:most]
 
 
+@action("value", losses=["rewritten"], checked=True)
 def wrap_unless_valid(value: Any, at: At, out: Losses, *, key: str, check: Check) -> Any:
     """Make an object of a value that the target does not accept, as the only member of one."""
     if check(value):
@@ -155,6 +163,7 @@ def wrap_unless_valid(value: Any, at: At, out: Losses, *, key: str, check: Check
     return {key: value}
 
 
+@action("value", losses=["replaced"], gone=True, checked=True)
 def map_value(value: Any, at: At, out: Losses, *, to: dict[str, Any], check: Check, otherwise: Any = None) -> Any:
     """Replace a constant that the target lacks by another; leave it out where neither *to* nor *otherwise* has one."""
     if check(value):
@@ -164,6 +173,7 @@ def map_value(value: Any, at: At, out: Losses, *, to: dict[str, Any], check: Che
     return GONE if new is None else new
 
 
+@action("value", losses=["rewritten"])
 def join_text(value: Any, at: At, out: Losses, *, separator: str) -> Any:
     """One string of a list of strings."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -172,37 +182,13 @@ def join_text(value: Any, at: At, out: Losses, *, separator: str) -> Any:
     return separator.join(value)
 
 
-def join_blocks(value: Any, at: At, out: Losses, *, reason: str) -> Any:
-    """One content block of a list of them: the only one, or the text of all where all are text; else refused."""
-    if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
-        raise wrong(at, "a list of content blocks", value)
-    if len(value) == 1:
-        out.add(at, "rewritten", [])
-        return value[0]
-    if not all(block.get("type") == "text" and isinstance(block.get("text"), str) for block in value):
-        raise Untranslatable(reason, pointer=pointer(at), code=-32602)
-    out.add(at, "rewritten", value)
-    return {"type": "text", "text": "\n".join(block["text"] for block in value)}
-
-
-def titled_enum(value: dict[str, Any], at: At, out: Losses) -> dict[str, Any]:
-    """A choice among titled constants (`oneOf`) as the older `enum` with `enumNames`."""
-    options = value.get("oneOf")
-    if not isinstance(options, list) or not all(isinstance(option, dict) and "const" in option for option in options):
-        raise wrong((at, "oneOf"), "a list of objects with 'const' and 'title'", options)
-    names = [option.get("title", option["const"]) for option in options]
-    out.add((at, "oneOf"), "rewritten", options)
-    out.add((at, "enum"), "added", [option["const"] for option in options])
-    out.add((at, "enumNames"), "added", names)
-    rest = {key: item for key, item in value.items() if key != "oneOf"}
-    return {**rest, "enum": [option["const"] for option in options], "enumNames": names}
-
-
+@action("value")
 def digest(value: dict[str, Any], at: At, out: Losses, *, of: str) -> str:
     """A short name that is always the same for the same value of the field *of*."""
     return hashlib.sha256(str(value.get(of)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+@action("value")
 def copy_of(value: dict[str, Any], at: At, out: Losses, *, field: str) -> Any:
     """The value of another field of the same object."""
     if field not in value:
@@ -210,6 +196,7 @@ def copy_of(value: dict[str, Any], at: At, out: Losses, *, field: str) -> Any:
     return value[field]
 
 
+@action("value", fresh=True)
 def refuse_field(value: dict[str, Any], at: At, out: Losses, *, field: str, reason: str) -> dict[str, Any]:
     """Refuse the frame when an object has this field, and it is not empty."""
     if value.get(field):
@@ -220,6 +207,7 @@ def refuse_field(value: dict[str, Any], at: At, out: Losses, *, field: str, reas
 # --- hooks on objects ------------------------------------------------------------------------------------------------
 
 
+@action("value", losses=["hidden"], gone=True, fresh=True)
 def hide_when(value: dict[str, Any], at: At, out: Losses, *, path: Sequence[str], equals: Any) -> Any:
     """Leave an item out of its list when the value at *path* in it is *equals*."""
     inner: Any = value
@@ -231,6 +219,7 @@ def hide_when(value: dict[str, Any], at: At, out: Losses, *, path: Sequence[str]
     return GONE
 
 
+@action("value", losses=["added"], fresh=True, copies="into")
 def copy_into(value: dict[str, Any], at: At, out: Losses, *, field: str, into: Sequence[str]) -> dict[str, Any]:
     """Keep a string that will be dropped by copying it to `into = [object, field]`, where nothing stands there yet."""
     parent, name = into
@@ -244,39 +233,11 @@ def copy_into(value: dict[str, Any], at: At, out: Losses, *, field: str, into: S
     return new
 
 
-def json_as_text(value: dict[str, Any], at: At, out: Losses, *, field: str, into: str) -> dict[str, Any]:
-    """Keep a value that will be dropped as compact JSON in a text block, where the list of blocks is empty."""
-    if value.get(field) is None or value.get(into) != []:
-        return value
-    text = json.dumps(value[field], ensure_ascii=False, separators=(",", ":"))
-    blocks = [{"type": "text", "text": text}]
-    out.add((at, into), "added", blocks)
-    return {**value, into: blocks}
-
-
-def split_messages(value: dict[str, Any], at: At, out: Losses, *, field: str) -> dict[str, Any]:
-    """Make one message of each block where a message holds a list of blocks, in order and with the same role."""
-    messages = value.get(field)
-    if not isinstance(messages, list) or not any(
-        isinstance(m, dict) and isinstance(m.get("content"), list) for m in messages
-    ):
-        return value
-    split: list[Any] = []
-    origins: list[int] = []
-    for index, message in enumerate(messages):
-        blocks = message.get("content") if isinstance(message, dict) else None
-        parts = [message] if not isinstance(blocks, list) else [{**message, "content": block} for block in blocks]
-        split += parts
-        origins += [index] * len(parts)
-    out.add((at, field), "rewritten", messages)
-    out.reorder((at, field), origins)
-    return {**value, field: split}
-
-
-def rename(x: dict[str, Any], y: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+def rename(x: dict[str, Any], y: dict[str, Any], at: At, out: Losses, names: dict[str, str]) -> dict[str, Any]:
     """Give members their new names, each in its place; a member that has the new name already stays."""
     if names.keys().isdisjoint(x):
         return y
+    out.move(at, {(at, new): (at, old) for old, new in names.items() if old in y and new not in y})
     return {(names[key] if key in names and names[key] not in y else key): value for key, value in y.items()}
 
 

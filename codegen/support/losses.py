@@ -23,8 +23,8 @@ Kind: TypeAlias = Literal["dropped", "replaced", "added", "hidden", "swallowed",
 KINDS: tuple[Kind, ...] = ("dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten")
 """What can happen to a value: see the docs page on losses for what each says."""
 
-REORDERED = "#"
-"""Kind of a note, not of a loss: the items of this list came from these indexes."""
+MOVED = "#"
+"""Kind of a note, not of a loss: which places below this one were which before; what has no other place is new."""
 
 
 class Loss:
@@ -111,7 +111,11 @@ class Losses:
 
     def reorder(self, at: At, origins: list[int]) -> None:
         """Note that the items of the list at a place came from these indexes of the list given."""
-        self.notes.append((at, REORDERED, origins))
+        self.notes.append((at, MOVED, {(at, index): (at, origin) for index, origin in enumerate(origins)}))
+
+    def move(self, at: At, origins: Mapping[At, At]) -> None:
+        """Note where the values at places at or below *at* were before, by the places that they have now."""
+        self.notes.append((at, MOVED, origins))
 
 
 def pointer(at: At, known: dict[int, str] | None = None) -> str:
@@ -157,76 +161,137 @@ def _deep_size(value: Any) -> int:
     return total
 
 
-def settle(steps: list[Losses]) -> list[Note]:
-    """The losses of a chain of steps, their places led back to the frame that the chain was given, those of what was
-    added led on to the frame that comes out.
+def settle(steps: list[Losses], source: Any) -> list[Note]:
+    """The losses of a chain of steps: their places and values those of the frame that the chain was given, but for what
+    was added, whose places are those in the frame that comes out.
 
-    What one step added and a later one dropped again is no loss, and neither is noted.
+    What one step added and a later one dropped again is no loss, and neither is noted. What is lost of something that
+    an earlier step has written anew is part of that loss.
+
+    Args:
+        steps: The notes of each step, in order.
+        source: The frame given.
     """
     notes = [note for losses in steps for note in losses.notes]
-    if REORDERED not in _kinds(steps) and "added" not in _kinds(steps[:-1]):
+    if len(steps) == 1 and all(kind in ("dropped", "hidden") for _, kind, _ in notes):
         return notes
-    found: list[Note] = []
-    added: dict[At, int] = {}
-    ends: dict[int, At] = {}
-    moves: list[tuple[At, Mapping[int, int]]] = []
-    gone: set[int] = set()
-    for at, kind, value in notes:
-        if kind == REORDERED:
-            moves.append((at, dict(enumerate(value))))
-            went = {origin: index for index, origin in reversed([*enumerate(value)])} if ends else {}
-            ends = {number: _move(place, at, went) for number, place in ends.items()}
-            continue
-        here = at
-        if moves:
-            for where, origins in reversed(moves):
-                here = _move(here, where, origins)
-        if kind == "added":
-            added[here] = len(found)
-            ends[len(found)] = at
-        elif kind == "dropped" and added and here in added:
-            gone |= {added[here], len(found)}
-        found.append((here, kind, value))
-    gone |= {number for number, place in ends.items() if place is _NOWHERE}
-    gone |= _dropped_with_more(found, ends.keys() - gone)
-    if not moves and not gone:
-        return found
-    return [(ends.get(index, at), kind, value) for index, (at, kind, value) in enumerate(found) if index not in gone]
+    return _Settling(source).settle(notes)
 
 
-def _kinds(steps: list[Losses]) -> set[str]:
-    return {kind for losses in steps for _, kind, _ in losses.notes}
+class _Settling:
+    """The notes of a chain, one after another."""
 
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.moves: list[tuple[At, Mapping[At, At]]] = []
+        self.added: dict[At, int] = {}
+        self.ends: dict[int, At] = {}
+        """Where what was added stands now, by the number of its note."""
+        self.found: dict[tuple[At, str], Note] = {}
+        self.anew: set[At] = set()
+        self.known: dict[int, Any] = {}
+        self.kept: list[At] = []
+        """Places whose identity is a key of `known`."""
+
+    def settle(self, notes: Iterable[Note]) -> list[Note]:
+        for at, kind, value in notes:
+            if kind == MOVED:
+                self._move(at, value)
+                continue
+            here = at
+            for where, origins in reversed(self.moves):
+                here = _led(here, where, origins)
+            if kind == "added":
+                self.ends[len(self.found)] = at
+                self.added[here] = len(self.found)
+                self.found[at, f"added {len(self.found)}"] = (here, kind, value)
+            elif kind != "dropped" or here not in self.added:
+                self._lose(here, kind, value)
+            else:
+                self._forget(self.added.pop(here))
+        return [
+            (self.ends.get(number, at), kind, value)
+            for number, (at, kind, value) in enumerate(self.found.values())
+            if kind and self.ends.get(number) is not _NOWHERE
+        ]
+
+    def _move(self, at: At, origins: Mapping[At, At]) -> None:
+        went: dict[At, At] = {}
+        for new, old in origins.items():
+            went.setdefault(old, new)
+        self.moves.append((at, origins))
+        self.ends = {number: _led(place, at, went) for number, place in self.ends.items()}
+
+    def _lose(self, here: At, kind: str, value: Any) -> None:
+        """Note a loss, with what stood there in the source."""
+        if kind in ("dropped", "hidden"):
+            for place in [place for place in self.added if _is_below(place, here)]:
+                self._forget(self.added.pop(place))
+        stood = self._at(here)
+        if stood is _ABSENT:
+            if any(_is_below(here, place) for place in (*self.anew, *self.added)):
+                return
+            while stood is _ABSENT and here is not None:
+                here, kind = here[0], "rewritten"
+                stood = self._at(here)
+        elif kind == "truncated" and isinstance(stood, list) and isinstance(value, list):
+            stood = stood[len(stood) - len(value) :]
+        if kind in ("rewritten", "replaced"):
+            self.anew.add(here)
+        self.found.setdefault((here, kind), (here, kind, stood))
+
+    def _forget(self, number: int) -> None:
+        """What was added is gone again: its note stands for nothing."""
+        key = list(self.found)[number]
+        self.found[key] = (None, "", None)
+
+    def _at(self, place: At) -> Any:
+        """What stands at a place in the source, or `_ABSENT`."""
+        if place is None:
+            return self.source
+        parent, key = place
+        above = self.known.get(id(parent), self) if parent is not None else self.source
+        if above is self:
+            above = self._at(parent)
+            self.known[id(parent)] = above
+            self.kept.append(parent)
+        if isinstance(above, dict):
+            return above.get(key, _ABSENT)
+        within = isinstance(above, list) and type(key) is int and 0 <= key < len(above)
+        return above[key] if within else _ABSENT
+
+
+_ABSENT: Final = object()
+"""What stands where nothing stands."""
 
 _NOWHERE: Final[At] = (None, -1)
 """The place of what is not in the frame any more."""
 
 
-def _move(place: At, where: At, to: Mapping[int, int]) -> At:
-    """*place*, its index right below *where* replaced by the one that *to* gives, or `_NOWHERE` if it gives none."""
-    if place is None or place is _NOWHERE:
-        return place
-    parent, key = place
-    if parent == where:
-        return (parent, to[key]) if key in to else _NOWHERE  # type: ignore[index]
-    above = _move(parent, where, to)
-    if above is parent:
-        return place
-    return _NOWHERE if above is _NOWHERE else (above, key)
+def _led(place: At, where: At, to: Mapping[At, At]) -> At:
+    """*place*, led by the nearest place above it that *to* knows; `_NOWHERE` if it is below *where* and none is."""
+    rest: list[str | int] = []
+    at = place
+    while at is not None and at is not _NOWHERE:
+        if at in to:
+            led = to[at]
+            for key in reversed(rest):
+                led = (led, key)
+            return led
+        if at == where:
+            return _NOWHERE if rest and type(rest[-1]) is int else place
+        rest.append(at[1])
+        at = at[0]
+    return place
 
 
-def _dropped_with_more(found: list[Note], added: Iterable[int]) -> set[int]:
-    """Which of the notes *added* are of something in a place that was dropped later."""
-    dropped = {at: number for number, (at, kind, _) in enumerate(found) if kind == "dropped" and at}
-    keys = {at[1] for at in dropped}  # most places are told apart by a key that was not dropped anywhere
-    gone = set()
-    for number in added:
-        place = found[number][0]
-        while place is not None:
-            if place[1] in keys and dropped.get(place, -1) > number:
-                gone.add(number)
-            place = place[0]
-    return gone
+def _is_below(place: At, above: At) -> bool:
+    """Whether a place is another one or below it."""
+    while place is not None:
+        if place == above:
+            return True
+        place = place[0]
+    return above is None
 
 
 def spell(notes: Iterable[Note]) -> tuple[Loss, ...]:

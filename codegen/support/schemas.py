@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .actions import GONE
+from .actions import GONE, action
 from .losses import At, Losses
 
 ONE = frozenset(
@@ -51,6 +51,7 @@ def walk(schema: Any, visit: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
     return visit(copy)
 
 
+@action("value", losses=["dropped", "rewritten"], gone=True)
 def wrap_schema(value: Any, at: At, out: Losses, *, key: str) -> Any:
     """A schema of anything as the schema of an object with one member *key*, where its root does not say `object`.
 
@@ -70,6 +71,7 @@ def wrap_schema(value: Any, at: At, out: Losses, *, key: str) -> Any:
     return {**dialect, "type": "object", "properties": {key: moved}, "required": [key]}
 
 
+@action("value", losses=["rewritten"])
 def objects_for_booleans(value: Any, at: At, out: Losses) -> Any:
     """Spell `true` and `false` among a schema's `properties` as objects, for revisions that ask for objects there."""
     return _objects_only(value, at, out)
@@ -86,6 +88,7 @@ def _objects_only(value: Any, at: At, out: Losses) -> Any:
     return {**value, "properties": spelled}
 
 
+@action("frame", losses=["dropped"])
 def drop_old_dialect(
     frame: dict[str, Any], at: At, out: Losses, *, list_field: str, fields: list[str]
 ) -> dict[str, Any]:

@@ -36,15 +36,21 @@ class Translation:
             reach the other side.
     """
 
-    __slots__ = ("_losses", "_notes", "_steps", "frame")
+    __slots__ = ("_given", "_losses", "_notes", "_steps", "frame")
 
     def __init__(
-        self, frame: Frame | None, losses: tuple[Loss, ...] = (), *, steps: list[Losses] | None = None
+        self,
+        frame: Frame | None,
+        losses: tuple[Loss, ...] = (),
+        *,
+        steps: list[Losses] | None = None,
+        given: Frame | None = None,
     ) -> None:
         self.frame = frame
         self._losses: tuple[Loss, ...] | None = None if steps else losses
         self._notes: list[Note] | None = None
         self._steps = steps or []
+        self._given = given
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -65,7 +71,7 @@ class Translation:
 
     def _settled(self) -> list[Note]:
         if self._notes is None:
-            self._notes = settle(self._steps)
+            self._notes = settle(self._steps, self._given)
         return self._notes
 
     def __eq__(self, other: object) -> bool:
@@ -155,14 +161,7 @@ class Translator:
             error.method, error.source, error.target = method, self.source, self.target
             raise
         except RecursionError:
-            raise TranslationError(
-                "",
-                "values nested less deeply",
-                "too many levels",
-                method=method,
-                source=self.source,
-                target=self.target,
-            ) from None
+            raise self._too_deep(method) from None
 
     def definition(self, name: str, value: Any) -> tuple[str | None, Any, tuple[Loss, ...]]:
         """Convert a value of a definition.
@@ -175,7 +174,14 @@ class Translator:
             The definition's name in the target, the value there, and the losses. A value that must not stay is `None`
             with no name.
         """
+        try:
+            return self._definition(name, value)
+        except RecursionError:
+            raise self._too_deep(name) from None
+
+    def _definition(self, name: str, value: Any) -> tuple[str | None, Any, tuple[Loss, ...]]:
         collected: list[Losses] = []
+        given = value
         for way in self._chain:
             direction = way[self.profile]
             losses = Losses(self.target)
@@ -186,8 +192,12 @@ class Translator:
             name = direction.renamed.get(name, name)
             collected.append(losses)
             if not isinstance(value, dict):
-                return None, None, spell(settle(collected))
-        return name, value, spell(settle(collected))
+                return None, None, spell(settle(collected, given))
+        return name, value, spell(settle(collected, given))
+
+    def _too_deep(self, method: str | None) -> TranslationError:
+        where = {"method": method, "source": self.source, "target": self.target}
+        return TranslationError("", "values nested less deeply", "too many levels", **where)
 
     def _run(self, frame: Frame, route: _Route) -> Translation:
         if route.refusal is not None:
@@ -205,7 +215,7 @@ class Translator:
                     collected.append(losses)
         except Swallowed:
             return Translation(None, (Loss("", "swallowed", frame),))
-        return Translation(new, steps=collected)
+        return Translation(new, steps=collected, given=frame)
 
     def _route(self, kind: str, method: str | None) -> _Route:
         route = self._routes.get((kind, method))

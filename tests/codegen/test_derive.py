@@ -9,6 +9,7 @@ import pytest
 from codegen.derive import Derivation
 from codegen.model import Literal, Scalar
 from codegen.plan import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
+from codegen.twins import ask_definitions
 from tests.support.small_specs import (
     INTEGER,
     STRING,
@@ -340,7 +341,7 @@ SHAPE = object_of(a=STRING, b=STRING)
 
 def renames_asked(older: Schema, newer: Schema, overlay: str = "", direction: str = "up") -> list[str]:
     way = derivation({"Old": older}, {"New": newer}, overlay, direction=direction)
-    way.ask_renames({})
+    ask_definitions(way, {})
     return asked(way)
 
 

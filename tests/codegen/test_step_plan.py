@@ -109,22 +109,41 @@ def test_a_result_that_can_be_two_things_is_a_union() -> None:
 
 def test_a_hook_on_results_is_called_first() -> None:
     found = way(revision("ask"), revision("ask"), HOOK.format("ask", "result", "peek"))
-    assert found.nodes["ask_result_frame"] == ObjectNode("result of ask", hooks_before=(Action("peek"),))
+    assert found.nodes["ask_result_frame"] == ObjectNode("result of ask", hooks_before=(Action("peek", entry="look"),))
 
 
 def test_a_hook_that_refuses_results_leaves_the_usual_one() -> None:
     asking = {"AskRequest": request("ask", task=object_of()), "AskResult": object_of(a=STRING)}
     task = {"CreateTaskResult": object_of("task", task=STRING)}
     newer = revision("ask", AskResult=object_of())
-    found = way(revision("ask", **asking, **task), newer, HOOK.format("ask", "result", "refuse-result"))
+    found = way(
+        revision("ask", **asking, **task),
+        newer,
+        HOOK.format("ask", "result", "refuse-result") + 'with = { has = "task" }\n',
+    )
     node = found.nodes["ask_result_frame"]
     assert isinstance(node, ObjectNode)
     assert node.members == {"result": Member(Work("ask_result"))}
 
 
+def test_a_result_that_may_lack_what_the_target_requires_is_asked_for_it() -> None:
+    """What the hook lets through of the other result has to be whole: here one that is complete."""
+    asking = {
+        "AskRequest": request("ask", task=object_of()),
+        "AskResult": object_of("a", "c", a=STRING, b=STRING, c=STRING),
+    }
+    task = {"CreateTaskResult": object_of("kind", kind=STRING)}
+    newer = revision("ask", AskResult=object_of("a", "c", a=STRING, c=STRING))
+    hook = HOOK.format("ask", "result", "refuse-result") + 'with = { has = "kind", other_than = "complete" }\n'
+    found = way(revision("ask", **asking, **task), newer, hook)
+    node = found.nodes["ask_whole_result"]
+    assert isinstance(node, ObjectNode)
+    assert (node.drops, node.demands) == (("b",), ("a", "c"))
+
+
 def test_a_hook_on_errors_is_called_for_every_error() -> None:
     found = way(revision("ask"), revision("ask"), HOOK.format("*", "error", "peek"))
-    assert found.every_error == (Action("peek"),)
+    assert found.every_error == (Action("peek", entry="look"),)
 
 
 ERROR = '[[error]]\nname = "code"\ndirection = "{}"\ncodes = [-9, -1]\ndo = "set-code"\nreason = "So."\n'
@@ -153,7 +172,7 @@ do = "smile"
 @pytest.mark.parametrize("method", ["ask", "*"])
 def test_a_rule_repairs_the_frames_of_a_method(method: str) -> None:
     found = way(revision("ask"), revision("ask"), RULE.format(method))
-    assert found.repairs == (Repair("kind", method, "result", Action("smile")),)
+    assert found.repairs == (Repair("kind", method, "result", Action("smile", entry="kind-up")),)
 
 
 def test_a_rule_for_a_method_that_is_not_there_is_refused() -> None:

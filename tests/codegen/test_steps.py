@@ -83,8 +83,11 @@ def spelled(action: Action) -> str:
     ("action", "expected"),
     [
         (Action("drop-item"), "do.drop_item(v, at, out)"),
-        (Action("truncate", {"max-items": 3}), "do.truncate(v, at, out, max_items=3)"),
-        (Action("copy-into", {"into": ("a", "b")}), "do.copy_into(v, at, out, into=['a', 'b'])"),
+        (Action("truncate", {"most": 3}), "do.truncate(v, at, out, most=3)"),
+        (
+            Action("copy-into", {"field": "c", "into": ("a", "b")}),
+            "do.copy_into(v, at, out, field='c', into=['a', 'b'])",
+        ),
         (Action("drop-invalid", {"check": TEXT}), "do.drop_invalid(v, at, out, check=up_is_wanted_0)"),
     ],
 )
@@ -93,10 +96,23 @@ def test_an_action_is_spelled_as_a_call(action: Action, expected: str) -> None:
 
 
 def test_an_action_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(
-        UnusedDecision, match=r"\[drop-tiem\]: there is no action of that name; there are .*drop-item, "
-    ):
+    with pytest.raises(UnusedDecision, match=r"\[drop-tiem\]: there is no action 'drop-tiem'; there are .*drop-item, "):
         spelled(Action("drop-tiem"))
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (
+            Action("truncate", {"max": 3}, entry="cut"),
+            r"\[cut\]: truncate takes most in `with`: no 'max' and 'most' as well",
+        ),
+        (Action("drop-item", {"why": 3}), r"\[drop-item\]: drop-item takes nothing in `with`: no 'why'"),
+    ],
+)
+def test_an_action_with_other_arguments_is_refused(action: Action, said: str) -> None:
+    with pytest.raises(UnusedDecision, match=said):
+        spelled(action)
 
 
 @pytest.mark.parametrize(

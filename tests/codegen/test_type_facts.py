@@ -29,6 +29,8 @@ FITS = [
     (NUMBER, INTEGER, False),
     (const(1.0), INTEGER, True),
     (const(True), INTEGER, False),
+    (const(True), const(1), False),
+    (const(1.0), const(1), True),
     (INTEGER, {"type": "number", "exclusiveMinimum": 0}, False),
     ({"type": "integer", "minimum": 0}, {"type": "number", "exclusiveMinimum": 0}, False),
     ({"type": "integer", "minimum": 1}, {"type": "number", "exclusiveMinimum": 0}, True),

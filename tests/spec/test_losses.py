@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dragoman_spec.losses import At, Loss, Losses, LossGroup, Note, group, settle, spell
@@ -16,7 +18,9 @@ def noted(*notes: Note) -> Losses:
 
 
 def moved(*origins: int) -> Note:
-    return TOOLS, "#", list(origins)
+    losses = Losses()
+    losses.reorder(TOOLS, list(origins))
+    return losses.notes[0]
 
 
 def tool(index: int, *keys: str) -> At:
@@ -26,8 +30,19 @@ def tool(index: int, *keys: str) -> At:
     return place
 
 
+GIVEN: dict[str, Any] = {
+    "result": {
+        "tools": [{"icons": [1], "title": "T", "notes": {"a": 1}}, {"title": "T"}, {"title": "U", "tags": [1, 2, 3]}]
+    }
+}
+
+
+def told(*steps: Losses) -> list[Loss]:
+    return list(spell(settle(list(steps), GIVEN)))
+
+
 def said(*steps: Losses) -> list[tuple[str, str]]:
-    return [(loss.kind, loss.pointer) for loss in spell(settle(list(steps)))]
+    return [(loss.kind, loss.pointer) for loss in told(*steps)]
 
 
 def test_losses_of_several_steps_come_in_their_order() -> None:
@@ -58,6 +73,54 @@ def test_places_after_items_have_gone_are_led_back() -> None:
 def test_places_of_what_was_added_are_led_on() -> None:
     steps = noted((tool(2, "notes"), "added", {"a": 1})), noted((tool(0), "hidden", {}), moved(1, 2))
     assert said(*steps) == [("added", "/result/tools/1/notes"), ("hidden", "/result/tools/0")]
+
+
+def test_values_are_those_of_the_source() -> None:
+    steps = noted((tool(0, "notes"), "added", 1)), noted((tool(1, "title"), "replaced", "a title of the way"))
+    assert told(*steps)[1].value == "T"
+
+
+def test_value_of_what_was_cut_off_is_the_end_of_what_stood_there() -> None:
+    steps = noted((tool(2, "title"), "dropped", "U")), noted((tool(2, "tags"), "truncated", ["b", "c"]))
+    assert told(*steps)[1].value == [2, 3]
+
+
+def test_what_is_lost_below_something_written_anew_is_part_of_that() -> None:
+    steps = noted((tool(1, "title"), "replaced", "T")), noted((tool(1, "title", "more"), "dropped", 1))
+    assert said(*steps) == [("replaced", "/result/tools/1/title")]
+
+
+def test_what_is_lost_below_something_added_is_no_loss() -> None:
+    steps = noted((tool(1, "notes"), "added", {"a": 1})), noted((tool(1, "notes", "a"), "dropped", 1))
+    assert said(*steps) == [("added", "/result/tools/1/notes")]
+
+
+def test_what_stood_nowhere_is_a_change_of_what_stood_above() -> None:
+    steps = noted((tool(1, "title"), "dropped", "T")), noted((tool(1, "made", "up"), "dropped", 1))
+    assert told(*steps)[1] == Loss("/result/tools/1", "rewritten", {"title": "T"})
+
+
+def test_the_same_loss_is_said_once() -> None:
+    steps = noted(moved(1, 1, 2), (tool(0, "title"), "dropped", "T"), (tool(1, "title"), "dropped", "T"))
+    assert said(steps) == [("dropped", "/result/tools/1/title")]
+
+
+def test_places_below_what_was_unwrapped_are_led_into_it() -> None:
+    one = Losses()
+    one.move(TOOLS, {TOOLS: (TOOLS, 0)})
+    assert said(one, noted(((TOOLS, "title"), "dropped", "T"))) == [("dropped", "/result/tools/0/title")]
+
+
+def test_place_of_a_new_item_is_nowhere() -> None:
+    steps = noted((tool(2, "notes"), "added", 1)), noted(moved(0, 1)), noted((tool(0, "title"), "dropped", "T"))
+    assert said(*steps) == [("dropped", "/result/tools/0/title")]
+
+
+def test_place_of_a_field_with_a_new_name_is_its_old_one() -> None:
+    one = Losses()
+    one.move(tool(0), {tool(0, "label"): tool(0, "title")})
+    steps = one, noted((tool(0, "label"), "dropped", "T"), (tool(0, "icons"), "dropped", [1]))
+    assert said(*steps) == [("dropped", "/result/tools/0/title"), ("dropped", "/result/tools/0/icons")]
 
 
 def test_what_was_added_to_an_item_that_goes_is_not_said() -> None:

@@ -138,7 +138,7 @@ def truth(frame: Any, case: Case) -> str | None:
     over = case.over(frame)
     if over is None or over.frame is None:
         return None
-    return untrue_loss(frame, over.frame, over.losses, neighbours=not case.between())
+    return untrue_loss(frame, over.frame, over.losses)
 
 
 def purity(frame: Any, case: Case) -> str | None:

@@ -153,14 +153,12 @@ def _differences(x: Any, z: Any, path: Path, walk: _Walk) -> Iterator[str]:
         yield f"/{'/'.join(map(str, path))} was {_short(x)} and is {_short(z)}"
 
 
-def untrue_loss(x: Any, y: Any, losses: Iterable[Loss], *, neighbours: bool) -> str | None:
+def untrue_loss(x: Any, y: Any, losses: Iterable[Loss]) -> str | None:
     """The first loss that says something wrong: of a place that is not there, of the wrong size, or of nothing lost."""
     losses = tuple(losses)
     places = Places(x, losses)
-    changed = [loss.pointer for loss in losses if loss.kind in ("rewritten", "replaced", "added")]
+    anew = [loss.pointer for loss in losses if loss.kind in ("rewritten", "replaced")]
     for loss in losses:
-        if any(f"{loss.pointer}/".startswith(f"{other}/") and other != loss.pointer for other in changed):
-            continue  # below something that an earlier step wrote anew
         if loss.kind == "added":
             if at(y, path_of(loss.pointer, y)) is NOT_HERE:
                 return f"{loss}: nothing stands there in what came out"
@@ -168,9 +166,12 @@ def untrue_loss(x: Any, y: Any, losses: Iterable[Loss], *, neighbours: bool) -> 
         value = at(x, path_of(loss.pointer, x))
         if value is NOT_HERE:
             return f"{loss}: nothing stood there"
-        if neighbours and loss.kind in ("dropped", "hidden", "replaced") and loss.bytes != _size(value):
+        if loss.kind != "truncated" and (loss.bytes != _size(value) or not same(loss.value, value)):
             return f"{loss}: what stood there has {_size(value)} bytes"
-        if loss.kind == "dropped" and path_of(loss.pointer, x) not in places.left_out:
+        if loss.kind == "truncated" and not same(loss.value, value[len(value) - len(loss.value) :]):
+            return f"{loss}: it is not the end of what stood there"
+        within = any(f"{loss.pointer}/".startswith(f"{place}/") for place in anew)  # where it would be now, is not told
+        if loss.kind == "dropped" and not within and path_of(loss.pointer, x) not in places.left_out:
             walk = _Walk(y, places, set(), set(), "2024-11-05", "2024-11-05")
             left = at(y, walk._over(path_of(loss.pointer, x)))
             if left is not NOT_HERE and same(left, value):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman_spec import actions as do
-from dragoman_spec import frames
+from dragoman_spec import mcp
 from dragoman_spec.actions import wrong
 from dragoman_spec.errors import MissingRequiredField
 from dragoman_spec.losses import At, Losses, pointer
@@ -245,7 +245,7 @@ _UP_STRICT = Direction(
             "assume-completions",
             "initialize",
             "result",
-            lambda x, at, out: frames.declare_capability(x, at, out, name="completions"),
+            lambda x, at, out: mcp.declare_capability(x, at, out, name="completions"),
         ),
     ),
 )
@@ -275,7 +275,7 @@ _UP_MINIMAL = Direction(
             "assume-completions",
             "initialize",
             "result",
-            lambda x, at, out: frames.declare_capability(x, at, out, name="completions"),
+            lambda x, at, out: mcp.declare_capability(x, at, out, name="completions"),
         ),
     ),
 )
@@ -305,9 +305,10 @@ def down_call_tool_result_content(x: Any, at: At, out: Losses) -> Any:
 
 def down_call_tool_result_content_item(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult.content[], CreateMessageResult.content, PromptMessage.content, SamplingMessage.content."""
+    # replace-audio-by-text
     if type(x) is dict and x.get("type") == "audio":
         return down_call_tool_result_content_item(
-            do.text_block(x, at, out, template="[Audio content: {mimeType}]", keep=["annotations"]), at, out
+            mcp.text_block(x, at, out, template="[Audio content: {mimeType}]", keep=["annotations"]), at, out
         )
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman_spec import actions as do
-from dragoman_spec import frames
+from dragoman_spec import mcp
 from dragoman_spec.actions import wrong
 from dragoman_spec.errors import MissingRequiredField
 from dragoman_spec.losses import At, Losses, pointer
@@ -996,9 +996,7 @@ _UP_STRICT = Direction(
     errors=(),
     every_error=(),
     repairs=(
-        Repair(
-            "resource-contents-name", "resources/read", "result", lambda x, at, out: frames.name_contents(x, at, out)
-        ),
+        Repair("resource-contents-name", "resources/read", "result", lambda x, at, out: mcp.name_contents(x, at, out)),
     ),
 )
 
@@ -1023,9 +1021,7 @@ _UP_MINIMAL = Direction(
     errors=(),
     every_error=(),
     repairs=(
-        Repair(
-            "resource-contents-name", "resources/read", "result", lambda x, at, out: frames.name_contents(x, at, out)
-        ),
+        Repair("resource-contents-name", "resources/read", "result", lambda x, at, out: mcp.name_contents(x, at, out)),
     ),
 )
 
@@ -1077,7 +1073,8 @@ def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "structuredContent" in y:
-        y = do.json_as_text(y, at, out, field="structuredContent", into="content")
+        # keep-structured-content-as-text
+        y = mcp.json_as_text(y, at, out, field="structuredContent", into="content")
     if "structuredContent" in y:
         y = x.copy() if y is x else y
         do.lose(y, "structuredContent", at, out)
@@ -1104,9 +1101,10 @@ def down_call_tool_result_content_item(x: Any, at: At, out: Losses) -> Any:
         return down_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
         return down_audio_content(x, at, out)
+    # replace-resource-links-by-text
     if type(x) is dict and x.get("type") == "resource_link":
         return down_call_tool_result_content_item(
-            do.text_block(x, at, out, template="[{title|name}]({uri})", lines=["description"], keep=["annotations"]),
+            mcp.text_block(x, at, out, template="[{title|name}]({uri})", lines=["description"], keep=["annotations"]),
             at,
             out,
         )
@@ -1830,6 +1828,7 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "title" in y and out.target not in ("2024-11-05",):
+        # keep-tool-titles-in-annotations
         y = do.copy_into(y, at, out, field="title", into=["annotations", "title"])
     if "_meta" in y:
         y = x.copy() if y is x else y
@@ -1895,9 +1894,10 @@ def down_call_tool_result_content_minimal(x: Any, at: At, out: Losses) -> Any:
 
 def down_call_tool_result_content_item_minimal(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult.content[], PromptMessage.content, only what validity needs."""
+    # replace-resource-links-by-text
     if type(x) is dict and x.get("type") == "resource_link":
         return down_call_tool_result_content_item_minimal(
-            do.text_block(x, at, out, template="[{title|name}]({uri})", lines=["description"], keep=["annotations"]),
+            mcp.text_block(x, at, out, template="[{title|name}]({uri})", lines=["description"], keep=["annotations"]),
             at,
             out,
         )
@@ -2096,7 +2096,7 @@ _DOWN_STRICT = Direction(
             "resource-contents-name",
             "resources/read",
             "result",
-            lambda x, at, out: frames.strip_contents(x, at, out, fields=["name", "title"]),
+            lambda x, at, out: mcp.strip_contents(x, at, out, fields=["name", "title"]),
         ),
     ),
 )
@@ -2135,7 +2135,7 @@ _DOWN_MINIMAL = Direction(
             "resource-contents-name",
             "resources/read",
             "result",
-            lambda x, at, out: frames.strip_contents(x, at, out, fields=["name", "title"]),
+            lambda x, at, out: mcp.strip_contents(x, at, out, fields=["name", "title"]),
         ),
     ),
 )

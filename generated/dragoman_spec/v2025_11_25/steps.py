@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman_spec import actions as do
-from dragoman_spec import frames
+from dragoman_spec import frames, mcp
 from dragoman_spec.actions import GONE, wrong
 from dragoman_spec.errors import MissingRequiredField
 from dragoman_spec.losses import At, Losses, pointer
@@ -1251,8 +1251,10 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    y = do.split_messages(y, at, out, field="messages")
+    # split-sampling-messages
+    y = mcp.split_messages(y, at, out, field="messages")
     if "tools" in y:
+        # refuse-sampling-with-tools
         y = do.refuse_field(y, at, out, field="tools", reason="Sampling with tools does not exist before 2025-11-25.")
     if "task" in y:
         y = x.copy() if y is x else y
@@ -1295,17 +1297,20 @@ def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageResult.content, SamplingMessage.content."""
+    # refuse-tool-use-in-sampling
     if type(x) is dict and x.get("type") == "tool_use":
         return down_create_message_result_content(
             do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
         )
+    # refuse-tool-results-in-sampling
     if type(x) is dict and x.get("type") == "tool_result":
         return down_create_message_result_content(
             do.refuse(x, at, out, reason="Sampling with tools does not exist before 2025-11-25."), at, out
         )
+    # join-sampling-blocks
     if type(x) is list:
         return down_create_message_result_content(
-            do.join_blocks(x, at, out, reason="Several content blocks that are not all text cannot be one block."),
+            mcp.join_blocks(x, at, out, reason="Several content blocks that are not all text cannot be one block."),
             at,
             out,
         )
@@ -1354,6 +1359,7 @@ def down_elicit_request_params(x: Any, at: At, out: Losses) -> Any:
 
 def down_elicit_request_params_(x: Any, at: At, out: Losses) -> Any:
     """ElicitRequest.params."""
+    # refuse-url-elicitation
     if type(x) is dict and x.get("mode") == "url":
         return down_elicit_request_params_(
             do.refuse(x, at, out, reason="This client's revision cannot open a URL for a person: {url}", show=["url"]),
@@ -1429,6 +1435,7 @@ def down_elicit_result_content(x: Any, at: At, out: Losses) -> Any:
 
 def down_elicit_result_content_value(x: Any, at: At, out: Losses) -> Any:
     """ElicitResult.content{}."""
+    # join-chosen-values
     if type(x) is list:
         return do.join_text(x, at, out, separator=", ")
     return x
@@ -1438,6 +1445,7 @@ def down_elicitation_create_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of elicitation/create."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-task-instead-of-elicitation-result
     x = frames.refuse_result(
         x,
         at,
@@ -1838,6 +1846,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         and (type(x["enum"]) is list and all(type(i1) is str for i1 in x["enum"]))
     ):
         return down_untitled_single_select_enum_schema_as_enum_schema(x, at, out)
+    # spell-titled-choices-as-enum-names
     if (
         type(x) is dict
         and x.get("type") == "string"
@@ -1854,7 +1863,8 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
             )
         )
     ):
-        return down_primitive_schema_definition(do.titled_enum(x, at, out), at, out)
+        return down_primitive_schema_definition(mcp.titled_enum(x, at, out), at, out)
+    # refuse-multiple-choice
     if (
         type(x) is dict
         and x.get("type") == "array"
@@ -1877,6 +1887,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
             at,
             out,
         )
+    # refuse-titled-multiple-choice
     if (
         type(x) is dict
         and x.get("type") == "array"
@@ -2060,6 +2071,7 @@ def down_sampling_create_message_result_frame(x: Any, at: At, out: Losses) -> An
     """result of sampling/createMessage."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-task-instead-of-sampling-result
     x = frames.refuse_result(
         x,
         at,
@@ -2125,6 +2137,7 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "execution" in y:
+        # hide-tools-that-need-tasks
         y = do.hide_when(y, at, out, path=["execution", "taskSupport"], equals="required")
         if y is GONE:
             return GONE
@@ -2141,6 +2154,7 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-task-instead-of-tool-result
     x = frames.refuse_result(
         x,
         at,
@@ -2209,7 +2223,8 @@ def down_create_message_request_params_minimal(x: Any, at: At, out: Losses) -> A
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    y = do.split_messages(y, at, out, field="messages")
+    # split-sampling-messages
+    y = mcp.split_messages(y, at, out, field="messages")
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
@@ -2257,6 +2272,7 @@ def down_elicit_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
 
 def down_elicit_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
     """ElicitRequest.params, only what validity needs."""
+    # refuse-url-elicitation
     if type(x) is dict and x.get("mode") == "url":
         return down_elicit_request_params__minimal(
             do.refuse(x, at, out, reason="This client's revision cannot open a URL for a person: {url}", show=["url"]),
@@ -2362,6 +2378,7 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
         and (type(x["enum"]) is list and all(type(i1) is str for i1 in x["enum"]))
     ):
         return down_untitled_single_select_enum_schema_as_enum_schema_minimal(x, at, out)
+    # spell-titled-choices-as-enum-names
     if (
         type(x) is dict
         and x.get("type") == "string"
@@ -2378,7 +2395,8 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
             )
         )
     ):
-        return down_primitive_schema_definition_minimal(do.titled_enum(x, at, out), at, out)
+        return down_primitive_schema_definition_minimal(mcp.titled_enum(x, at, out), at, out)
+    # refuse-multiple-choice
     if (
         type(x) is dict
         and x.get("type") == "array"
@@ -2401,6 +2419,7 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
             at,
             out,
         )
+    # refuse-titled-multiple-choice
     if (
         type(x) is dict
         and x.get("type") == "array"
@@ -2455,6 +2474,7 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-task-instead-of-tool-result
     x = frames.refuse_result(
         x,
         at,
@@ -2551,14 +2571,20 @@ _DOWN_STRICT = Direction(
     ),
     renamed={"JSONRPCErrorResponse": "JSONRPCError"},
     methods={},
-    errors=(ErrorRepair(-32042, -32042, lambda x, method, out: frames.name_urls(x, method, out)),),
-    every_error=(lambda x, at, out: frames.swallow_without_id(x, at, out),),
+    errors=(
+        # name-urls-in-message
+        ErrorRepair(-32042, -32042, lambda x, method, out: mcp.name_urls(x, method, out)),
+    ),
+    every_error=(
+        # swallow-errors-without-id
+        lambda x, at, out: frames.swallow_without_id(x, at, out),
+    ),
     repairs=(
         Repair(
             "flatten-sampling-tools",
             "sampling/createMessage",
             "request",
-            lambda x, at, out: frames.flatten_tool_blocks(x, at, out),
+            lambda x, at, out: mcp.flatten_tool_blocks(x, at, out),
         ),
     ),
 )
@@ -2611,14 +2637,20 @@ _DOWN_MINIMAL = Direction(
     ),
     renamed={"JSONRPCErrorResponse": "JSONRPCError"},
     methods={},
-    errors=(ErrorRepair(-32042, -32042, lambda x, method, out: frames.name_urls(x, method, out)),),
-    every_error=(lambda x, at, out: frames.swallow_without_id(x, at, out),),
+    errors=(
+        # name-urls-in-message
+        ErrorRepair(-32042, -32042, lambda x, method, out: mcp.name_urls(x, method, out)),
+    ),
+    every_error=(
+        # swallow-errors-without-id
+        lambda x, at, out: frames.swallow_without_id(x, at, out),
+    ),
     repairs=(
         Repair(
             "flatten-sampling-tools",
             "sampling/createMessage",
             "request",
-            lambda x, at, out: frames.flatten_tool_blocks(x, at, out),
+            lambda x, at, out: mcp.flatten_tool_blocks(x, at, out),
         ),
     ),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman_spec import actions as do
-from dragoman_spec import frames, schemas
+from dragoman_spec import frames, mcp, schemas
 from dragoman_spec.actions import GONE, wrong
 from dragoman_spec.errors import MissingRequiredField
 from dragoman_spec.losses import At, Losses, pointer
@@ -597,6 +597,7 @@ def up_complete_result_completion(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
+    # truncate-completions
     if "values" not in y:
         raise MissingRequiredField(pointer(at), "values")
     v = y["values"]
@@ -611,6 +612,7 @@ def up_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of completion/complete."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1177,6 +1179,7 @@ def up_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/get."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1193,6 +1196,7 @@ def up_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1335,6 +1339,7 @@ def up_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1351,6 +1356,7 @@ def up_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/read."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1367,6 +1373,7 @@ def up_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> Any
     """result of resources/templates/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1431,7 +1438,9 @@ def up_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
+    # refuse-tasks-of-the-experiment
     x = frames.refuse_result(
         x,
         at,
@@ -1455,6 +1464,7 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1603,6 +1613,7 @@ def up_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -> 
     """result of completion/complete, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1770,6 +1781,7 @@ def up_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/get, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1786,6 +1798,7 @@ def up_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1876,6 +1889,7 @@ def up_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of resources/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1892,6 +1906,7 @@ def up_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of resources/read, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1908,6 +1923,7 @@ def up_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Losses
     """result of resources/templates/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -1936,7 +1952,9 @@ def up_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
+    # refuse-tasks-of-the-experiment
     x = frames.refuse_result(
         x,
         at,
@@ -1960,6 +1978,7 @@ def up_tools_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # drop-accidental-result-types
     x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
     y = x
     if "result" not in y:
@@ -2081,9 +2100,13 @@ _UP_STRICT = Direction(
     renamed={},
     methods={},
     errors=(
+        # restore-newer-codes
         ErrorRepair(-32602, -32602, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32022, -32021])),
+        # restore-header-mismatches
         ErrorRepair(-32600, -32600, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32020, -32020])),
+        # missing-resource-is-invalid-params
         ErrorRepair(-32002, -32002, lambda x, method, out: frames.replace_code(x, method, out, code=-32602)),
+        # unknown-reserved-codes-are-internal
         ErrorRepair(-32099, -32020, lambda x, method, out: frames.replace_code(x, method, out, code=-32603)),
     ),
     every_error=(),
@@ -2182,9 +2205,13 @@ _UP_MINIMAL = Direction(
     renamed={},
     methods={},
     errors=(
+        # restore-newer-codes
         ErrorRepair(-32602, -32602, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32022, -32021])),
+        # restore-header-mismatches
         ErrorRepair(-32600, -32600, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32020, -32020])),
+        # missing-resource-is-invalid-params
         ErrorRepair(-32002, -32002, lambda x, method, out: frames.replace_code(x, method, out, code=-32602)),
+        # unknown-reserved-codes-are-internal
         ErrorRepair(-32099, -32020, lambda x, method, out: frames.replace_code(x, method, out, code=-32603)),
     ),
     every_error=(),
@@ -2236,6 +2263,14 @@ def down_is_wanted_6(v: Any) -> bool:
     return type(v) is dict
 
 
+def down_is_wanted_7(v: Any) -> bool:
+    return type(v) is dict
+
+
+def down_is_wanted_8(v: Any) -> bool:
+    return type(v) is dict
+
+
 def down_call_tool_request(x: Any, at: At, out: Losses) -> Any:
     """CallToolRequest."""
     if type(x) is not dict:
@@ -2257,6 +2292,7 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "inputResponses" in y:
+        # refuse-answers-to-questions
         y = do.refuse_field(
             y,
             at,
@@ -2265,6 +2301,7 @@ def down_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
             reason="The call answers questions of an earlier one, which takes a session to follow.",
         )
     if "requestState" in y:
+        # refuse-calls-that-go-on
         y = do.refuse_field(
             y,
             at,
@@ -2328,6 +2365,7 @@ def down_call_tool_result(x: Any, at: At, out: Losses) -> Any:
         if w is not v:
             y = x.copy() if y is x else y
             y["_meta"] = w
+    # wrap-structured-content
     if "structuredContent" in y:
         v = y["structuredContent"]
         w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_1)
@@ -2519,6 +2557,7 @@ def down_completion_complete_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of completion/complete."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3107,6 +3146,7 @@ def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/get."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3115,14 +3155,35 @@ def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
+    # supply-messages
+    x = frames.supply_result_field(x, at, out, field="messages", value=[])
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_get_prompt_result(v, (at, "result"), out)
+    w = down_prompts_get_whole_result(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
+    return y
+
+
+def down_prompts_get_whole_result(x: Any, at: At, out: Losses) -> Any:
+    """GetPromptResult."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    v = y.get("_meta")
+    if v is not None:
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y["_meta"] = w
+    if "messages" not in y:
+        raise do.without_field(at, "messages")
     return y
 
 
@@ -3130,6 +3191,7 @@ def down_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3280,6 +3342,7 @@ def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3303,6 +3366,7 @@ def down_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/read."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3311,14 +3375,41 @@ def down_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
+    # supply-contents
+    x = frames.supply_result_field(x, at, out, field="contents", value=[])
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_read_resource_result(v, (at, "result"), out)
+    w = down_resources_read_whole_result(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
+    return y
+
+
+def down_resources_read_whole_result(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceResult."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "cacheScope" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "cacheScope", "private", at, out)
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    if "ttlMs" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "ttlMs", 0, at, out)
+    v = y.get("_meta")
+    if v is not None:
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y["_meta"] = w
+    if "contents" not in y:
+        raise do.without_field(at, "contents")
     return y
 
 
@@ -3326,6 +3417,7 @@ def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> A
     """result of resources/templates/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3451,6 +3543,7 @@ def down_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     """Tool.inputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # spell-boolean-schemas
     x = schemas.objects_for_booleans(x, at, out)
     y = x
     if "properties" in y and not (
@@ -3468,6 +3561,7 @@ def down_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
     """Tool.outputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # wrap-output-schemas
     x = schemas.wrap_schema(x, at, out, key="result")
     if x is GONE:
         return GONE
@@ -3494,6 +3588,7 @@ def down_tool_result_content(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
+    # wrap-structured-content
     if "structuredContent" in y:
         v = y["structuredContent"]
         w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_5)
@@ -3507,6 +3602,7 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3515,14 +3611,42 @@ def down_tools_call_result_frame(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
+    # supply-content
+    x = frames.supply_result_field(x, at, out, field="content", value=[])
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_call_tool_result(v, (at, "result"), out)
+    w = down_tools_call_whole_result(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
+    return y
+
+
+def down_tools_call_whole_result(x: Any, at: At, out: Losses) -> Any:
+    """CallToolResult."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "resultType" in y:
+        y = x.copy() if y is x else y
+        do.lose_unless(y, "resultType", "complete", at, out)
+    v = y.get("_meta")
+    if v is not None:
+        w = down_call_tool_result_meta(v, (at, "_meta"), out)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y["_meta"] = w
+    # wrap-structured-content
+    if "structuredContent" in y:
+        v = y["structuredContent"]
+        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_6)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y["structuredContent"] = w
+    if "content" not in y:
+        raise do.without_field(at, "content")
     return y
 
 
@@ -3530,6 +3654,7 @@ def down_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of tools/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3570,6 +3695,7 @@ def down_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     if "inputResponses" in y:
+        # refuse-answers-to-questions
         y = do.refuse_field(
             y,
             at,
@@ -3578,6 +3704,7 @@ def down_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
             reason="The call answers questions of an earlier one, which takes a session to follow.",
         )
     if "requestState" in y:
+        # refuse-calls-that-go-on
         y = do.refuse_field(
             y,
             at,
@@ -3617,9 +3744,10 @@ def down_call_tool_result_minimal(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
+    # wrap-structured-content
     if "structuredContent" in y:
         v = y["structuredContent"]
-        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_6)
+        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_7)
         if w is not v:
             y = x.copy() if y is x else y
             y["structuredContent"] = w
@@ -3707,9 +3835,10 @@ def down_complete_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of completion/complete, result of prompts/get, result of prompts/list, result of resources/list and 2 more, only what validity needs."""
+    """result of completion/complete, result of prompts/list, result of resources/list, result of resources/templates/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3805,6 +3934,42 @@ def down_paginated_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
+    """result of prompts/get, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    # refuse-incomplete-results
+    x = frames.refuse_result(
+        x,
+        at,
+        out,
+        has="resultType",
+        other_than="complete",
+        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
+    )
+    # supply-messages
+    x = frames.supply_result_field(x, at, out, field="messages", value=[])
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = down_prompts_get_whole_result_minimal(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
+    return y
+
+
+def down_prompts_get_whole_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """GetPromptResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "messages" not in y:
+        raise do.without_field(at, "messages")
+    return y
+
+
 def down_read_resource_request_minimal(x: Any, at: At, out: Losses) -> Any:
     """ReadResourceRequest, only what validity needs."""
     if type(x) is not dict:
@@ -3856,6 +4021,42 @@ def down_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
+    """result of resources/read, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    # refuse-incomplete-results
+    x = frames.refuse_result(
+        x,
+        at,
+        out,
+        has="resultType",
+        other_than="complete",
+        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
+    )
+    # supply-contents
+    x = frames.supply_result_field(x, at, out, field="contents", value=[])
+    y = x
+    if "result" not in y:
+        raise MissingRequiredField(pointer(at), "result")
+    v = y["result"]
+    w = down_resources_read_whole_result_minimal(v, (at, "result"), out)
+    if w is not v:
+        y = x.copy() if y is x else y
+        y["result"] = w
+    return y
+
+
+def down_resources_read_whole_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """ReadResourceResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "contents" not in y:
+        raise do.without_field(at, "contents")
+    return y
+
+
 def down_server_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
     """ServerCapabilities, only what validity needs."""
     if type(x) is not dict:
@@ -3891,6 +4092,7 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -3899,14 +4101,33 @@ def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
         other_than="complete",
         reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
     )
+    # supply-content
+    x = frames.supply_result_field(x, at, out, field="content", value=[])
     y = x
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_call_tool_result_minimal(v, (at, "result"), out)
+    w = down_tools_call_whole_result_minimal(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
+    return y
+
+
+def down_tools_call_whole_result_minimal(x: Any, at: At, out: Losses) -> Any:
+    """CallToolResult, only what validity needs."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    # wrap-structured-content
+    if "structuredContent" in y:
+        v = y["structuredContent"]
+        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_8)
+        if w is not v:
+            y = x.copy() if y is x else y
+            y["structuredContent"] = w
+    if "content" not in y:
+        raise do.without_field(at, "content")
     return y
 
 
@@ -3914,6 +4135,7 @@ def down_tools_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/list, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
+    # refuse-incomplete-results
     x = frames.refuse_result(
         x,
         at,
@@ -4035,16 +4257,21 @@ _DOWN_STRICT = Direction(
     renamed={},
     methods={},
     errors=(
+        # restore-missing-resource
         ErrorRepair(-32602, -32602, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32002, -32002])),
+        # restore-reserved-codes
         ErrorRepair(-32603, -32603, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32099, -32020])),
+        # named-resource-is-missing
         ErrorRepair(
             -32602,
             -32602,
-            lambda x, method, out: frames.restore_missing_resource(
+            lambda x, method, out: mcp.restore_missing_resource(
                 x, method, out, code=-32002, only="resources/read", field="uri"
             ),
         ),
+        # header-mismatch-is-invalid-request
         ErrorRepair(-32020, -32020, lambda x, method, out: frames.replace_code(x, method, out, code=-32600)),
+        # newer-codes-are-invalid-params
         ErrorRepair(-32022, -32021, lambda x, method, out: frames.replace_code(x, method, out, code=-32602)),
     ),
     every_error=(),
@@ -4066,10 +4293,10 @@ _DOWN_MINIMAL = Direction(
     notifications={},
     results={
         "completion/complete": down_completion_complete_result_frame_minimal,
-        "prompts/get": down_completion_complete_result_frame_minimal,
+        "prompts/get": down_prompts_get_result_frame_minimal,
         "prompts/list": down_completion_complete_result_frame_minimal,
         "resources/list": down_completion_complete_result_frame_minimal,
-        "resources/read": down_completion_complete_result_frame_minimal,
+        "resources/read": down_resources_read_result_frame_minimal,
         "resources/templates/list": down_completion_complete_result_frame_minimal,
         "tools/call": down_tools_call_result_frame_minimal,
         "tools/list": down_tools_list_result_frame_minimal,
@@ -4122,16 +4349,21 @@ _DOWN_MINIMAL = Direction(
     renamed={},
     methods={},
     errors=(
+        # restore-missing-resource
         ErrorRepair(-32602, -32602, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32002, -32002])),
+        # restore-reserved-codes
         ErrorRepair(-32603, -32603, lambda x, method, out: frames.restore_code(x, method, out, codes=[-32099, -32020])),
+        # named-resource-is-missing
         ErrorRepair(
             -32602,
             -32602,
-            lambda x, method, out: frames.restore_missing_resource(
+            lambda x, method, out: mcp.restore_missing_resource(
                 x, method, out, code=-32002, only="resources/read", field="uri"
             ),
         ),
+        # header-mismatch-is-invalid-request
         ErrorRepair(-32020, -32020, lambda x, method, out: frames.replace_code(x, method, out, code=-32600)),
+        # newer-codes-are-invalid-params
         ErrorRepair(-32022, -32021, lambda x, method, out: frames.replace_code(x, method, out, code=-32602)),
     ),
     every_error=(),

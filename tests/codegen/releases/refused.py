@@ -61,5 +61,17 @@ MISRULED: list[tuple[str, Change, str, str]] = [
      lambda defs: defs["CompleteResult"]["properties"]["completion"]["properties"]["values"].update(maxItems=2),
      entry("up", "narrowed", "CompleteResult.completion.values", "truncate", with_="{ most = 3 }"),
      "is not valid at CompleteResult.completion.values"),
+    ("a default without a value", add("Prompt", required=True, rank={"type": "integer"}),
+     entry("up", "required", "Prompt.rank", "default"), "`default` needs a `value` in `with`"),
+    ("an argument that the action does not have", add("Prompt", required=True, rank=STRING),
+     entry("up", "required", "Prompt.rank", "digest", with_='{ off = "name" }'), "digest takes of in `with`: no 'off' and 'of' as well"),
+    ("an action that there is not", add("Prompt", required=True, rank=STRING),
+     entry("up", "required", "Prompt.rank", "guess"), "there is no action 'guess'"),
+    ("a rename ruled on by a verb of another change",
+     lambda defs: defs.update(PromptParameter={**defs["PromptArgument"]}) or (defs.pop("PromptArgument") and defs["Prompt"]["properties"]["arguments"].update(items={"$ref": "#/$defs/PromptParameter"})),
+     entry("up", "renamed", "PromptArgument", "keep"), "`do` is apart here, not 'keep'"),
+    ("another definition that is none", lambda defs: defs["ContentBlock"].update(anyOf=defs["ContentBlock"]["anyOf"][:-1]),
+     entry("up", "arm-removed", "ContentBlock", "as", arm='"EmbeddedResource"', with_='{ definition = "Nothing" }'),
+     "`as` takes a definition of 2027-03-01 in place of another, not 'Nothing'"),
 ]  # fmt: skip
 """Name, change, overlay, words of the error."""

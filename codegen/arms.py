@@ -1,0 +1,73 @@
+"""Which arm of the target's union a value of the source's goes to, and how the arms of one union are told apart.
+
+By their tag, by their name, by their shape, in this order. Must not live here: what is done to the value (`derive`).
+Called by `derive`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from codegen.model import Array, Literal, Object, Ref, Scalar, Spec, Type
+from codegen.type_facts import fits, same_kind
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """The arms of unions of two revisions, and what definitions of the one are called in the other."""
+
+    source: Spec
+    target: Spec
+    new_name: Callable[[str], str]
+
+    def match(self, arm: Type, arms: Iterable[Type], others: Iterable[Type]) -> Type | None:
+        """The target's arm for this arm's values: by its tag where only one has it, by name, or by its shape."""
+        tag = self.source.tag(arm)
+        if tag is not None and sum(self.source.tag(a) == tag for a in arms) == 1:
+            same = [other for other in others if self.target.tag(other) == tag]
+            if len(same) == 1:
+                return same[0]
+        for other in others:
+            if isinstance(arm, Ref) and isinstance(other, Ref) and self.new_name(arm.name) == other.name:
+                return other
+        kind = self.source.resolve(arm)
+        if isinstance(kind, Object):
+            fitting = [other for other in others if self._takes(kind, tag, other)]
+            return max(fitting, key=lambda other: self._shared(kind, other), default=None)
+        if isinstance(kind, Array):
+            return next((other for other in others if isinstance(self.target.resolve(other), Array)), None)
+        return next((other for other in others if fits(kind, self.target.resolve(other))), None)
+
+    def is_near(self, kind: Type, other: Type) -> bool:
+        """Whether some values of a scalar type are of another, so that which ones has to be looked at."""
+        return isinstance(kind, Scalar | Literal) and isinstance(other, Scalar | Literal) and same_kind(kind, other)
+
+    def _takes(self, kind: Object, tag: tuple[str, str] | None, other: Type) -> bool:
+        shape = self.target.resolve(other)
+        if not isinstance(shape, Object) or self.target.tag(other) != tag:
+            return False
+        needed = {name for name, member in kind.fields.items() if member.required}
+        asked = {name for name, member in shape.fields.items() if member.required}
+        return needed <= shape.fields.keys() and asked <= needed
+
+    def _shared(self, kind: Object, other: Type) -> int:
+        shape = self.target.resolve(other)
+        return len(kind.fields.keys() & shape.fields.keys()) if isinstance(shape, Object) else 0
+
+    def needs(self, arm: Type, arms: list[Type]) -> dict[str, Type]:
+        """Required fields that tell an arm from the other arms with its tag, none of which requires them."""
+        tag = self.source.tag(arm)
+        shape = self.source.resolve(arm)
+        rivals = [
+            r
+            for a in arms
+            if a != arm and self.source.tag(a) == tag and isinstance(r := self.source.resolve(a), Object)
+        ]
+        if not rivals or not isinstance(shape, Object):
+            return {}
+        taken = {name for rival in rivals for name, member in rival.fields.items() if member.required}
+        own = {name: member.type for name, member in shape.fields.items() if member.required and name not in taken}
+        return own or {
+            name: m.type for name, m in shape.fields.items() if m.required and (tag is None or name != tag[0])
+        }

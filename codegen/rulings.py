@@ -1,0 +1,70 @@
+"""Whether what an entry of an overlay rules can be done: its verb, and the values that it puts into frames.
+
+Everything here raises `UnusedDecision` with the entry's name. Whether an action takes the arguments that it is given is
+seen where it is spelled (`steps`). Called by `derive`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from codegen.errors import UnusedDecision
+from codegen.model import Array, Ref, Spec, Type
+from codegen.overlay import Decision, Overlay
+from codegen.type_facts import accepts, fits, words
+
+VERBS = {
+    "field-removed": frozenset({"drop", "keep"}),
+    "methods-gone": frozenset({"gone"}),
+    "renamed": frozenset({"apart"}),
+}
+"""What can be ruled on changes on which no action is called."""
+
+
+def check_verb(overlay: Overlay, decision: Decision) -> None:
+    """Make sure that a change on which no action is called is ruled on by a word that means something there."""
+    known = VERBS.get(decision.change, frozenset({decision.do}))
+    if decision.do not in known:
+        said = f"`do` is {' or '.join(sorted(known))} here, not {decision.do!r}"
+        raise UnusedDecision(overlay.path, decision.name, said)
+
+
+def check_arguments(overlay: Overlay, decision: Decision, target: Spec, wanted: Type, place: str) -> None:
+    """Make sure that what an entry puts into a frame is valid there."""
+    for value in _given(overlay, decision, decision.arguments, wanted):
+        if not accepts(wanted, value, target.resolve):
+            said = f"{json.dumps(value)} is not valid at {place} in {target.revision}: {words(wanted)}"
+            raise UnusedDecision(overlay.path, decision.name, said)
+
+
+def _given(overlay: Overlay, decision: Decision, arguments: Mapping[str, Any], wanted: Type) -> list[Any]:
+    match decision.do:
+        case "default" if "value" not in arguments:
+            raise UnusedDecision(overlay.path, decision.name, "`default` needs a `value` in `with`")
+        case "default":
+            return [arguments["value"]]
+        case "map-value":
+            others = [arguments["otherwise"]] if "otherwise" in arguments else []
+            return [*dict(arguments.get("to", {})).values(), *others]
+        case "truncate" if isinstance(wanted, Array):
+            return [[None] * int(arguments.get("most", 0))]
+    return []
+
+
+def check_copy(overlay: Overlay, decision: Decision, copied: Type | None, wanted: Type, place: str) -> None:
+    """Make sure that a field that is copied is there, and valid where it goes."""
+    if decision.do == "copy-of" and (copied is None or not fits(copied, wanted)):
+        found = "no such field" if copied is None else words(copied)
+        said = f"{place} takes {words(wanted)}; {decision.arguments.get('field')!r} is {found}"
+        raise UnusedDecision(overlay.path, decision.name, said)
+
+
+def check_other(overlay: Overlay, decision: Decision, arm: Type, target: Spec) -> str:
+    """The definition that an arm goes to; make sure that both have a name."""
+    other = str(decision.arguments.get("definition"))
+    if not isinstance(arm, Ref) or other not in target.definitions:
+        said = f"`as` takes a definition of {target.revision} in place of another, not {other!r}"
+        raise UnusedDecision(overlay.path, decision.name, said)
+    return other

@@ -1,0 +1,40 @@
+"""Where `derive` is, and what it has collected there so far. Must not live here: any decision. Called by `derive`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codegen.model import Json, Type
+from codegen.plan import Action, Member
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a type stands: a path from a definition, and the pointer, in both revisions."""
+
+    at: str
+    target_at: str
+    source_pointer: str
+    target_pointer: str
+
+    def below(self, path: str, pointer: str) -> Site:
+        """The site one step further down, by the same step in both."""
+        source, target = self.source_pointer + pointer, self.target_pointer + pointer
+        return Site(self.at + path, self.target_at + path, source, target)
+
+
+@dataclass(slots=True)
+class Parts:
+    """The parts of an object node, while they are collected."""
+
+    drops: list[str] = field(default_factory=list)
+    silent: dict[str, Json] = field(default_factory=dict)
+    forgotten: list[str] = field(default_factory=list)
+    guards: dict[str, Type] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    fills: dict[str, Json] = field(default_factory=dict)
+    computed: dict[str, Action] = field(default_factory=dict)
+    facts: dict[str, Json] = field(default_factory=dict)
+    named_in: list[str] = field(default_factory=list)
+    demands: list[str] = field(default_factory=list)
+    entries: dict[str, str] = field(default_factory=dict)

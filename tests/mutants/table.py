@@ -1,0 +1,184 @@
+"""The mutants: a name, a place, and what is made of it there; and the tests that are asked, the likeliest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+GOLDEN = "tests/golden"
+SPEC = "tests/spec"
+LAWS = "tests/laws/test_laws.py tests/laws/test_definitions.py"
+RELEASES = "tests/codegen/releases"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One mistake. `reason` says why it may survive, where it may."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    reason: str = ""
+
+
+WITH_TESTS = {path.stem.removeprefix("test_") for path in (Path(__file__).parents[1] / "codegen").glob("test_*.py")}
+
+
+def of(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) -> list[Mutant]:
+    """Mutants of one module of the generator; its own tests are asked first, then the made-up releases."""
+    own = (f"tests/codegen/test_{module}.py",) if module in WITH_TESTS else ()
+    return [Mutant(name, f"codegen/{module}.py", old, new, (*own, *tests, RELEASES)) for name, old, new in rows]
+
+
+def in_support(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) -> list[Mutant]:
+    """Mutants of a module that is copied into `dragoman_spec`."""
+    asked = (*tests, GOLDEN, SPEC, LAWS, RELEASES)
+    return [Mutant(name, f"codegen/support/{module}.py", old, new, asked) for name, old, new in rows]
+
+
+MUTANTS: list[Mutant] = [
+    *of(
+        "derive",
+        ("the minimal profile guards nothing on the way down", '(self.profile == "strict" or self.direction == "down")', 'self.profile == "strict"'),
+        ("the minimal profile guards on the way up too", '(self.profile == "strict" or self.direction == "down") and', ""),
+        ("hooks are called in every profile", "and self.profile in hook.profiles", ""),
+        ("a list that gets shorter is left alone", "source.max_items > most", "False"),
+        ("a list may be emptied", "limits += ", "_ = "),
+        ("a list with something in it need not keep it", "item, target.min_items)", "item)"),
+        ("a dropped constant is a loss", "if member.required and isinstance(kind, Literal) and len(kind.values) == 1:\n            return", "if False:\n            return"),
+        ("the revision is not named", "parts.named_in.append(new)", "parts.members[new] = self._member(member, target.fields[new], below)"),
+        ("the revision of an older frame stays", "parts.forgotten.append(old)", "pass"),
+        ("a renamed method keeps its name in the frame", "parts.facts[new] = method", "pass"),
+        ("a field with a new name is not asked about", "if like:", "if False:"),
+        ("an optional object that has to be there is not made", "made = self.work(NOTHING, two, site)", "pass"),
+        ("an object that has to be there is not made from nothing", "ensure = target.required and not source.required and both_objects", "ensure = False"),
+        ("an emptied object stays", "prune = source.required and not target.required and both_objects", "prune = False"),
+        ("a required string becomes an object in silence", "elif not isinstance(kind, Object) or not isinstance(", "elif not isinstance(kind, Object) and not isinstance("),
+        ("null goes through where it is no value", "nulls = not self._takes_null(source.type)", "nulls = True"),
+        ("a decision rules in every profile", "self.profile not in decision.profiles", "False"),
+        ("an arm that is gone is handed on twice", "again=not result_is_target", "again=False"),
+        ("scalars that overlap are not looked at", "if near:", "if False:"),
+        ("other keys are not converted", "extra=self._extra(source, target, site)", "extra=IDLE"),
+        ("what the minimal profile keeps it drops", 'if self.profile == "minimal":\n            return True', 'if self.profile == "minimal":\n            return False'),
+        tests=("tests/laws/test_identity.py", GOLDEN, LAWS),
+    ),
+    *of(
+        "arms",
+        ("arms are told apart by the first tag alone", "if len(same) == 1:", "if same:"),
+        ("an arm goes to any object", "return needed <= shape.fields.keys() and asked <= needed", "return True"),
+        ("the first arm that fits is taken", "return max(fitting, key=lambda other: self._shared(kind, other), default=None)", "return next(iter(fitting), None)"),
+        ("a list finds no list", "if isinstance(kind, Array):", "if False:"),
+        tests=("tests/codegen/test_derive.py", GOLDEN, LAWS),
+    ),
+    *of(
+        "type_facts",
+        ("5.0 is no integer", "or value.is_integer()", "or False"),
+        ("true is a number", "isinstance(value, bool) == isinstance(one, bool) and value == one", "value == one"),
+        ("limits do not count", "return types <= wider and _within(source, target)", "return types <= wider"),
+        ("an exclusive limit is one that includes", "return least is not None and (least > bound if strict else least >= bound)", "return least is not None and least >= bound"),
+        ("the highest exclusive limit is one that includes", "return most is not None and (most < bound if strict else most <= bound)", "return most is not None and most <= bound"),
+    ),
+    *of(
+        "checks",
+        ("a list may be as long as it likes", 'parts.append(f"len({v}) <= {type_.max_items}")', "pass"),
+        ("a list may be empty", 'parts.append(f"len({v}) >= {type_.min_items}")', "pass"),
+        ("true is 1", 'kind = "is str" if isinstance(values[0], str) else "in (int, float)"', 'kind = "is str" if isinstance(values[0], str) else "in (int, float, bool)"'),
+        ("a string may be of any length", 'tests += [f"len({v}) >= {type_.min_length}"] if type_.min_length else []', "pass"),
+        ("other keys are not looked at", 'parts.append(f"all({inner} for {key}, {item} in {v}.items(){known})")', "pass"),
+    ),
+    *of(
+        "plain",
+        ("an unknown keyword is skipped", "        if unknown:", "        if False:"),
+        ("oneOf is not looked at", "        if not _apart(plain, one, two):", "        if False:"),
+        ("a circle is not seen", "            if other == name:", "            if False:"),
+        ("additionalProperties false is open", "        if extra is False:", "        if extra is None:"),
+        ("integers among numbers are an arm of their own", 'if not (kind == "integer" and "number" in kinds)', ""),
+        ("a long way to say anything is a union", 'plain |= {name: {} for name in plain if _is_anything', 'plain |= {name: {} for name in () if _is_anything'),
+        tests=("tests/codegen/test_normalise.py", "tests/codegen/test_load.py"),
+    ),
+    *of(
+        "fixes",
+        ("a fix holds for its own revision alone", "if earlier.stem < overlay.stem:", "if False:"),
+        ("a fix holds for earlier revisions too", "if earlier.stem < overlay.stem:", "if earlier.stem != overlay.stem:"),
+        ("an inherited fix overrules", "if fix.pointer not in ruled]", "]"),
+    ),
+    *of(
+        "step_plan",
+        ("error hooks of one profile are for both", "if way.profile in hook.profiles and (method is None or matches(method, hook.method)):", "if method is None or matches(method, hook.method):"),
+        ("the id of an answer is not converted", 'members["id"] = Member(', "_ = Member("),
+        ("a method that is gone passes", "frames.refused[method.name] = Refusal(way.direction, (method.name,), reason)", "pass"),
+        ("a notification that is gone passes", "frames.swallowed.append(method.name)", "pass"),
+        ("a result that lacks what it must have passes", "demands=(*node.demands, *asked)", "demands=node.demands"),
+        tests=(GOLDEN, LAWS),
+    ),
+    *of(
+        "twins",
+        ("a union of methods that is gone is not asked about", "if role not in way.target.unions:", "if False:"),
+        ("methods are never alike", "if (one.kind, one.senders) != (two.kind, two.senders):", "if True:"),
+        ("every new method is alike", "return nested and _required(asked[0]) == _required(asked[1])", "return True"),
+        tests=("tests/codegen/test_derive.py", "tests/codegen/test_step_plan.py"),
+    ),
+    *of(
+        "steps",
+        ("functions that differ are one", "numbers.setdefault(_told(one[0], nodes[one], classes), len(numbers))", "numbers.setdefault(type(nodes[one]).__name__, len(numbers))"),
+        ("what is gone is handed on", 'return f"(GONE if (h := {value}) is GONE else {name}(h, {at}, out))"', 'return f"{name}({value}, {at}, out)"'),
+        ("unknown arguments pass", "    if odd:", "    if False:"),
+        tests=(GOLDEN, LAWS),
+    ),
+    *of(
+        "rulings",
+        ("a default may be anything", "if not accepts(wanted, value, target.resolve):", "if False:"),
+        ("any field can be copied", "(copied is None or not fits(copied, wanted))", "False"),
+    ),
+    *of("overlay", ("an entry that matches nothing passes", "if (decision.name, pattern) not in self.used:", "if False:")),
+    *of("chains", ("what the next step drops is copied", "dropped = bool(place)", "dropped = False"), tests=(GOLDEN, LAWS)),
+    *in_support(
+        "actions",
+        ("the value of a truncated loss is what stayed", 'out.add(at, "truncated", value[most:])', 'out.add(at, "truncated", value[:most])'),
+        ("an empty capability that goes is no loss", "    if value is not None:\n        out.notes.append", "    if value:\n        out.notes.append"),
+        ("zero is empty", "if value or type(value) in NUMBERS:\n        out.notes", "if value:\n        out.notes"),
+        ("renamed members that collide overwrite", "names[key] if key in names and names[key] not in y else key", "names.get(key, key)"),
+        ("a null that goes is a loss", "    if value is not None:\n        out.add(at, \"dropped\", value)", '    out.add(at, "dropped", value)'),
+        ("gone items stay", "left = [i for i, item in enumerate(y) if item is not GONE]", "left = list(range(len(y)))"),
+        ("a list changes what it was given", "                y = x.copy()\n", "                y = x\n"),
+        ("a title is copied over another", "or name in inner:", "or False:"),
+    ),
+    *in_support(
+        "frames",
+        ("what a result lacks does not count", "or (lacks and lacks in result)", ""),
+        ("any value of the field is refused", "if other_than is not None and result[has] == other_than:", "if False:"),
+        ("a code is replaced for any method", "if only and method not in (None, only):", "if False:"),
+        ("an original out of its range is restored", "if not codes[0] <= original[\"code\"] <= codes[1] or", "if"),
+        ("a field is supplied where there is one", "if not isinstance(result, dict) or field in result:", "if not isinstance(result, dict):"),
+    ),
+    *in_support(
+        "mcp",
+        ("-32002 for a response to an unknown method", "if method != only or", "if method not in (None, only) or"),
+        ("blocks of a split message come in reverse", "for number, block in enumerate(blocks):", "for number, block in reversed(list(enumerate(blocks))):"),
+        ("a lone block is lost track of", "out.move(at, {at: (at, 0)})", "pass"),
+        ("split blocks are lost track of", 'origins[(place, len(split)), "content"] =', "_ ="),
+        ("an assumed capability is not noted", 'out.add((((at, "result"), "capabilities"), name), "added", {})', "pass"),
+        ("a placeholder forgets annotations", "**{name: value[name] for name in keep if name in value}", ""),
+    ),
+    *in_support(
+        "schemas",
+        ("references below an $id are moved", 'inner if "$id" in inner else walk(', "walk("),
+        ("references are not moved", '_moved(node, f"#/properties/{key}")', "node"),
+        ("a schema that may be an object's is wrapped", 'isinstance(kinds, list) and "object" in kinds', "False"),
+    ),
+    *in_support(
+        "translation",
+        ("aliases are applied to requests", 'if kind == "notification" and name in self._aliases:', "if name in self._aliases:"),
+        ("repairs come last", "found.append(table[name])", "found.insert(0, table[name])"),
+        ("a swallowed method is refused in strict alone", "if name in direction.swallowed:", 'if name in direction.swallowed and self.profile == "strict":'),
+    ),
+    *in_support(
+        "losses",
+        ("notes are settled in reverse", "for at, kind, value in notes:", "for at, kind, value in reversed(list(notes)):"),
+        ("moves are undone in their own order", "in reversed(self.moves):", "in self.moves:"),
+        ("values are those of the way", "self.found.setdefault((here, kind), (here, kind, stood))", "self.found.setdefault((here, kind), (here, kind, value))"),
+        ("what was added and dropped is said", "self._forget(self.added.pop(here))", "self.added.pop(here)"),
+    ),
+]  # fmt: skip
