@@ -28,6 +28,7 @@ from datamodel_code_generator.parser import LiteralType
 from codegen.errors import UnknownSchemaForm
 from codegen.names import module_name
 from codegen.normalise import Normalised, Schema
+from codegen.plain import PREFIX
 from codegen.protocol import ENVELOPES
 from codegen.words import NO_WORDS, Words
 
@@ -45,8 +46,10 @@ IMPORTED = {
     "TypeAliasType": "typing_extensions",
 }
 # What the templates use that the generator does not import by itself.
-USED = ("Model", "NullKeepingModel", "constant", "describe", "Integer", "Number", "NumberConstant", "Opt", "OptNull")
-USED += ("SchemaObject", "TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Field", "TypeAliasType")
+USED = (
+    *("Annotated", "Any", "ClassVar", "Field", "Integer", "Literal", "Model", "NullKeepingModel", "Number"),
+    *("NumberConstant", "Opt", "OptNull", "SchemaObject", "TYPE_CHECKING", "TypeAliasType", "constant", "describe"),
+)
 # What the package of a revision offers beside its models, and the modules that they name.
 OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "FIELDS", "INPUT_METHODS", "METHODS", "REVISION"})
 OWN_NAMES |= {"annotations", "dragoman_spec", "models", "pydantic", "typing", "typing_extensions"}
@@ -59,7 +62,7 @@ RESERVED = re.compile(
 CARRIERS = frozenset({"Request", "Notification"}.union(*ENVELOPES.values()))
 CARRIED = frozenset({"params", "result"})
 # Wire names from which the generator makes an attribute by itself.
-META = "_meta"
+META, META_NAME = "_meta", "meta"
 PLAIN = re.compile(r"[A-Za-z][0-9A-Za-z]*")
 
 
@@ -136,10 +139,13 @@ def is_model(name: str, schema: Normalised) -> bool:
 
 
 def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, beside: Beside) -> str:
-    document = {
+    document: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$defs": {name: _dialect(_arranged(name, node, beside.words)) for name, node in schema.definitions.items()},
     }
+    for name in _hidden(schema):
+        document = json.loads(json.dumps(document).replace(f'"{PREFIX}{name}"', f'"{PREFIX}{_hide(name)}"'))
+        document["$defs"][_hide(name)] = document["$defs"].pop(name)
     text = generate(
         json.dumps(document),
         input_file_type=InputFileType.JsonSchema,
@@ -309,7 +315,7 @@ def _aliases(schema: Normalised) -> dict[str, str]:
             continue
         neighbours = set().union(*(members for members in objects if name in members)) - {name}
         taken = {found.get(other, _attribute(other)) for other in neighbours}
-        while attribute in taken or (name != META and _is_reserved(attribute)):
+        while attribute in taken - {META_NAME} or (name != META and _is_reserved(attribute)):
             attribute += "_"
         found[name] = attribute
     return found

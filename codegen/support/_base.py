@@ -163,8 +163,9 @@ class NullKeepingModel(Model):
     """
 
     @model_serializer(mode="wrap")
-    def _leave_absent(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        data: dict[str, Any] = handler(self)
+    # Pydantic reads these annotations where the model stands, and a revision may have a definition called `Any`.
+    def _leave_absent(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, object]:
+        data: dict[str, object] = handler(self)
         for name, field in type(self).model_fields.items():
             if name not in self.model_fields_set:
                 key = name if info.by_alias is False else field.alias or name

@@ -101,7 +101,39 @@ def test_definition_called_as_something_of_typing_keeps_its_name(module: ModuleT
     assert module.Annotated(a="x").model_dump() == {"a": "x"}
 
 
-@pytest.mark.parametrize("name", ["Field", "Model", "lower case"])
+@pytest.mark.parametrize(
+    "name", ["Annotated", "Any", "ClassVar", "Field", "Literal", "Model", "NullKeepingModel", "Opt", "TypeAliasType"]
+)
+def test_definition_may_be_called_as_something_that_models_import(name: str) -> None:
+    members = {"fooBar": STRING, "kind": {"const": "x", "type": "string"}, "any": {}, "yes": {"type": "boolean"}}
+    other = _object("it", it={"$ref": f"#/$defs/{name}"}, count={"type": "integer", "minimum": 0})
+    made = sys.modules["rendered_hidden"] = ModuleType("rendered_hidden")
+    exec(_text(_normal(**{name: _object("kind", **members), "Other": other, "Alias": STRING})), made.__dict__)
+    value = {"it": {"kind": "x", "fooBar": "a", "any": None, "yes": True}, "count": 1}
+    assert made.Other.model_validate(value).model_dump() == value
+    assert getattr(made, name).__name__ == name
+    del sys.modules["rendered_hidden"]
+
+
+@pytest.mark.parametrize(
+    ("members", "attributes"),
+    [
+        (["input_schema", "inputSchema"], ["input_schema_", "input_schema"]),
+        (["_meta", "meta"], ["meta", "meta_"]),
+        (["model_config", "model_dump", "modelFields"], ["model_config_", "model_dump_", "model_fields_"]),
+        (["class", "from"], ["class_", "from_"]),
+    ],
+)
+def test_member_gets_an_attribute_that_nothing_else_has(members: list[str], attributes: list[str]) -> None:
+    made = sys.modules["rendered_names"] = ModuleType("rendered_names")
+    exec(_text(_normal(A=_object(**dict.fromkeys(members, STRING)))), made.__dict__)
+    found = {field.alias or name: name for name, field in made.A.model_fields.items()}
+    assert [found[member] for member in members] == attributes
+    assert made.A(**dict.fromkeys(attributes, "x")).model_dump() == dict.fromkeys(members, "x")
+    del sys.modules["rendered_names"]
+
+
+@pytest.mark.parametrize("name", ["METHODS", "None", "dict", "lower case", "models"])
 def test_definition_that_cannot_keep_its_name_is_refused(name: str) -> None:
     with pytest.raises(UnknownSchemaForm, match="a definition that gets no model of that name"):
         _text(
