@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from dragoman_spec.revisions import load
 
+from ._base import not_finite
 from ._locate import Problem, choose, describe, nearest, read_errors
 from .errors import MethodNeeded, ValidationFailed
 
@@ -48,6 +49,9 @@ def validate(frame: Any, revision: str, method: str | None = None, *, allow_null
             raise MethodNeeded(revision)
         entry = _known(package.METHODS, method, revision, "")
         _check(frame, entry.results or ("EmptyResult",), ("result",), revision, allow_null)
+    if (path := not_finite(frame)) is not None:
+        problem = Problem(path, "a finite number", "a number that JSON does not have", "finite_number")
+        raise ValidationFailed(revision, problem.pointer, problem.expected, problem.found)
 
 
 @cache

@@ -41,7 +41,7 @@ from typing_extensions import TypeAliasType
 
 from ._reading import Metaclass, brief
 
-__all__ = ["Model", "NullKeepingModel", "constant", "describe"]
+__all__ = ["Model", "NullKeepingModel", "constant", "describe", "not_finite"]
 
 T = TypeVar("T")
 META, META_NAME = "_meta", "meta"
@@ -93,7 +93,7 @@ class Model(BaseModel, metaclass=Metaclass):
                 values[key] = _given(value, shape.objects.get(key))
             elif key not in shape.optional:
                 values[key] = value
-        if path := not_finite(values):
+        if (path := not_finite(values)) is not None:
             error = {"type": "finite_number", "loc": path, "input": _at(values, path)}
             raise ValidationError.from_exception_data(type(self).__name__, [cast("InitErrorDetails", error)])
         self.__pydantic_validator__.validate_python(values, self_instance=self)

@@ -189,6 +189,16 @@ def test_reserved_meta_key_is_named_by_its_wire_name() -> None:
     assert _failure(frame, LATEST)[0] == "/params/_meta/io.modelcontextprotocol~1protocolVersion"
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_number_that_json_does_not_have_is_refused_wherever_it_stands(number: float) -> None:
+    frame = _request("tools/call", {"name": "add", "arguments": {"a/b": [1, {"c": number}]}})
+    assert _failure(frame, NEW) == (
+        "/params/arguments/a~1b/1/c",
+        "a finite number",
+        "a number that JSON does not have",
+    )
+
+
 @pytest.mark.parametrize(("params", "pointer"), [({"arguments": {1: 2}}, "/arguments/1"), ({1: 2}, "/1")])
 def test_key_that_is_no_string_is_pointed_at(params: dict[Any, Any], pointer: str) -> None:
     frame = _request("tools/call", {"name": "add", **params})
