@@ -17,7 +17,6 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    ClassVar,
     Literal,
     NamedTuple,
     TypeVar,
@@ -78,8 +77,6 @@ class Model(BaseModel, metaclass=Metaclass):
         polymorphic_serialization=True,
         protected_namespaces=(),
     )
-
-    _filled: ClassVar[dict[str, Any]] = {}
 
     if TYPE_CHECKING:
         meta: Any = None
@@ -188,7 +185,8 @@ def _shape(model: type[Model]) -> _Shape:
     return _Shape(
         aliases={META_NAME: META} | {name: field.alias for name, field in model.model_fields.items() if field.alias},
         optional=frozenset(key for key, field in fields.items() if not field.is_required()),
-        constants=constants | model._filled,
+        # Not declared in `Model`: pydantic would look at the annotation again for each of its subclasses.
+        constants=constants | getattr(model, "_filled", {}),
         objects={META: dict} | objects,
     )
 
