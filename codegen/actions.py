@@ -49,8 +49,8 @@ def declared_actions() -> dict[str, Declared]:
         tree = ast.parse((SUPPORT / f"{file}.py").read_text(encoding="utf-8"))
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
-                for decorator in node.decorator_list:
-                    found |= _declared(node, decorator, module)
+                calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+                found |= dict(_declared(node, call, module) for call in calls if ast.unparse(call.func) == "action")
     return dict(sorted(found.items()))
 
 
@@ -65,13 +65,11 @@ def declares(name: str, fact: str) -> bool:
     return found is not None and found.has(fact)
 
 
-def _declared(node: ast.FunctionDef, decorator: ast.expr, module: str) -> dict[str, Declared]:
-    if not isinstance(decorator, ast.Call) or ast.unparse(decorator.func) != "action":
-        return {}
+def _declared(node: ast.FunctionDef, decorator: ast.Call, module: str) -> tuple[str, Declared]:
     facts = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in decorator.keywords}
     taken = node.args.kwonlyargs
     needed = {argument.arg for argument, default in zip(taken, node.args.kw_defaults, strict=True) if default is None}
     name = node.name.replace("_", "-")
     arguments = frozenset(argument.arg for argument in taken) - {CHECK}
     on = str(ast.literal_eval(decorator.args[0]))
-    return {name: Declared(name, module, on, arguments, frozenset(needed) - {CHECK}, facts)}
+    return name, Declared(name, module, on, arguments, frozenset(needed) - {CHECK}, facts)

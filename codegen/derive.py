@@ -214,8 +214,6 @@ class Derivation:
             return
         below = site.below(f".{old}", f"/properties/{old}")
         gone = source.fields[old].type
-        if isinstance(self.source.resolve(gone), Anything):
-            return
         new = [name for name, member in target.fields.items() if name not in source.fields]
         like = [name for name in sorted(new) if self._same_type(gone, target.fields[name].type)]
         if like:

@@ -34,7 +34,7 @@ from codegen.pins import check_pins
 from codegen.protocol import filled_in, read_prose
 from codegen.registry import render_registry
 from codegen.skeleton import add_entries, undecided_error
-from codegen.step_plan import StepPlan, plan_step
+from codegen.step_plan import METHODS_GONE, StepPlan, plan_step
 from codegen.steps import render_steps
 from codegen.words import check_words, missing_words, read_words
 
@@ -155,8 +155,10 @@ def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> t
             path = plan.overlay.path
             file = root / path
             before = file.read_text(encoding="utf-8") if file.is_file() else ""
-            text = add_entries(before, plan, complete=accept_defaults)
-            if not accept_defaults:
+            # Without its methods a revision refuses everything: no default is safe.
+            accepted = accept_defaults and all(change.kind != METHODS_GONE for change in plan.undecided)
+            text = add_entries(before, plan, complete=accepted)
+            if not accepted:
                 raise undecided_error(plan, text)
             overlays[path] = text
             plan = plan_step(older, newer, parse_overlay(newer.revision, text))

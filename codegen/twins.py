@@ -96,7 +96,7 @@ def alike(way: Derivation, old: str, new: str) -> bool:
     """Whether two definitions name the same fields and require the same ones, but for the name of a method."""
     one, two = (way.source.resolve(Ref(old)), way.target.resolve(Ref(new)))
     if not isinstance(one, Object) or not isinstance(two, Object):
-        return one == two
+        return False
     if _needs_of(one) != _needs_of(two):
         return False
     if "params" not in one.fields or "params" not in two.fields:

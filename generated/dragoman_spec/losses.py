@@ -173,10 +173,13 @@ def settle(steps: list[Losses], source: Any) -> list[Note]:
         steps: The notes of each step, in order.
         source: The frame given.
     """
-    notes = [note for losses in steps for note in losses.notes]
-    if len(steps) == 1 and all(kind in ("dropped", "hidden") for _, kind, _ in notes):
-        return notes
-    return _Settling(source).settle(notes)
+    settling = _Settling(source)
+    for number, losses in enumerate(steps):
+        if number == 0 and all(kind in ("dropped", "hidden") for _, kind, _ in losses.notes):
+            settling.found += losses.notes  # as they are: the first step was given the source
+        else:
+            settling.settle(losses.notes)
+    return settling.result()
 
 
 class _Settling:
@@ -185,16 +188,20 @@ class _Settling:
     def __init__(self, source: Any) -> None:
         self.source = source
         self.moves: list[tuple[At, Mapping[At, At]]] = []
+        self.found: list[Note | None] = []
+        self.said: set[tuple[At, str]] = set()
         self.added: dict[At, int] = {}
+        """What was added, by the place that it would have in the source; and by each place above that."""
+        self.above: dict[At, list[At]] = {}
         self.ends: dict[int, At] = {}
         """Where what was added stands now, by the number of its note."""
-        self.found: dict[tuple[At, str], Note] = {}
-        self.anew: set[At] = set()
+        self.anew: list[At] = []
         self.known: dict[int, Any] = {}
         self.kept: list[At] = []
         """Places whose identity is a key of `known`."""
 
-    def settle(self, notes: Iterable[Note]) -> list[Note]:
+    def settle(self, notes: Iterable[Note]) -> None:
+        """Take in the notes of one step."""
         for at, kind, value in notes:
             if kind == MOVED:
                 self._move(at, value)
@@ -203,17 +210,19 @@ class _Settling:
             for where, origins in reversed(self.moves):
                 here = _led(here, where, origins)
             if kind == "added":
-                self.ends[len(self.found)] = at
-                self.added[here] = len(self.found)
-                self.found[at, f"added {len(self.found)}"] = (here, kind, value)
-            elif kind != "dropped" or here not in self.added:
-                self._lose(here, kind, value)
+                self._add(at, here, value)
+            elif kind == "dropped" and self.added and here in self.added:
+                self.found[self.added.pop(here)] = None
             else:
-                self._forget(self.added.pop(here))
+                self._lose(here, kind, value)
+
+    def result(self) -> list[Note]:
+        """The losses of all the steps."""
+        places = self.ends
         return [
-            (self.ends.get(number, at), kind, value)
-            for number, (at, kind, value) in enumerate(self.found.values())
-            if kind and self.ends.get(number) is not _NOWHERE
+            (places.get(number, note[0]), note[1], note[2])
+            for number, note in enumerate(self.found)
+            if note is not None and places.get(number) is not _NOWHERE
         ]
 
     def _move(self, at: At, origins: Mapping[At, At]) -> None:
@@ -223,11 +232,23 @@ class _Settling:
         self.moves.append((at, origins))
         self.ends = {number: _led(place, at, went) for number, place in self.ends.items()}
 
+    def _add(self, at: At, here: At, value: Any) -> None:
+        number = len(self.found)
+        self.ends[number] = at
+        self.added[here] = number
+        self.found.append((here, "added", value))
+        place = here
+        while place is not None:
+            self.above.setdefault(place, []).append(here)
+            place = place[0]
+
     def _lose(self, here: At, kind: str, value: Any) -> None:
         """Note a loss, with what stood there in the source."""
-        if kind in ("dropped", "hidden"):
-            for place in [place for place in self.added if _is_below(place, here)]:
-                self._forget(self.added.pop(place))
+        if kind in ("dropped", "hidden") and self.above:
+            for place in self.above.get(here, ()):
+                number = self.added.pop(place, -1)
+                if number >= 0:
+                    self.found[number] = None
         stood = self._at(here)
         if stood is _ABSENT:
             if any(_is_below(here, place) for place in (*self.anew, *self.added)):
@@ -238,13 +259,12 @@ class _Settling:
         elif kind == "truncated" and isinstance(stood, list) and isinstance(value, list):
             stood = stood[len(stood) - len(value) :]
         if kind in ("rewritten", "replaced"):
-            self.anew.add(here)
-        self.found.setdefault((here, kind), (here, kind, stood))
-
-    def _forget(self, number: int) -> None:
-        """What was added is gone again: its note stands for nothing."""
-        key = list(self.found)[number]
-        self.found[key] = (None, "", None)
+            self.anew.append(here)
+        if self.moves or kind == "rewritten":
+            if (here, kind) in self.said:
+                return
+            self.said.add((here, kind))
+        self.found.append((here, kind, stood))
 
     def _at(self, place: At) -> Any:
         """What stands at a place in the source, or `_ABSENT`."""

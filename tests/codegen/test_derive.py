@@ -334,6 +334,23 @@ def test_a_part_that_is_no_object_has_no_node() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("gone", "come", "is_asked"),
+    [
+        (STRING, STRING, True),
+        (array_of(STRING), array_of(STRING), True),
+        (ref("Text"), ref("Text"), True),
+        (array_of(ref("Text")), array_of(ref("Text")), True),
+        (STRING, INTEGER, False),
+        (ref("Text"), ref("Sound"), False),
+        (array_of(STRING), array_of(INTEGER), False),
+        ({}, {}, False),
+    ],
+)
+def test_a_field_is_asked_about_where_one_of_its_type_comes(gone: Schema, come: Schema, is_asked: bool) -> None:
+    assert ("renamed It.a" in asked(derive(object_of(a=gone), object_of(b=come)))) is is_asked
+
+
 # --- renames -----------------------------------------------------------------------------------------------------
 
 SHAPE = object_of(a=STRING, b=STRING)

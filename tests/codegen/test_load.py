@@ -99,6 +99,17 @@ def test_a_union_of_one_that_is_written_out_is_found_by_its_form() -> None:
     assert told.methods["ping"].request == "PingRequest"
 
 
+def test_a_union_of_one_that_nothing_defines_is_refused() -> None:
+    with pytest.raises(UnknownSchemaForm, match="a method written out in place"):
+        spec({**META, "ServerRequest": request("ping")})
+
+
+@pytest.mark.parametrize("method", [STRING, {"enum": ["a", "b"]}])
+def test_a_request_without_a_constant_method_is_refused(method: Schema) -> None:
+    with pytest.raises(UnknownSchemaForm, match="AskRequest: no rule for a request without a constant method"):
+        spec({**META, "AskRequest": object_of("method", method=method), "ClientRequest": any_of(ref("AskRequest"))})
+
+
 def test_a_notification_has_no_results() -> None:
     notice = object_of("method", method=const("notifications/x"), params=ref("NotificationParams"))
     base = {"NotificationParams": object_of(_meta=object_of())}

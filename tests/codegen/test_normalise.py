@@ -75,6 +75,19 @@ def test_alternatives_of_which_none_shares_values_are_a_union(arms: Any) -> None
     assert _one({"oneOf": arms}) == _one({"anyOf": arms})
 
 
+def test_definitions_that_meet_again_are_no_circle() -> None:
+    union = {"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]}
+    again = {"$ref": "#/$defs/C"}
+    assert "X" in _normal(X=union, A=again, B=again, C={"type": "string"}).definitions
+
+
+def test_arms_with_more_than_their_constants_are_told_apart_by_those() -> None:
+    one, two = (
+        {**arm, "properties": {**arm["properties"], "a": {}}, "required": ["a", "type"]} for arm in (TEXT, IMAGE)
+    )
+    assert "anyOf" in _one({"oneOf": [one, two]})
+
+
 def test_keywords_that_say_nothing_about_a_type_are_left_out() -> None:
     assert _one({"type": "string", "minimum": 3, "items": {}, "required": ["a"]}) == {"type": "string"}
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from codegen.__main__ import main
-from codegen.errors import CodegenError, PinMismatch
+from codegen.errors import CodegenError, PinMismatch, UndecidedChange
 from codegen.pins import Pin, read_pins, sha256_hex, write_pins
-from codegen.regen import Difference, compare_output, format_python, render, write_output
+from codegen.regen import Difference, compare_output, format_python, plan_steps, render, write_output
+from tests.support.small_specs import META, NEWER, any_of, ref, request, spec
 
 ROOT = Path(__file__).resolve().parents[2]
 LATEST = "2026-07-28"
@@ -185,3 +186,14 @@ def test_accepted_defaults_are_written_down_and_suffice_from_then_on(
     assert main(["regen", "--accept-defaults", "--root", str(tree)]) == 0
     assert "regen: wrote generated/dragoman_spec/v2099_01_01/models.py" in capsys.readouterr().out
     assert main(["regen", "--check", "--root", str(tree)]) == 0
+
+
+def test_defaults_are_not_accepted_for_a_union_of_methods_that_is_gone(tmp_path: Path) -> None:
+    both = {**META, "AskRequest": request("ask"), "TellRequest": request("tell")}
+    union = any_of(ref("AskRequest"), ref("TellRequest"))
+    older, newer = spec({**both, "ClientRequest": union}), spec({**both, "ClientMessage": union}, NEWER)
+    with pytest.raises(UndecidedChange) as caught:
+        plan_steps(tmp_path, [older, newer], accept_defaults=True)
+    assert len(caught.value.changes) == 1
+    assert "ClientMessage has methods of it" in caught.value.changes[0]
+    assert 'do = ""  # gone' in caught.value.skeleton

@@ -141,6 +141,36 @@ def test_a_result_that_may_lack_what_the_target_requires_is_asked_for_it() -> No
     assert (node.drops, node.demands) == (("b",), ("a", "c"))
 
 
+def test_a_result_that_is_another_by_name_is_asked_for_nothing() -> None:
+    asking = {
+        "AskRequest": request("ask", task=object_of()),
+        "AskResult": ref("Base"),
+        "Base": object_of("a", a=STRING, b=STRING),
+    }
+    task = {"CreateTaskResult": object_of("kind", kind=STRING)}
+    newer = revision("ask", AskResult=ref("Base"), Base=object_of("a", a=STRING))
+    hook = HOOK.format("ask", "result", "refuse-result") + 'with = { has = "kind", other_than = "complete" }\n'
+    assert "ask_whole_result" not in way(revision("ask", **asking, **task), newer, hook).nodes
+
+
+def test_an_id_that_gets_narrower_is_asked_for_in_answers_too() -> None:
+    numbers = {"RequestId": {"type": ["string", "integer"]}}
+    node = way(revision("ask", **numbers), revision("ask")).nodes["ask_result_frame"]
+    assert isinstance(node, ObjectNode)
+    assert node.members == {"id": Member(Work("request_id"), needed=True)}
+
+
+def test_a_schema_without_ids_has_nothing_to_ask_of_them() -> None:
+    older, newer = revision("ask", AskResult=object_of(a=STRING)), revision("ask", AskResult=object_of())
+    bare = object_of("method", "id", method=const("ask"), id=STRING, params=object_of(_meta=object_of()))
+    for definitions in (older, newer):
+        del definitions["RequestId"]
+        definitions["AskRequest"] = bare
+    node = way(older, newer).nodes["ask_result_frame"]
+    assert isinstance(node, ObjectNode)
+    assert list(node.members) == ["result"]
+
+
 def test_a_hook_on_errors_is_called_for_every_error() -> None:
     found = way(revision("ask"), revision("ask"), HOOK.format("*", "error", "peek"))
     assert found.every_error == (Action("peek", entry="look"),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.type_facts import fits, json_type, words, words_all
+from codegen.type_facts import accepts, fits, json_type, same_kind, words, words_all
 from tests.support.small_specs import (
     BOOLEAN,
     INTEGER,
@@ -86,6 +86,57 @@ def test_words_say_a_type_to_a_person(schema: Schema, expected: str) -> None:
 @pytest.mark.parametrize(("schema", "expected"), JSON_TYPES)
 def test_json_type_names_what_carries_the_values(schema: Schema, expected: str) -> None:
     assert json_type(spec({"It": schema}).definitions["It"]) == expected
+
+
+ACCEPTED = [
+    ({}, None, True),
+    (STRING, "a", True),
+    (STRING, None, False),
+    ({"type": "null"}, None, True),
+    ({"type": "null"}, False, False),
+    (BOOLEAN, False, True),
+    (any_of(STRING, INTEGER), 5, True),
+    (any_of(STRING, INTEGER), 5.5, False),
+    (array_of(STRING, minItems=1, maxItems=2), [], False),
+    (array_of(STRING, minItems=1, maxItems=2), ["a"], True),
+    (array_of(STRING, minItems=1, maxItems=2), ["a", "b", "c"], False),
+    (array_of(STRING), [1], False),
+    (array_of(STRING), "a", False),
+    (object_of("a", a=STRING), {"a": "x", "b": 1}, True),
+    (object_of("a", a=STRING), {"b": 1}, False),
+    (object_of("a", a=STRING), {"a": 1}, False),
+    (object_of("a", a=STRING), [], False),
+    ({"type": "object", "additionalProperties": STRING}, {"a": 1}, False),
+    (ref("Tool"), {}, True),
+    (ref("Tool"), "tool", False),
+    ({"type": "integer", "minimum": 1, "exclusiveMaximum": 3}, 3, False),
+    ({"type": "integer", "minimum": 1, "exclusiveMaximum": 3}, 2, True),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "accepted"), ACCEPTED)
+def test_accepts_tells_whether_a_value_is_valid(schema: Schema, value: object, accepted: bool) -> None:
+    told = spec({"It": schema, "Tool": object_of()})
+    assert accepts(told.definitions["It"], value, told.resolve) is accepted
+
+
+def test_a_reference_that_nobody_follows_accepts_nothing() -> None:
+    assert not accepts(spec({"It": ref("Tool"), "Tool": STRING}).definitions["It"], "a")
+
+
+SAME_KINDS = [
+    (STRING, const("a"), True),
+    (INTEGER, NUMBER, True),
+    (const(1), STRING, False),
+    (array_of(STRING), object_of(), False),
+    (array_of(STRING), array_of(INTEGER), True),
+]
+
+
+@pytest.mark.parametrize(("one", "two", "expected"), SAME_KINDS)
+def test_same_kind_tells_whether_types_share_a_json_type(one: Schema, two: Schema, expected: bool) -> None:
+    told = spec({"One": one, "Two": two}).definitions
+    assert same_kind(told["One"], told["Two"]) is expected
 
 
 def test_words_of_several_types_stand_beside_each_other() -> None:

@@ -146,10 +146,9 @@ def asked(schema: Schema, overlay: str = "", older: Schema | None = None) -> lis
 def made(schema: Schema, overlay: str = "", older: Schema | None = None) -> Made:
     """A release with its overlay; what that leaves undecided has the safe default."""
     plan = _plan(schema, overlay, older)
-    if plan.undecided:
-        text = add_entries(overlay, plan, complete=True)
-        plan = _plan(schema, text, older)
-        assert not plan.undecided, plan.undecided
+    while plan.undecided:
+        overlay = add_entries(overlay, plan, complete=True)
+        plan = _plan(schema, overlay, older)
     module = types.ModuleType("step_of_a_release")
     text = render_steps([plan], [], {LATEST: "0" * 64, NEXT: "0" * 64})[
         f"dragoman_spec/v{NEXT.replace('-', '_')}/steps.py"
