@@ -44,6 +44,8 @@ __all__ = ["Model", "NullKeepingModel", "constant", "describe", "not_finite"]
 
 T = TypeVar("T")
 META, META_NAME = "_meta", "meta"
+# Up to 3.12 Python leaves docstrings as indented as they stand in the source.
+INDENT = "    " if sys.version_info < (3, 13) else ""
 LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
@@ -251,6 +253,6 @@ def describe(module: str, words: Mapping[str, Mapping[str, str]]) -> None:
         for name, field in kind.model_fields.items():
             field.description = said.get(field.alias or name)
             if field.description:
-                lines.append(f"    {name}: {field.description}\n")
+                lines.append(f"{INDENT}    {name}: {field.description}\n")
         if kind.__doc__:
-            kind.__doc__ = f"{kind.__doc__.rstrip()}\n\n    Attributes:\n    {'    '.join(lines)}"
+            kind.__doc__ = f"{kind.__doc__.rstrip()}\n\n{INDENT}Attributes:\n{''.join(lines)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -222,9 +223,9 @@ def test_words_become_descriptions_of_fields(described: ModuleType) -> None:
 
 
 def test_words_stand_in_the_docstring(described: ModuleType) -> None:
-    lines = (described.Thing.__doc__ or "").splitlines()
+    lines = cleandoc(described.Thing.__doc__ or "").splitlines()
     assert lines[0] == 'A thing with a \\ and """.'
-    assert lines[-3:] == ["    Attributes:", "        b: Its b.", "        a: Its a."]
+    assert lines[-3:] == ["Attributes:", "    b: Its b.", "    a: Its a."]
 
 
 def test_fields_are_those_required_and_then_as_the_order_says(described: ModuleType) -> None:

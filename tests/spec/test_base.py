@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from inspect import cleandoc
 from typing import Any
 
 import pytest
@@ -197,8 +198,8 @@ def test_docstring_tells_where_a_definition_comes_from() -> None:
 
 
 def test_docstring_leads_to_the_front_page_where_there_is_no_schema_page() -> None:
-    lines = (v2024_11_05.Tool.__doc__ or "").splitlines()
-    assert "    https://modelcontextprotocol.io/specification/2024-11-05" in lines
+    lines = cleandoc(v2024_11_05.Tool.__doc__ or "").splitlines()
+    assert "https://modelcontextprotocol.io/specification/2024-11-05" in lines
 
 
 def test_fields_stand_in_the_order_of_a_reader() -> None:

@@ -38,10 +38,11 @@ def test_signature_says_what_is_filled_in() -> None:
     assert signature(v2026_07_28.EmptyResult.__value__).parameters["result_type"].default == "complete"
 
 
-def test_help_fits_two_screens_and_says_what_fields_mean() -> None:
-    text = pydoc.plain(pydoc.render_doc(v2025_11_25.Tool))
-    assert len(text.splitlines()) < 60
-    assert " |      name: The name of the tool, for `tools/call`." in text
+def test_help_says_what_a_model_is_for_on_its_first_screen() -> None:
+    lines = pydoc.plain(pydoc.render_doc(v2025_11_25.Tool)).splitlines()
+    assert " |      name: The name of the tool, for `tools/call`." in lines[:40]
+    # From 3.13 on, signatures have a line for each parameter.
+    assert len(lines) < (60 if sys.version_info < (3, 13) else 140)
 
 
 def test_directory_of_a_model_has_what_users_need() -> None:
