@@ -148,6 +148,16 @@ def test_a_field_that_may_be_anything_needs_no_guard() -> None:
     assert object_node(object_of(), object_of(a={})).guards == {}
 
 
+@pytest.mark.parametrize(
+    ("direction", "profile", "guarded"),
+    [("up", "strict", True), ("down", "strict", True), ("up", "minimal", False), ("down", "minimal", True)],
+)
+def test_the_minimal_profile_guards_on_the_way_down_alone(direction: str, profile: str, guarded: bool) -> None:
+    less, more = object_of(), object_of(a=STRING)
+    ends = (less, more) if direction == "up" else (more, less)
+    assert bool(object_node(*ends, direction=direction, profile=profile).guards) is guarded
+
+
 def test_a_required_constant_is_filled_in() -> None:
     assert object_node(object_of(), object_of("a", a=const("x"))).fills == {"a": "x"}
 

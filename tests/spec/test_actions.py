@@ -1,0 +1,147 @@
+"""Actions by themselves: what they make of a value, and what they note."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman_spec import Loss, Untranslatable, actions, frames, mcp, schemas, translate
+from dragoman_spec.losses import At, Losses, spell
+
+PLACE: At = ((None, "result"), "values")
+
+
+def noted(losses: Losses) -> list[Loss]:
+    return list(spell(note for note in losses.notes if note[1] != "#"))
+
+
+def test_truncated_loss_is_what_was_cut_off() -> None:
+    losses = Losses()
+    assert actions.truncate(["a", "b", "c"], PLACE, losses, most=1) == ["a"]
+    assert noted(losses) == [Loss("/result/values", "truncated", ["b", "c"])]
+
+
+@pytest.mark.parametrize("value", [["a"], "abc"])
+def test_nothing_is_cut_off_what_is_short_or_no_list(value: Any) -> None:
+    losses = Losses()
+    assert actions.truncate(value, PLACE, losses, most=1) is value
+    assert noted(losses) == []
+
+
+@pytest.mark.parametrize(("value", "lost"), [(None, 0), (1, 1)])
+def test_a_null_that_goes_is_no_loss(value: Any, lost: int) -> None:
+    losses = Losses()
+    assert actions.drop_invalid(value, PLACE, losses, check=lambda v: False) is actions.GONE
+    assert len(noted(losses)) == lost
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"a": 1, "c": 3}, {"b": 1, "c": 3}),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 2}),
+        ({"c": 3}, {"c": 3}),
+    ],
+)
+def test_renamed_member_gives_way_to_one_that_has_its_name(given: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert actions.rename(given, given, None, Losses(), {"a": "b"}) == expected
+
+
+def result(**members: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "result": members}
+
+
+def test_result_that_has_what_tells_it_apart_is_not_refused() -> None:
+    given = result(task={}, content=[])
+    assert frames.refuse_result(given, None, Losses(), reason="No.", has="task", lacks="content") is given
+    with pytest.raises(Untranslatable, match="No"):
+        frames.refuse_result(result(task={}), None, Losses(), reason="No.", has="task", lacks="content")
+
+
+def test_field_is_supplied_where_there_is_none() -> None:
+    losses = Losses()
+    assert frames.supply_result_field(result(), None, losses, field="a", value=[]) == result(a=[])
+    assert noted(losses) == [Loss("/result/a", "added", [])]
+    given = result(a=1)
+    assert frames.supply_result_field(given, None, Losses(), field="a", value=[]) is given
+
+
+def error(code: int, **data: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "m", "data": data}}
+
+
+@pytest.mark.parametrize(("method", "code"), [("resources/read", -32002), (None, -32602), ("tools/call", -32602)])
+def test_missing_resource_has_its_own_code_in_answers_to_its_method_alone(method: str | None, code: int) -> None:
+    given = error(-32602, uri="file:///a")
+    made = mcp.restore_missing_resource(given, method, Losses(), code=-32002, only="resources/read", field="uri")
+    assert made["error"]["code"] == code
+
+
+@pytest.mark.parametrize(("method", "code"), [("a", 1), (None, 1), ("b", -5)])
+def test_code_is_replaced_for_its_method_or_an_unknown_one(method: str | None, code: int) -> None:
+    assert frames.replace_code(error(-5), method, Losses(), code=1, only="a")["error"]["code"] == code
+
+
+def test_references_of_a_schema_with_an_id_are_its_own() -> None:
+    with_id = {"$id": "https://example.com/s", "type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {}}}
+    assert schemas.wrap_schema(with_id, None, Losses(), key="result")["properties"]["result"] == with_id
+
+
+def test_references_of_a_schema_without_one_move_with_it() -> None:
+    schema = {"type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {}}}
+    wrapped = schemas.wrap_schema(schema, None, Losses(), key="result")
+    assert wrapped["properties"]["result"]["items"] == {"$ref": "#/properties/result/$defs/A"}
+
+
+SAMPLING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "sampling/createMessage",
+    "params": {
+        "maxTokens": 1,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}],
+    },
+}
+
+
+@pytest.mark.parametrize("profile", ["strict", "minimal"])
+def test_messages_are_split_in_order_in_both_profiles(profile: str) -> None:
+    done = translate(SAMPLING, source="2025-11-25", target="2025-06-18", profile=profile)
+    assert done.frame is not None
+    said = [message["content"]["text"] for message in done.frame["params"]["messages"]]
+    assert said == ["a", "b"]
+
+
+def test_an_alias_of_a_notification_says_nothing_about_requests() -> None:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialized"}
+    assert translate(request, source="2025-06-18", target="2025-03-26").frame is request
+
+
+DEEP: dict[str, Any] = {}
+for _ in range(3000):
+    DEEP = {"x": DEEP}
+
+
+def test_content_that_is_nested_too_deeply_is_refused() -> None:
+    from dragoman_spec import TranslationError
+
+    with pytest.raises(TranslationError, match="nested less deeply"):
+        translate(
+            result(content=[], structuredContent=DEEP), source="2025-06-18", target="2025-03-26", method="tools/call"
+        )
+
+
+@pytest.mark.parametrize(
+    ("method", "field"), [("tools/call", "content"), ("prompts/get", "messages"), ("resources/read", "contents")]
+)
+@pytest.mark.parametrize("profile", ["strict", "minimal"])
+@pytest.mark.parametrize("target", ["2025-11-25", "2024-11-05"])
+def test_a_complete_result_with_nothing_in_it_comes_out_whole(
+    method: str, field: str, profile: str, target: str
+) -> None:
+    given = result(resultType="complete")
+    done = translate(given, source="2026-07-28", target=target, method=method, profile=profile)
+    assert done.frame is not None
+    assert done.frame["result"][field] == []
+    assert ("added", f"/result/{field}") in [(loss.kind, loss.pointer) for loss in done.losses]
