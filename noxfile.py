@@ -164,8 +164,9 @@ def pull(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure conversions, imports and the proxy, as ratios within one run; `-- --help` says what can be chosen."""
+    """Measure conversions, imports, models and the proxy, as ratios in one run; `-- --help` says what can be chosen."""
     install(session)
+    session.install("mcp==1.30.0", "mcp-types==2.3.0")  # the models of both official SDKs, to compare ours with
     session.run("python", "-m", "bench", *session.posargs)
 
 

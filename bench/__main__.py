@@ -1,4 +1,4 @@
-"""`python -m bench`: measure conversions, imports, the proxy and sharing; nothing here passes or fails."""
+"""`python -m bench`: measure conversions, imports, models, the proxy and sharing; nothing here passes or fails."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import argparse
 
 from bench.conversions import measure_conversions
 from bench.imports import measure_imports
+from bench.models import measure_models
 from bench.proxy import measure_proxy
 from bench.sharing import measure_sharing
 
 PARTS = {
     "conversions": measure_conversions,
     "imports": measure_imports,
+    "models": measure_models,
     "proxy": measure_proxy,
     "sharing": measure_sharing,
 }

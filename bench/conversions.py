@@ -68,6 +68,6 @@ def with_losses(message: Message) -> Callable[[], object]:
 def through_models(message: Message) -> Callable[[], object]:
     """Read the frame's result into its model and write it again, as an SDK does."""
     module = dragoman_spec.load(SOURCE)
-    model: type[BaseModel] = getattr(module, module.METHODS[message.method].result)
+    model: type[BaseModel] = getattr(module, module.METHODS[message.method].results[0])
     data = orjson.dumps(orjson.loads(message.data)["result"])
     return lambda: model.model_validate_json(data).model_dump_json()

@@ -9,11 +9,14 @@ a schema (`normalise`). Called by `regen`.
 from __future__ import annotations
 
 import ast
+import io
+import itertools
 import json
 import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +26,44 @@ from datamodel_code_generator.format import PythonVersion
 from datamodel_code_generator.parser import LiteralType
 
 from codegen.errors import UnknownSchemaForm
+from codegen.names import module_name
 from codegen.normalise import Normalised, Schema
+from codegen.plain import PREFIX
+from codegen.protocol import ENVELOPES
+from codegen.words import NO_WORDS, Words
 
 TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec" / "models"
 BASE = "dragoman_spec._base"
-# Names that the generated modules take from `typing`, always with a subscript.
-SUBSCRIPTED = frozenset({"Annotated", "Literal", "Optional", "Union"})
+TYPES = "dragoman_spec._types"
 SPEC_URL = "https://modelcontextprotocol.io/specification"
 FIRST_WITH_SCHEMA_PAGE = "2025-06-18"
+# What the modules of models import, by name; a definition may be called the same.
+IMPORTED = {
+    **dict.fromkeys(("Model", "NullKeepingModel", "constant", "describe"), BASE),
+    **dict.fromkeys(("Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject"), TYPES),
+    **dict.fromkeys(("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "Union"), "typing"),
+    **dict.fromkeys(("Field", "StrictBool"), "pydantic"),
+    "TypeAliasType": "typing_extensions",
+}
+# What the templates use that the generator does not import by itself.
+USED = (
+    *("Annotated", "Any", "ClassVar", "Field", "Integer", "Literal", "Model", "NullKeepingModel", "Number"),
+    *("NumberConstant", "Opt", "OptNull", "SchemaObject", "TYPE_CHECKING", "TypeAliasType", "constant", "describe"),
+)
+# What the package of a revision offers beside its models, and the modules that they name.
+OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "FIELDS", "INPUT_METHODS", "METHODS", "REVISION"})
+OWN_NAMES |= {"annotations", "dragoman_spec", "models", "pydantic", "typing", "typing_extensions"}
+# Attributes that models have of pydantic and of us: no field may be called so.
+RESERVED = re.compile(
+    r"meta|model_(computed_fields|config|construct|copy|dump|dump_json|extra|fields|fields_set|json_schema"
+    r"|parametrized_name|post_init|rebuild|validate|validate_json|validate_strings)"
+)
+# What carries the params or the result of any method: their constructors take every model in that place.
+CARRIERS = frozenset({"Request", "Notification"}.union(*ENVELOPES.values()))
+CARRIED = frozenset({"params", "result"})
+# Wire names from which the generator makes an attribute by itself.
+META, META_NAME = "_meta", "meta"
+PLAIN = re.compile(r"[A-Za-z][0-9A-Za-z]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +74,39 @@ class History:
     changed: tuple[str, ...]
 
 
-def module_name(revision: str) -> str:
-    """`2025-06-18` as a module: `v2025_06_18`."""
-    return "v" + revision.replace("-", "_")
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What the models of all revisions say beyond their schemas.
+
+    `fills` has what constructors fill in where the schema leaves a choice, by revision, definition and field;
+    `counterparts` what the definition is called in each other revision that has it, by revision and definition.
+    """
+
+    words: Words = NO_WORDS
+    fills: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    counterparts: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
 
 
-def render_models(schemas: Sequence[Normalised], digests: Mapping[str, str]) -> dict[str, str]:
-    """Render `models.py` of every revision.
+def render_models(
+    schemas: Sequence[Normalised], digests: Mapping[str, str], beside: Beside | None = None
+) -> dict[str, str]:
+    """Render `models.py` and `words.py` of every revision.
 
     Args:
         schemas: Every revision, oldest first.
         digests: The sha256 of each revision's canonical schema.
+        beside: What the models say that the schemas do not.
 
     Returns:
         Unformatted Python by path below `generated/`.
     """
-    return {
-        f"dragoman_spec/{module_name(schema.revision)}/models.py": _render(schema, schemas, digests[schema.revision])
-        for schema in schemas
-    }
+    beside = beside or Beside()
+    output = {}
+    for schema in schemas:
+        package = f"dragoman_spec/{module_name(schema.revision)}"
+        output[f"{package}/models.py"] = _render(schema, schemas, digests[schema.revision], beside)
+        output[f"{package}/words.py"] = _render_words(schema, beside.words)
+    return output
 
 
 def definition_history(name: str, schemas: Sequence[Normalised], revision: str) -> History:
@@ -75,11 +122,30 @@ def definition_history(name: str, schemas: Sequence[Normalised], revision: str) 
     return History(since, tuple(changed))
 
 
-def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str) -> str:
-    document = {
+def is_json_schema(name: str, schema: Normalised) -> bool:
+    """Whether a definition is a place for any JSON Schema: an object without a name, one of whose members says so.
+
+    Such values are plain dicts in Python. A schema whose members are restricted further has models.
+    """
+    node = schema.definitions[name]
+    members = node.get("properties", {})
+    marked = "$schema" in members or members.get("type", {}).get("const") == "object"
+    return marked and name in schema.helpers and "$ref" not in json.dumps(members)
+
+
+def is_model(name: str, schema: Normalised) -> bool:
+    """Whether a definition is a class; others are aliases."""
+    return "properties" in schema.definitions[name] and not is_json_schema(name, schema)
+
+
+def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, beside: Beside) -> str:
+    document: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$defs": {name: _dialect(node) for name, node in schema.definitions.items()},
+        "$defs": {name: _dialect(_arranged(name, node, beside.words)) for name, node in schema.definitions.items()},
     }
+    for name in _hidden(schema):
+        document = json.loads(json.dumps(document).replace(f'"{PREFIX}{name}"', f'"{PREFIX}{_hide(name)}"'))
+        document["$defs"][_hide(name)] = document["$defs"].pop(name)
     text = generate(
         json.dumps(document),
         input_file_type=InputFileType.JsonSchema,
@@ -87,11 +153,9 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str) -> s
         target_python_version=PythonVersion.PY_311,
         custom_template_dir=TEMPLATES,
         custom_file_header=_header(schema.revision, digest),
-        extra_template_data=_template_data(schema, schemas),
+        extra_template_data=_template_data(schema, schemas, beside),
         base_class=f"{BASE}.Model",
-        additional_imports=[
-            f"{BASE}.{name}" for name in ("NullKeepingModel", "NumberConstant", "Opt", "OptNull", "constant")
-        ],
+        additional_imports=_imports(schema, beside),
         strict_types=[StrictTypes.bool],
         enum_field_as_literal=LiteralType.All,
         use_annotated=True,
@@ -109,33 +173,122 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str) -> s
         raise UnknownSchemaForm(schema.revision, "/$defs", "definitions that do not fit into one module")
     # Building is deferred to first use, when every name of the module is there: rebuilding in the end would undo that.
     text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
-    return _with_exact_names(text, schema)
+    text = _with_neighbours(_with_exact_names(text, schema), schema, beside)
+    return f"{text}\n\n\ndescribe(__name__, FIELDS)\n" if _said_of_fields(schema, beside.words) else text
+
+
+def _arranged(name: str, node: Schema, words: Words) -> Schema:
+    """A definition with its fields in the order of a reader."""
+    properties = node.get("properties")
+    if not properties:
+        return node
+    order = words.arrange(name, list(properties), node["required"])
+    return {**node, "properties": {field: properties[field] for field in order}}
+
+
+def _with_neighbours(text: str, schema: Normalised, beside: Beside) -> str:
+    """Import the other revisions for type checkers: models say what they are called there."""
+    others = {
+        module_name(revision)
+        for names in beside.counterparts.get(schema.revision, {}).values()
+        for revision in names
+        if revision != schema.revision
+    }
+    if not others:
+        return text
+    imports = f"if TYPE_CHECKING:\n    from dragoman_spec import {', '.join(sorted(others))}\n\n\n"
+    return re.sub(r"^(?=class |\w+ = TypeAliasType)", imports, text, count=1, flags=re.MULTILINE)
+
+
+def _imports(schema: Normalised, beside: Beside) -> list[str]:
+    """What the templates use beyond what the generator imports by itself; ruff takes out what is not needed."""
+    names = [f"{IMPORTED[name]}.{name}" for name in USED]
+    if _said_of_fields(schema, beside.words):
+        names.append(f"dragoman_spec.{module_name(schema.revision)}.words.FIELDS")
+    return names
+
+
+def _said_of_fields(schema: Normalised, words: Words) -> dict[str, dict[str, str]]:
+    """What the fields of each model mean, in the order of a reader."""
+    table = {
+        name: {
+            member: said
+            for member in words.arrange(name, list(properties), node["required"])
+            if (said := words.field(name, member, schema.revision))
+        }
+        for name, node in schema.definitions.items()
+        if is_model(name, schema) and (properties := node["properties"])
+    }
+    return {name: fields for name, fields in table.items() if fields}
+
+
+def _render_words(schema: Normalised, words: Words) -> str:
+    """`words.py`: what fields mean."""
+    return f'''# Generated by `nox -s regen` from codegen/data/words.toml; do not edit.
+"""What the fields of the models of MCP {schema.revision} mean, by definition and wire name. Imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FIELDS: Mapping[str, Mapping[str, str]] = {_said_of_fields(schema, words)!r}
+'''
 
 
 def _with_exact_names(text: str, schema: Normalised) -> str:
     """Make sure that classes and aliases are called what the definitions are called.
 
-    The generator renames a definition that has the name of something it imports. 2024-11-05 has one called
-    `Annotated`: it gets its name back, and `typing.Annotated` its full one.
+    Raises:
+        UnknownSchemaForm: A definition's name is no name in Python, or one that the package needs for itself.
     """
-    for name in sorted(SUBSCRIPTED & schema.definitions.keys()):
-        text = re.sub(rf"^(from typing import .*?)\b{name}\b(?:, )?", r"import typing\n\1", text, flags=re.MULTILINE)
-        text = re.sub(rf"\b{name}\[", f"typing.{name}[", text)
-        text = re.sub(rf"\b{name}Model\b", name, text)
+    for name in sorted(_hidden(schema)):
+        text = _fully_named(text, name, IMPORTED[name]).replace(_hide(name), name)
     found = {
         node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.targets[0])
         for node in ast.parse(text).body
         if isinstance(node, ast.ClassDef | ast.Assign)
     }
-    for name in sorted(found ^ schema.definitions.keys()):
+    for name in sorted((found ^ schema.definitions.keys()) | (OWN_NAMES & schema.definitions.keys())):
         raise UnknownSchemaForm(schema.revision, f"/$defs/{name}", "a definition that gets no model of that name")
+    return text
+
+
+def _hidden(schema: Normalised) -> set[str]:
+    """The definitions called as something that the module imports: 2024-11-05 has one called `Annotated`.
+
+    They go through the generator under a name that nothing has, so that it renames neither.
+    """
+    return IMPORTED.keys() & schema.definitions.keys()
+
+
+def _hide(name: str) -> str:
+    return f"Hidden{name}Definition"
+
+
+def _fully_named(text: str, name: str, module: str) -> str:
+    """Call something imported by its full name, wherever it is used in a module."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith(f"from {module} import "):
+            names = [part for part in line.split(" import ")[1].strip().split(", ") if part != name]
+            line = f"import {module}\n" + (f"from {module} import {', '.join(names)}\n" if names else "")
+        lines.append(line)
+    text = "".join(lines)
+    starts = [0, *itertools.accumulate(len(line) for line in text.splitlines(keepends=True))]
+    places, before = [], ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and token.string == name and before != ".":
+            places.append(starts[token.start[0] - 1] + token.start[1])
+        before = token.string
+    for place in reversed(places):
+        text = f"{text[:place]}{module}.{text[place:]}"
     return text
 
 
 def _dialect(node: Schema) -> Schema:
     """Say numbers and open objects the way the generator wants them."""
     if node.get("type") in ("integer", "number") and not node.keys() & {"const", "enum"}:
-        return {**node, "customTypePath": f"{BASE}.{node['type'].capitalize()}"}
+        return {**node, "customTypePath": f"{TYPES}.{node['type'].capitalize()}"}
     result = dict(node)
     if node.get("type") == "object" and not node.keys() & {"properties", "additionalProperties"}:
         result["additionalProperties"] = {}
@@ -150,39 +303,76 @@ def _dialect(node: Schema) -> Schema:
 
 
 def _aliases(schema: Normalised) -> dict[str, str]:
-    """Python names for the members whose wire name gives none: `_meta` is `meta`, `$schema` is `schema_`."""
-    names = {name for node in schema.definitions.values() for name in node.get("properties", {})}
-    return {name: _attribute(name) for name in sorted(names) if not re.fullmatch(r"[A-Za-z][0-9A-Za-z]*", name)}
+    """Python names for the members whose wire name gives none: `_meta` is `meta`, `$schema` is `schema_`.
+
+    None is what a neighbour is called, or what pydantic or our own models call something else.
+    """
+    objects = [set(node.get("properties", {})) for node in schema.definitions.values()]
+    found: dict[str, str] = {}
+    for name in sorted(set().union(*objects)):
+        attribute = _attribute(name)
+        if PLAIN.fullmatch(name) and not _is_reserved(attribute):
+            continue
+        neighbours = set().union(*(members for members in objects if name in members)) - {name}
+        taken = {found.get(other, _attribute(other)) for other in neighbours}
+        while attribute in taken - {META_NAME} or (name != META and _is_reserved(attribute)):
+            attribute += "_"
+        found[name] = attribute
+    return found
+
+
+def _is_reserved(attribute: str) -> bool:
+    return RESERVED.fullmatch(attribute) is not None
 
 
 def _attribute(name: str) -> str:
-    stem = re.sub(r"(?<=[0-9a-z])(?=[A-Z])", "_", name.rpartition("/")[2]).lower()
+    stem = re.sub(r"(?<=[0-9a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.rpartition("/")[2]).lower()
     stem = re.sub(r"\W+|_+", "_", stem).strip("_")
     return f"{stem}_" if name.startswith("$") else stem
 
 
-def _template_data(schema: Normalised, schemas: Sequence[Normalised]) -> defaultdict[str, dict[str, Any]]:
+def _template_data(
+    schema: Normalised, schemas: Sequence[Normalised], beside: Beside
+) -> defaultdict[str, dict[str, Any]]:
     facts = defaultdict[str, dict[str, Any]](dict)
+    hidden = _hidden(schema)
     for name, node in schema.definitions.items():
-        facts[name]["docstring"] = _docstring(name, schema, definition_history(name, schemas, schema.revision))
-        facts[name]["null_fields"] = [
-            member
-            for member, child in node.get("properties", {}).items()
-            if member not in node["required"] and schema.admits_null(child)
+        members, own = node.get("properties", {}), _hide(name) if name in hidden else name
+        said = beside.words.definition(name, schema)
+        facts[own]["docstring"] = _docstring(name, schema, definition_history(name, schemas, schema.revision), said)
+        facts[own]["null_fields"] = [
+            member for member, child in members.items() if member not in node["required"] and schema.admits_null(child)
         ]
+        facts[own]["words"] = {
+            member: _escaped(words)
+            for member in members
+            if (words := beside.words.field(name, member, schema.revision))
+        }
+        facts[own]["is_json_schema"] = is_json_schema(name, schema)
+        facts[own]["fills"] = beside.fills.get(schema.revision, {}).get(name, {})
+        facts[own]["carried"] = sorted(CARRIED & members.keys()) if name in CARRIERS else []
+        facts[own]["counterparts"] = {
+            f"_in_{module_name(revision)}": own if revision == schema.revision else f"{module_name(revision)}.{other}"
+            for revision, other in beside.counterparts.get(schema.revision, {}).get(name, {}).items()
+        }
     return facts
 
 
-def _docstring(name: str, schema: Normalised, history: History) -> str:
+def _escaped(text: str) -> str:
+    """A sentence as it stands between three quotes."""
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+def _docstring(name: str, schema: Normalised, history: History, said: str | None) -> str:
     """The text between the quotes; names and pointers have nothing in them that needs escaping."""
     changed = f"; changed in {', '.join(history.changed)}" if history.changed else ""
     origin = schema.origins[name]
     # Before, the specification had no page on the schema: the best address is its front page.
     paged = schema.revision >= FIRST_WITH_SCHEMA_PAGE
     page = f"/schema#{origin.split('/')[2].lower()}" if paged else ""
+    first = f"{_escaped(said)}\n\n" if said else ""
     return (
-        f"`{name}` of MCP {schema.revision}.\n\n"
-        f"Since {history.since}{changed}.\n\n"
+        f"{first}`{name}` of MCP {schema.revision}. Since {history.since}{changed}.\n\n"
         f"Source: `schema/{schema.revision}/schema.json#{origin}`,\n"
         f"{SPEC_URL}/{schema.revision}{page}\n"
     )

@@ -62,19 +62,20 @@ class Prose:
 
     capabilities: tuple[Mapping[str, Any], ...]
     error_codes: tuple[Mapping[str, Any], ...]
+    fills: tuple[Mapping[str, Any], ...] = ()
 
 
 def read_prose(path: Path = DATA) -> Prose:
     """Read the table of what no schema shows."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    return Prose(tuple(table["capability"]), tuple(table["error_code"]))
+    return Prose(tuple(table["capability"]), tuple(table["error_code"]), tuple(table["fill"]))
 
 
-def check_prose(prose: Prose, specs: Sequence[Spec]) -> None:
+def check_prose(prose: Prose, specs: Sequence[Spec], schemas: Sequence[Normalised]) -> None:
     """Make sure that every entry is used.
 
     Raises:
-        UnusedDecision: An entry's method or revisions do not exist.
+        UnusedDecision: An entry's method, field or revisions do not exist.
     """
     for entry in prose.capabilities:
         if not any(_applies(entry, spec.revision) and entry["method"] in spec.methods for spec in specs):
@@ -82,6 +83,9 @@ def check_prose(prose: Prose, specs: Sequence[Spec]) -> None:
     for entry in prose.error_codes:
         if not any(_applies(entry, spec.revision) for spec in specs):
             raise UnusedDecision(DATA.name, f"error_code {entry['code']}", "there is no revision it is for")
+    for entry in prose.fills:
+        if not any(_applies(entry, schema.revision) and _filled_fields(entry, schema) for schema in schemas):
+            raise UnusedDecision(DATA.name, f"fill {entry['at']}", "no revision it is for requires such a field")
 
 
 def method_entries(spec: Spec, schema: Normalised, prose: Prose) -> list[MethodEntry]:
@@ -114,6 +118,21 @@ def input_entries(schema: Normalised) -> list[MethodEntry]:
         params = _params(schema.resolve(arm))
         entries.append(MethodEntry(name, "request", ("server",), frame, params, (result,), capability))
     return sorted(entries, key=lambda entry: entry.name)
+
+
+def filled_in(schema: Normalised, prose: Prose) -> dict[str, dict[str, Any]]:
+    """What constructors fill in beside constants: the value by definition and field. A definition's own entry wins."""
+    found: dict[str, dict[str, Any]] = {}
+    for entry in sorted(prose.fills, key=lambda entry: not entry["at"].startswith("*")):
+        for name, field in _filled_fields(entry, schema) if _applies(entry, schema.revision) else ():
+            found.setdefault(name, {})[field] = entry["value"]
+    return found
+
+
+def _filled_fields(entry: Mapping[str, Any], schema: Normalised) -> list[tuple[str, str]]:
+    owner, _, field = entry["at"].partition(".")
+    owners = schema.definitions if owner == "*" else {owner} & schema.definitions.keys()
+    return [(name, field) for name in sorted(owners) if field in schema.definitions[name].get("required", ())]
 
 
 def error_codes(schema: Normalised, prose: Prose) -> list[ErrorCode]:

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from codegen.bindings import render_models
+from codegen.bindings import Beside, render_models
 from codegen.chains import spare_copies
 from codegen.copies import copy_support
+from codegen.counterparts import find_counterparts
 from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
@@ -30,10 +31,12 @@ from codegen.normalise import read_normalised
 from codegen.nulls import render_nulls
 from codegen.overlay import parse_overlay, read_overlay
 from codegen.pins import check_pins
+from codegen.protocol import filled_in, read_prose
 from codegen.registry import render_registry
 from codegen.skeleton import add_entries, undecided_error
 from codegen.step_plan import METHODS_GONE, StepPlan, plan_step
 from codegen.steps import render_steps
+from codegen.words import check_words, missing_words, read_words
 
 GENERATED = "generated"
 # Directories that hold generated files and nothing else: what is there and not rendered is an orphan.
@@ -81,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         if not args.check:
             _replace(args.root / error.overlay, error.skeleton)
         raise
+    for place in missing_words(read_words(), [read_normalised(args.root, revision) for revision in _pinned(args.root)]):
+        print(f"regen: codegen/data/words.toml has no words for {place}")
     difference = compare_output(args.root, output)
     if args.check:
         if difference:
@@ -93,6 +98,10 @@ def run(args: argparse.Namespace) -> int:
             print(f"regen: {verb} {path}")
     print(f"regen: {len(output)} generated files")
     return 0
+
+
+def _pinned(root: Path) -> list[str]:
+    return list(check_pins(root / "schema"))
 
 
 def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
@@ -117,7 +126,12 @@ def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
     plans, overlays = plan_steps(root, specs, accept_defaults=accept_defaults)
     rules = [rule for revision in pins for rule in read_overlay(root, revision).rules]
     eras = {revision: pin.era for revision, pin in pins.items()}
-    package = render_models(schemas, digests) | render_registry(specs, schemas, eras, digests)
+    words = read_words()
+    check_words(words, schemas)
+    prose = read_prose()
+    fills = {schema.revision: filled_in(schema, prose) for schema in schemas}
+    beside = Beside(words, fills, find_counterparts(schemas, plans))
+    package = render_models(schemas, digests, beside) | render_registry(specs, schemas, eras, digests, words)
     package |= copy_support()
     package |= render_steps(plans, rules, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
     output = {f"{GENERATED}/{path}": text for path, text in package.items()}

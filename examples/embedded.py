@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import uvicorn
 from starlette.applications import Starlette
@@ -34,7 +34,7 @@ def make_app(command: list[str]) -> Starlette:
     front = HttpFront(lambda transport, caller: Proxy(ProxyConfig(), transport, connect))
 
     @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         yield
         await front.close()
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from pydantic_core import CoreSchema, ErrorDetails
 
+from ._types import EXACT
+
 Part = str | int
 Node = Any  # A core schema is a union of a hundred TypedDicts; what is read here is common to many.
 
@@ -46,6 +48,7 @@ NAMES = {
     "list": "list_type",
     "model": "model_type",
     "str": "string_type",
+    "typed-dict": "model_type",
     "tagged-union": "model_type",
 }
 ANYTHING: Node = {"type": "any"}
@@ -190,7 +193,9 @@ class _Reader:
     def resolve(self, node: Node) -> Node:
         """Look through everything that is not itself a kind of JSON value."""
         while True:
-            if node["type"] == "definition-ref":
+            if EXACT in node.get("metadata", {}):
+                node = node["metadata"][EXACT]
+            elif node["type"] == "definition-ref":
                 node = self.definitions[node["schema_ref"]]
             elif node["type"] != "model" and "schema" in node:
                 node = node["schema"]
@@ -225,6 +230,9 @@ class _Walk:
                 self.along(node["choices"][part], rest)
             case "model":
                 self._member(node["schema"], part, rest)
+            case "typed-dict":
+                self._step(node["fields"].get(part, {}).get("schema", ANYTHING), part, rest)
+                self.optional = self.optional or (not rest and not node["fields"].get(part, {}).get("required", True))
             case "list":
                 self._step(node.get("items_schema", ANYTHING), part, rest)
             case "dict":

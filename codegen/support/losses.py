@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 At: TypeAlias = "tuple[At, str | int] | None"
 """A place in a frame: the parent's place and the key in it; `None` is the frame itself."""
@@ -19,7 +19,9 @@ Note: TypeAlias = "tuple[At, str, Any, bool | tuple[str, ...]]"
 """A loss that is not spelled: place, kind, value, and whether it is cosmetic; for an object of which only some fields
 are, their names."""
 
-KINDS = ("dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten")
+Kind: TypeAlias = Literal["dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten"]
+
+KINDS: tuple[Kind, ...] = ("dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten")
 """What can happen to a value: see the docs page on losses for what each says."""
 
 MOVED = "#"
@@ -42,7 +44,7 @@ class Loss:
 
     def __init__(self, pointer: str, kind: str, value: Any, cosmetic: bool = False) -> None:
         self.pointer = pointer
-        self.kind = kind
+        self.kind: Kind = kind  # type: ignore[assignment]
         self.value = value
         self.cosmetic = cosmetic
         self._bytes = -1
@@ -79,7 +81,7 @@ class LossGroup(NamedTuple):
     """
 
     pointer: str
-    kind: str
+    kind: Kind
     values: list[Any]
     cosmetic: bool = False
 
@@ -346,7 +348,12 @@ def group(notes: Iterable[Note]) -> list[LossGroup]:
             cosmetic = _holds_only(value, cosmetic)
         groups.setdefault((_pattern(at, known), kind, cosmetic is True), []).append(note)
     return [
-        LossGroup(pointer(alike[0][0] if len(alike) == 1 else pattern), kind, [note[2] for note in alike], cosmetic)
+        LossGroup(
+            pointer(alike[0][0] if len(alike) == 1 else pattern),
+            kind,  # type: ignore[arg-type]
+            [note[2] for note in alike],
+            cosmetic,
+        )
         for (pattern, kind, cosmetic), alike in groups.items()
     ]
 

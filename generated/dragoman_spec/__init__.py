@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman_spec.errors import (
     Error,
+    MethodNeeded,
     MissingRequiredField,
     TranslationError,
     UnsupportedRevision,
@@ -29,8 +30,9 @@ from dragoman_spec.translation import Translation, Translator, translate, transl
 
 if TYPE_CHECKING:
     from dragoman_spec import v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28
-    from dragoman_spec._convert import LossyConversion, convert
-    from dragoman_spec._validation import validate
+    from dragoman_spec._base import Model
+    from dragoman_spec._validation import adapter, validate
+    from dragoman_spec.conversions import LossyConversion, convert
 
 __all__ = [
     "DEFAULT_RULES",
@@ -41,7 +43,9 @@ __all__ = [
     "Error",
     "Loss",
     "LossyConversion",
+    "MethodNeeded",
     "MissingRequiredField",
+    "Model",
     "Rule",
     "Translation",
     "TranslationError",
@@ -49,6 +53,7 @@ __all__ = [
     "UnsupportedRevision",
     "Untranslatable",
     "ValidationFailed",
+    "adapter",
     "convert",
     "era",
     "load",
@@ -62,7 +67,13 @@ __all__ = [
     "validate",
 ]
 
-_LAZY = {"convert": "_convert", "LossyConversion": "_convert", "validate": "_validation"}
+_LAZY = {
+    "LossyConversion": "conversions",
+    "Model": "_base",
+    "adapter": "_validation",
+    "convert": "conversions",
+    "validate": "_validation",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -73,3 +84,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return import_module(f"dragoman_spec.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,57 +9,151 @@ only.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args, get_origin
+from math import isfinite
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     SerializationInfo,
     SerializerFunctionWrapHandler,
     model_serializer,
 )
-from pydantic_core import CoreSchema, core_schema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, ValidationError
+from typing_extensions import TypeAliasType
 
-__all__ = ["Integer", "Model", "NullKeepingModel", "Number", "NumberConstant", "Opt", "OptNull", "constant"]
+from ._reading import Metaclass, brief
+
+__all__ = ["Model", "NullKeepingModel", "constant", "describe", "not_finite"]
 
 T = TypeVar("T")
+META, META_NAME = "_meta", "meta"
+# Up to 3.12 Python leaves docstrings as indented as they stand in the source.
+INDENT = "    " if sys.version_info < (3, 13) else ""
+LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
 class _Shape(NamedTuple):
-    """What the constructor of a model needs to know, by wire name where it is a name."""
+    """What the constructor of a model needs to know, by wire name where it is a name.
+
+    `objects` has the members that are one object: the model of it, or `dict`.
+    """
 
     aliases: dict[str, str]
     optional: frozenset[str]
     constants: dict[str, Any]
+    objects: dict[str, type[Any]]
 
 
-class Model(BaseModel):
+class Model(BaseModel, metaclass=Metaclass):
     """A JSON object of one definition of one revision.
 
-    The constructor takes Python names or wire names; `None` for an optional member means absent. Validation takes wire
-    names only.
+    The constructor takes Python names or wire names; `None` for an optional member means absent. `meta` is `_meta`,
+    whether the definition has it or not. Validation takes wire names only.
     """
 
     # Deferred: a program uses few of a revision's 150 models; without their validators they import in half the time.
+    # Polymorphic: where a subclass stands in for a model, its own fields are written too.
     model_config = ConfigDict(
-        extra="allow", serialize_by_alias=True, allow_inf_nan=False, ser_json_inf_nan="constants", defer_build=True
+        extra="allow",
+        serialize_by_alias=True,
+        allow_inf_nan=False,
+        ser_json_inf_nan="constants",
+        defer_build=True,
+        polymorphic_serialization=True,
+        protected_namespaces=(),
     )
+
+    if TYPE_CHECKING:
+        meta: Any = None
 
     def __init__(self, /, **data: Any) -> None:
         shape = _shape(type(self))
         values = dict(shape.constants)
         for name, value in data.items():
             key = shape.aliases.get(name, name)
-            if value is not None or key not in shape.optional:
+            if value is not None:
+                values[key] = _given(value, shape.objects.get(key))
+            elif key not in shape.optional:
                 values[key] = value
+        if (path := not_finite(values)) is not None:
+            error = {"type": "finite_number", "loc": path, "input": _at(values, path)}
+            raise ValidationError.from_exception_data(type(self).__name__, [cast("InitErrorDetails", error)])
         self.__pydantic_validator__.validate_python(values, self_instance=self)
 
     # Tells pydantic that validation need not go through this constructor: wire data has no Python names and no
     # filled-in constants.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    if not TYPE_CHECKING:
+        model_copy = brief("model_copy")
+        model_dump = brief("model_dump")
+        model_dump_json = brief("model_dump_json")
+        model_json_schema = brief("model_json_schema")
+        model_validate = brief("model_validate")
+        model_validate_json = brief("model_validate_json")
+
+        def __getattr__(self, name: str) -> Any:
+            if name == META_NAME:
+                return (self.__pydantic_extra__ or {}).get(META)
+            return super().__getattr__(name)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == META_NAME and name not in type(self).model_fields:
+                if value is None:
+                    self.__pydantic_extra__.pop(META, None)
+                else:
+                    self.__pydantic_extra__[META] = _given(value, dict)
+            else:
+                super().__setattr__(name, value)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The schema of what is valid: absent members have no default, and no titles that only repeat names."""
+        made = handler(schema)
+        own = handler.resolve_ref_schema(made)
+        own.pop("title", None)
+        if cls.__doc__:
+            own["description"] = cls.__doc__.partition("\n\n")[0]
+        for name, field in cls.model_fields.items():
+            member = own["properties"][field.alias or name]
+            member.pop("title", None)
+            if member.get("default", ...) is None:
+                del member["default"]
+            for limit, keyword in LIMITS.items():
+                member.pop(limit, None)  # pydantic's name for it, where the number is one of ours
+                for part in field.metadata:
+                    if hasattr(part, limit):
+                        member[keyword] = getattr(part, limit)
+        return made
+
+    @classmethod
+    def _filled_in(cls) -> dict[str, Any]:
+        """What the constructor fills in where it is not given, by wire name."""
+        return dict(_shape(cls).constants)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What is there, by attribute; what is absent is left out."""
+        fields = type(self).model_fields
+        for name, value in super().__repr_args__():
+            if value is not None or name not in fields or fields[name].is_required():
+                yield (META_NAME if name == META else name), value
 
 
 class NullKeepingModel(Model):
@@ -69,8 +163,9 @@ class NullKeepingModel(Model):
     """
 
     @model_serializer(mode="wrap")
-    def _leave_absent(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        data: dict[str, Any] = handler(self)
+    # Pydantic reads these annotations where the model stands, and a revision may have a definition called `Any`.
+    def _leave_absent(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, object]:
+        data: dict[str, object] = handler(self)
         for name, field in type(self).model_fields.items():
             if name not in self.model_fields_set:
                 key = name if info.by_alias is False else field.alias or name
@@ -82,21 +177,62 @@ class NullKeepingModel(Model):
 @cache
 def _shape(model: type[Model]) -> _Shape:
     model.model_rebuild()
-    fields = model.model_fields
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
     constants = {
-        field.alias or name: get_args(field.annotation)[0]
-        for name, field in fields.items()
+        key: get_args(field.annotation)[0]
+        for key, field in fields.items()
         if field.is_required() and get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
     }
+    objects = {key: kind for key, field in fields.items() if (kind := _object_type(field.annotation))}
     return _Shape(
-        aliases={name: field.alias for name, field in fields.items() if field.alias},
-        optional=frozenset(field.alias or name for name, field in fields.items() if not field.is_required()),
-        constants=constants,
+        aliases={META_NAME: META} | {name: field.alias for name, field in model.model_fields.items() if field.alias},
+        optional=frozenset(key for key, field in fields.items() if not field.is_required()),
+        # Not declared in `Model`: pydantic would look at the annotation again for each of its subclasses.
+        constants=constants | getattr(model, "_filled", {}),
+        objects={META: dict} | objects,
     )
 
 
+def _object_type(annotation: Any) -> type[Any] | None:
+    """The model, or `dict`, that an annotation asks for, if it is one of these and nothing else."""
+    while isinstance(annotation, TypeAliasType) or get_origin(annotation) is Annotated:
+        annotation = annotation.__value__ if isinstance(annotation, TypeAliasType) else get_args(annotation)[0]
+    arms = [arm for arm in get_args(annotation) if arm is not type(None)]
+    if type(None) in get_args(annotation) and len(arms) == 1:
+        return _object_type(arms[0])
+    kind = get_origin(annotation) or annotation
+    return kind if isinstance(kind, type) and (kind is dict or issubclass(kind, Model)) else None
+
+
+def _given(value: Any, wanted: type[Any] | None) -> Any:
+    """An argument of a constructor; a model where another object is asked for becomes the JSON object that it is."""
+    if isinstance(value, Model):
+        return value.model_dump() if wanted is not None and not isinstance(value, wanted) else value
+    return value
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    for part in path:
+        value = value[part]
+    return value
+
+
+def not_finite(value: Any) -> tuple[str | int, ...] | None:
+    """Where in a JSON value there is a number that JSON does not have, such as NaN; JSON may be deep: no recursion."""
+    todo: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    while todo:
+        path, found = todo.pop()
+        if found.__class__ is float and not isfinite(found):
+            return path
+        if found.__class__ is dict:
+            todo += [((*path, key), item) for key, item in found.items()]
+        elif found.__class__ is list:
+            todo += [((*path, index), item) for index, item in enumerate(found)]
+    return None
+
+
 def constant(value: T) -> T:
-    """Declare a member that can have one value only: required on the wire, filled in by the constructor.
+    """Declare a member that the constructor fills in although it is required on the wire.
 
     For type checkers this is a default, so that the constructor need not be given it; for pydantic it is none, so that
     validation asks for it.
@@ -105,77 +241,18 @@ def constant(value: T) -> T:
     return field
 
 
-class _NotNull:
-    """Takes the `None` of a field's Python type out of what is valid on the wire."""
+def describe(module: str, words: Mapping[str, Mapping[str, str]]) -> None:
+    """Give the models of a module what their fields mean: as descriptions, and as a list in the docstring.
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema = handler(source)
-        return schema["schema"] if schema["type"] == "nullable" else schema
-
-
-class _WholeNumber:
-    """JSON Schema's `integer`: an int, or a float without a fraction, which stays a float."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        whole = core_schema.no_info_after_validator_function(_check_whole, core_schema.float_schema(strict=True))
-        return core_schema.union_schema(
-            [core_schema.int_schema(strict=True), whole],
-            mode="left_to_right",
-            custom_error_type="integer",
-            custom_error_message="Input should be an integer",
-        )
-
-
-class _AnyNumber:
-    """JSON Schema's `number`: an int stays an int, a float a float."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.union_schema(
-            [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True)],
-            mode="left_to_right",
-            custom_error_type="number",
-            custom_error_message="Input should be a number",
-        )
-
-
-class _AsGiven:
-    """Keeps the kind of a number that equals a constant.
-
-    -32600.0 is valid where -32600 is asked for, and stays a float.
+    A `Field(description=…)` at each field would say the same and make a revision a quarter slower to import.
     """
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_wrap_validator_function(
-            _check_and_keep, handler(source), serialization=core_schema.simple_ser_schema("any")
-        )
-
-
-def _check_and_keep(value: Any, check: core_schema.ValidatorFunctionWrapHandler) -> Any:
-    check(value)
-    return value
-
-
-def _check_whole(value: float) -> float:
-    if not value.is_integer():
-        raise ValueError(value)
-    return value
-
-
-def _is_absent(value: Any) -> bool:
-    return value is None
-
-
-NumberConstant: TypeAlias = Annotated[T, _AsGiven()]
-"""A constant that is a number."""
-
-Opt: TypeAlias = Annotated[T | None, _NotNull(), Field(exclude_if=_is_absent)]
-"""An optional member: absent reads as `None`, and `null` is not valid on the wire."""
-
-OptNull: TypeAlias = T | None
-"""An optional member that may be `null` on the wire."""
-
-Integer: TypeAlias = Annotated[int, _WholeNumber()]
-"""A whole number of any size."""
-
-Number: TypeAlias = Annotated[int | float, _AnyNumber()]
-"""A number of either kind, kept as it came."""
+    names = vars(sys.modules[module])
+    for model, said in words.items():
+        kind = names[model]
+        lines = []
+        for name, field in kind.model_fields.items():
+            field.description = said.get(field.alias or name)
+            if field.description:
+                lines.append(f"{INDENT}    {name}: {field.description}\n")
+        if kind.__doc__:
+            kind.__doc__ = f"{kind.__doc__.rstrip()}\n\n{INDENT}Attributes:\n{''.join(lines)}"

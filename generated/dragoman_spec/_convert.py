@@ -13,7 +13,7 @@ from dragoman_spec.revisions import REVISIONS, load
 
 from ._base import Model
 from ._locate import choose
-from ._validation import _problems
+from ._validation import _problems, adapter
 from .errors import TranslationError, Untranslatable
 from .losses import Loss
 from .translation import translator
@@ -23,43 +23,22 @@ class LossyConversion(UserWarning):
     """A conversion lost something, and its losses were not asked for."""
 
 
-def convert(
-    model: Model,
-    *,
-    to: str,
-    profile: str = "strict",
-    rules: Collection[str] | None = None,
-    losses: list[Loss] | None = None,
+def convert_model(
+    model: Model, *, to: str, profile: str, rules: Collection[str] | None, losses: list[Loss] | None
 ) -> Any:
-    """Convert a typed model to another revision.
-
-    Args:
-        model: An instance of a model of any revision, `v2025_11_25.Tool(…)`; not changed.
-        to: The revision wanted.
-        profile: As for `translate`.
-        rules: As for `translate`.
-        losses: Where to put the losses. Without it, a conversion that loses something warns with `LossyConversion`.
-
-    Returns:
-        An instance of the definition of that name (or of its new name, where it was renamed) in the revision wanted.
-
-    Raises:
-        UnsupportedRevision: No such revision.
-        Untranslatable: The other revision has no such definition, or the ruling is to refuse this value.
-        TranslationError: The value cannot be made valid there, at the error's `pointer`.
-    """
+    """Do what `conversions.convert` says."""
     source, name = _origin(model)
     if source == to:
         return model
     chain = translator(source, to, profile=profile, rules=rules)
     new_name, value, found = chain.definition(name, model.model_dump())
     target = getattr(load(to), new_name, None) if new_name is not None else None
-    if target is None or not hasattr(target, "model_validate"):
+    if target is None:
         raise Untranslatable(f"{to} has no {name}", source=source, target=to)
-    if "jsonrpc" in target.model_fields and "jsonrpc" not in value:
+    if "jsonrpc" in getattr(target, "model_fields", ()) and "jsonrpc" not in value:
         value = {"jsonrpc": "2.0", **value}
     try:
-        converted = target.model_validate(value)
+        converted = adapter(to, target.__name__).validate_python(value)
     except ValidationError:
         problem = choose(_problems(value, target.__name__, (), to, allow_null=False))
         where = {"source": source, "target": to, "method": name}
@@ -68,7 +47,7 @@ def convert(
         losses += found
     elif found:
         said = ", ".join(f"{loss.pointer or '/'} {loss.kind}" for loss in found[:5])
-        warnings.warn(f"{name} from {source} to {to} lost: {said}", LossyConversion, stacklevel=2)
+        warnings.warn(f"{name} from {source} to {to} lost: {said}", LossyConversion, stacklevel=3)
     return converted
 
 

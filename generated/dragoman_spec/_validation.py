@@ -18,9 +18,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from dragoman_spec.revisions import load
 
+from ._base import not_finite
 from ._locate import Problem, choose, describe, nearest, read_errors
-from .errors import ValidationFailed
-from .method import Method
+from .errors import MethodNeeded, ValidationFailed
 
 SHOWN_METHODS = 3
 
@@ -31,12 +31,12 @@ def validate(frame: Any, revision: str, method: str | None = None, *, allow_null
     Args:
         frame: One JSON-RPC object, as `json.loads` gives it; batches are taken apart by the caller.
         revision: The revision it should be valid in.
-        method: The method of the request that a response frame answers. Without it, only the envelope of a result is
-            judged.
+        method: The method of the request that a result answers; other frames say themselves what they are.
         allow_null: Take `null` for an optional member as its absence, which no revision allows and many peers send.
 
     Raises:
         ValidationFailed: It is not valid; says where, what the schema asks for there, and what was found.
+        MethodNeeded: It is a result with a proper envelope, and *method* is not given.
         UnsupportedRevision: There is no such revision here.
     """
     package = load(revision)
@@ -45,14 +45,27 @@ def validate(frame: Any, revision: str, method: str | None = None, *, allow_null
     if "method" in frame:
         entry = _known(package.METHODS, frame["method"], revision, "/method")
         _check(frame, (entry.frame,), (), revision, allow_null)
-    elif envelope == "result" and method is not None:
+    elif envelope == "result":
+        if method is None:
+            raise MethodNeeded(revision)
         entry = _known(package.METHODS, method, revision, "")
         _check(frame, entry.results or ("EmptyResult",), ("result",), revision, allow_null)
+    if (path := not_finite(frame)) is not None:
+        problem = Problem(path, "a finite number", "a number that JSON does not have", "finite_number")
+        raise ValidationFailed(revision, problem.pointer, problem.expected, problem.found)
 
 
 @cache
 def adapter(revision: str, definition: str) -> TypeAdapter[Any]:
-    """The validator of a definition, be it a model or an alias.
+    """The validator of a definition, be it a model or an alias such as a union.
+
+    Args:
+        revision: A revision.
+        definition: The name of one of its definitions, `ContentBlock`.
+
+    Returns:
+        What pydantic calls a `TypeAdapter`: `validate_python`, `validate_json`, `dump_python`, `dump_json` and
+        `json_schema`. The same one each time.
 
     Raises:
         AttributeError: The revision has no definition of that name.
@@ -72,7 +85,7 @@ def _envelope(frame: Any, revision: str) -> str:
     raise ValidationFailed(revision, "", "a JSON-RPC object", describe(frame))
 
 
-def _known(methods: Mapping[str, Method], name: Any, revision: str, pointer: str) -> Method:
+def _known(methods: Mapping[str, Any], name: Any, revision: str, pointer: str) -> Any:
     if isinstance(name, str) and name in methods:
         return methods[name]
     nearest = get_close_matches(str(name), methods, n=SHOWN_METHODS, cutoff=0.5)

@@ -4,6 +4,7 @@
     Error
     ├─ UnsupportedRevision      .requested .supported
     ├─ ValidationFailed         .revision .pointer .expected .found
+    ├─ MethodNeeded             .revision
     └─ TranslationError         .method .source .target .pointer .expected .found
        ├─ MissingRequiredField  .field
        └─ Untranslatable        .reason .code .data
@@ -57,6 +58,26 @@ class ValidationFailed(Error):
 
     def __str__(self) -> str:
         return f"not valid in {self.revision} at {self.pointer or '/'}: expected {self.expected}, found {self.found}"
+
+
+class MethodNeeded(Error):
+    """A result was to be held against a revision, and nobody said which method it answers.
+
+    Its envelope is right; what is inside depends on the method, for every result is an open object.
+
+    Args:
+        revision: The revision it was to be held against.
+    """
+
+    def __init__(self, revision: str) -> None:
+        super().__init__(revision)
+        self.revision = revision
+
+    def __str__(self) -> str:
+        return (
+            f"whether a result is valid in {self.revision} depends on the request that it answers: pass its method, "
+            'as in validate(frame, revision, method="tools/call")'
+        )
 
 
 class TranslationError(Error):

@@ -24,6 +24,7 @@ class Method:
         capability: The capability that must have been declared: by the side that answers, for notifications by the side
             that sends (`notifications/elicitation/complete`: by the client); None where none is needed. Dots part
             levels: `tools.listChanged`.
+        summary: What it does, in a sentence or two; empty where nobody has said it yet.
     """
 
     name: str
@@ -34,3 +35,4 @@ class Method:
     result: str | None
     results: tuple[str, ...]
     capability: str | None
+    summary: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import Literal
+from typing import Any, Literal, Protocol, cast
 
 from dragoman_spec.errors import UnsupportedRevision
+from dragoman_spec.method import Method
 
 Era = Literal["handshake", "per_request"]
 
@@ -46,11 +47,48 @@ def era(revision: str) -> Era:
     return _ERAS[revision]
 
 
-def load(revision: str) -> ModuleType:
+class RevisionPackage(Protocol):
+    """What the package of every revision has; beyond that, a model under each of its names."""
+
+    @property
+    def __name__(self) -> str: ...
+
+    @property
+    def REVISION(self) -> str:
+        """The revision."""
+
+    @property
+    def DEFINITIONS(self) -> tuple[str, ...]:
+        """The names that the schema itself defines."""
+
+    @property
+    def METHODS(self) -> Mapping[str, Method]:
+        """Every method, by wire name."""
+
+    @property
+    def INPUT_METHODS(self) -> Mapping[str, Method]:
+        """The requests that a server makes inside a result, by wire name."""
+
+    @property
+    def ENVELOPES(self) -> Mapping[str, str]:
+        """The definition of the bare JSON-RPC object, by kind of frame."""
+
+    @property
+    def ERROR_CODES(self) -> Mapping[int, str]:
+        """The JSON-RPC error codes that the revision names."""
+
+    @property
+    def models(self) -> ModuleType:
+        """The module of the models."""
+
+    def __getattr__(self, name: str) -> Any: ...
+
+
+def load(revision: str) -> RevisionPackage:
     """Return the package of a revision, `dragoman_spec.v2025_06_18` and so on; its models load when first asked for.
 
     Raises:
         UnsupportedRevision: There is no such revision here.
     """
     era(revision)
-    return import_module("dragoman_spec.v" + revision.replace("-", "_"))
+    return cast(RevisionPackage, import_module("dragoman_spec.v" + revision.replace("-", "_")))

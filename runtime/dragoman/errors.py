@@ -12,6 +12,7 @@ Nothing is raised here and nothing is formatted elsewhere: fields come first, th
     │  ├─ MissingRequiredField  .field
     │  └─ Untranslatable        .reason .code .data
     ├─ ValidationFailed         .revision .pointer
+    ├─ MethodNeeded             .revision
     └─ TransportError           .peer .reason
        ├─ TransportClosed
        └─ FrameTooLarge         .limit_bytes
@@ -23,6 +24,7 @@ from typing import Any
 
 from dragoman_spec.errors import (
     Error,
+    MethodNeeded,
     MissingRequiredField,
     TranslationError,
     UnsupportedRevision,
@@ -35,6 +37,7 @@ __all__ = [
     "FrameTooLarge",
     "InitializationTimeout",
     "LocalProtocolError",
+    "MethodNeeded",
     "MissingRequiredField",
     "ProtocolError",
     "RemoteProtocolError",

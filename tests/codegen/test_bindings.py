@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from codegen.bindings import History, definition_history, module_name, render_models
+from codegen.bindings import Beside, History, definition_history, is_json_schema, render_models
 from codegen.errors import UnknownSchemaForm
 from codegen.normalise import Normalised, normalise
+from codegen.words import Words
 
 REVISION = "2099-01-01"
 STRING = {"type": "string"}
@@ -27,8 +30,12 @@ def _normal(revision: str = REVISION, /, **definitions: Any) -> Normalised:
 
 
 def _text(schema: Normalised) -> str:
-    (text,) = render_models([schema], {schema.revision: "0" * 64}).values()
-    return text
+    return _rendered(schema)["models"]
+
+
+def _rendered(schema: Normalised, beside: Beside | None = None) -> dict[str, str]:
+    output = render_models([schema], {schema.revision: "0" * 64}, beside)
+    return {Path(path).stem: text for path, text in output.items()}
 
 
 @pytest.fixture
@@ -42,11 +49,10 @@ def module(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
 
 
 def test_path_is_the_revisions() -> None:
-    assert list(render_models([_normal(A=STRING)], {REVISION: ""})) == ["dragoman_spec/v2099_01_01/models.py"]
-
-
-def test_module_is_named_after_the_revision() -> None:
-    assert module_name("2025-06-18") == "v2025_06_18"
+    assert list(render_models([_normal(A=STRING)], {REVISION: ""})) == [
+        "dragoman_spec/v2099_01_01/models.py",
+        "dragoman_spec/v2099_01_01/words.py",
+    ]
 
 
 def test_header_names_source_and_digest() -> None:
@@ -96,7 +102,39 @@ def test_definition_called_as_something_of_typing_keeps_its_name(module: ModuleT
     assert module.Annotated(a="x").model_dump() == {"a": "x"}
 
 
-@pytest.mark.parametrize("name", ["Field", "Model", "lower case"])
+@pytest.mark.parametrize(
+    "name", ["Annotated", "Any", "ClassVar", "Field", "Literal", "Model", "NullKeepingModel", "Opt", "TypeAliasType"]
+)
+def test_definition_may_be_called_as_something_that_models_import(name: str) -> None:
+    members = {"fooBar": STRING, "kind": {"const": "x", "type": "string"}, "any": {}, "yes": {"type": "boolean"}}
+    other = _object("it", it={"$ref": f"#/$defs/{name}"}, count={"type": "integer", "minimum": 0})
+    made = sys.modules["rendered_hidden"] = ModuleType("rendered_hidden")
+    exec(_text(_normal(**{name: _object("kind", **members), "Other": other, "Alias": STRING})), made.__dict__)
+    value = {"it": {"kind": "x", "fooBar": "a", "any": None, "yes": True}, "count": 1}
+    assert made.Other.model_validate(value).model_dump() == value
+    assert getattr(made, name).__name__ == name
+    del sys.modules["rendered_hidden"]
+
+
+@pytest.mark.parametrize(
+    ("members", "attributes"),
+    [
+        (["input_schema", "inputSchema"], ["input_schema_", "input_schema"]),
+        (["_meta", "meta"], ["meta", "meta_"]),
+        (["model_config", "model_dump", "modelFields"], ["model_config_", "model_dump_", "model_fields_"]),
+        (["class", "from"], ["class_", "from_"]),
+    ],
+)
+def test_member_gets_an_attribute_that_nothing_else_has(members: list[str], attributes: list[str]) -> None:
+    made = sys.modules["rendered_names"] = ModuleType("rendered_names")
+    exec(_text(_normal(A=_object(**dict.fromkeys(members, STRING)))), made.__dict__)
+    found = {field.alias or name: name for name, field in made.A.model_fields.items()}
+    assert [found[member] for member in members] == attributes
+    assert made.A(**dict.fromkeys(attributes, "x")).model_dump() == dict.fromkeys(members, "x")
+    del sys.modules["rendered_names"]
+
+
+@pytest.mark.parametrize("name", ["METHODS", "None", "dict", "lower case", "models"])
 def test_definition_that_cannot_keep_its_name_is_refused(name: str) -> None:
     with pytest.raises(UnknownSchemaForm, match="a definition that gets no model of that name"):
         _text(
@@ -115,6 +153,97 @@ def test_docstring_has_pointer_and_address() -> None:
     text = _text(_normal(Thing=_object(a=_object(b=STRING))))
     assert "Source: `schema/2099-01-01/schema.json#/$defs/Thing/properties/a`," in text
     assert "https://modelcontextprotocol.io/specification/2099-01-01/schema#thing\n" in text
+
+
+@pytest.mark.parametrize(
+    ("member", "free"),
+    [
+        (
+            _object("type", type={"const": "object", "type": "string"}, required={"type": "array", "items": STRING}),
+            True,
+        ),
+        (_object(**{"$schema": STRING}), True),
+        (_object("type", type={"const": "list", "type": "string"}), False),
+        (_object("type", type={"const": "object", "type": "string"}, properties={"$ref": "#/$defs/B"}), False),
+    ],
+)
+def test_place_for_any_json_schema_is_known_by_its_members(member: dict[str, Any], free: bool) -> None:
+    assert is_json_schema("ASchema", _normal(A=_object(schema=member), B=_object(x=STRING))) is free
+
+
+def test_definition_with_a_name_is_no_place_for_a_json_schema() -> None:
+    assert not is_json_schema("A", _normal(A=_object(**{"$schema": STRING})))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [{"A": _object("inputSchema", inputSchema=_object("type", type={"const": "object", "type": "string"}))}],
+    indirect=True,
+)
+def test_json_schema_is_a_plain_dict(module: ModuleType) -> None:
+    assert module.A(input_schema={"type": "object", "x": 1}).input_schema == {"type": "object", "x": 1}
+    with pytest.raises(ValidationError):
+        module.A(input_schema={"x": 1})
+
+
+WORDS = Words(
+    {"Thing": {"is": 'A thing with a \\ and """.', "b": "Its b.", "2050-01-01": {"a": "Its a."}}},
+    {},
+    {},
+    {"Thing": ["b"]},
+)
+
+
+def _with_words() -> ModuleType:
+    schema = _normal(Thing=_object("c", a=STRING, b=STRING, c=STRING, type={"const": "x", "type": "string"}))
+    rendered = _rendered(schema, Beside(WORDS, {REVISION: {"Thing": {"c": "see"}}}))
+    place = "dragoman_spec.v2099_01_01"
+    for name in ("words", "models"):
+        module = sys.modules[f"{place}.{name}"] = ModuleType(f"{place}.{name}")
+        sys.modules.setdefault(place, ModuleType(place))
+        exec(rendered[name], module.__dict__)
+    return module
+
+
+@pytest.fixture
+def described() -> Iterator[ModuleType]:
+    """A module with one model, words for two of its fields, and one that the constructor fills in."""
+    yield _with_words()
+    for name in [name for name in sys.modules if name.startswith("dragoman_spec.v2099")]:
+        del sys.modules[name]
+
+
+def test_words_become_descriptions_of_fields(described: ModuleType) -> None:
+    assert {name: field.description for name, field in described.Thing.model_fields.items()} == {
+        "c": None,
+        "b": "Its b.",
+        "a": "Its a.",
+        "type": None,
+    }
+
+
+def test_words_stand_in_the_docstring(described: ModuleType) -> None:
+    lines = cleandoc(described.Thing.__doc__ or "").splitlines()
+    assert lines[0] == 'A thing with a \\ and """.'
+    assert lines[-3:] == ["Attributes:", "    b: Its b.", "    a: Its a."]
+
+
+def test_fields_are_those_required_and_then_as_the_order_says(described: ModuleType) -> None:
+    assert list(described.Thing.model_fields) == ["c", "b", "a", "type"]
+
+
+def test_field_with_one_sensible_value_is_filled_in(described: ModuleType) -> None:
+    assert described.Thing().model_dump() == {"c": "see"}
+
+
+def test_field_with_one_sensible_value_is_asked_for_on_the_wire(described: ModuleType) -> None:
+    with pytest.raises(ValidationError):
+        described.Thing.model_validate({})
+
+
+def test_constructor_of_a_frame_takes_any_model_as_params() -> None:
+    text = _text(_normal(JSONRPCRequest=_object("id", id=STRING, params={"type": "object"})))
+    assert "params: dict[str, Any] | dict[str, Any] | Model | None = None," in text
 
 
 def _revisions(*forms: Any) -> list[Normalised]:

@@ -17,6 +17,7 @@ from codegen.protocol import (
     check_prose,
     envelopes,
     error_codes,
+    filled_in,
     input_entries,
     method_entries,
     read_prose,
@@ -154,11 +155,24 @@ def test_missing_envelope_is_refused() -> None:
         (Prose(({"method": "whisper", "capability": "logs"},), ()), "no revision it is for has the method"),
         (Prose(({"method": "shout", "capability": "logs", "until": "2000-01-01"},), ()), "no revision it is for"),
         (Prose((), ({"code": 1, "name": "X", "since": "2100-01-01"},)), "there is no revision it is for"),
+        (Prose((), (), ({"at": "*.kind", "value": 1},)), "no revision it is for requires such a field"),
     ],
 )
 def test_unused_entry_is_an_error(prose: Prose, reason: str) -> None:
+    spec, schema = _both()
     with pytest.raises(UnusedDecision, match=reason):
-        check_prose(prose, [_both()[0]])
+        check_prose(prose, [spec], [schema])
+
+
+def test_definitions_own_entry_wins_over_that_for_all() -> None:
+    _, schema = _both()
+    fills = ({"at": "PokeRequest.method", "value": "p"}, {"at": "*.method", "value": "x"})
+    found = filled_in(schema, Prose((), (), fills))
+    assert (found["PokeRequest"]["method"], found["ShoutRequest"]["method"]) == ("p", "x")
+
+
+def test_entry_is_for_its_revisions_only() -> None:
+    assert filled_in(_both()[1], Prose((), (), ({"at": "*.method", "value": "x", "until": "2000-01-01"},))) == {}
 
 
 def test_every_entry_of_the_table_has_a_reason() -> None:

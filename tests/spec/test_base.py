@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from inspect import cleandoc
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from dragoman_spec import v2024_11_05, v2025_06_18, v2025_11_25, v2026_07_28
+from dragoman_spec import REVISIONS, Model, convert, load, v2024_11_05, v2025_06_18, v2025_11_25, v2026_07_28
 
 PLAIN_TOOL = {"name": "add", "inputSchema": {"type": "object"}}
 TASK = {"taskId": "1", "createdAt": "", "lastUpdatedAt": "", "status": "working", "ttl": None}
@@ -31,7 +32,7 @@ def test_absent_member_is_not_written() -> None:
 
 
 def test_none_in_the_constructor_means_absent() -> None:
-    tool = v2025_06_18.Tool(name="add", input_schema=v2025_06_18.ToolInputSchema(), title=None)
+    tool = v2025_06_18.Tool(name="add", input_schema={"type": "object"}, title=None)
     assert tool.model_dump() == PLAIN_TOOL
 
 
@@ -75,7 +76,7 @@ def test_null_and_absence_stay_apart_where_both_are_valid(error: dict[str, Any])
 
 def test_null_and_absence_stay_apart_in_json() -> None:
     assert v2025_11_25.Error.model_validate_json('{"code":1,"message":"","data":null}').model_dump_json() == (
-        '{"code":1,"data":null,"message":""}'
+        '{"code":1,"message":"","data":null}'
     )
 
 
@@ -153,9 +154,17 @@ def test_number_keeps_its_kind(progress: float) -> None:
     )
 
 
-def test_not_a_number_is_refused() -> None:
+@pytest.mark.parametrize("progress", [float("nan"), float("inf"), -float("inf")])
+def test_not_a_number_is_refused(progress: float) -> None:
     with pytest.raises(ValidationError):
-        v2025_06_18.ProgressNotificationParams(progress_token=1, progress=float("nan"))
+        v2025_06_18.ProgressNotificationParams(progress_token=1, progress=progress)
+    with pytest.raises(ValidationError):
+        v2025_06_18.ProgressNotificationParams.model_validate({"progressToken": 1, "progress": progress})
+
+
+def test_not_a_number_is_refused_where_any_json_is_asked_for() -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        v2025_06_18.CallToolRequestParams(name="add", arguments={"a": [1, {"b": float("nan")}]})
 
 
 def test_tagged_union_tries_only_the_tagged_arm() -> None:
@@ -179,17 +188,121 @@ def test_models_of_two_revisions_share_only_the_base() -> None:
 
 def test_docstring_tells_where_a_definition_comes_from() -> None:
     doc = v2025_11_25.Tool.__doc__ or ""
-    assert [line.strip() for line in doc.splitlines() if line.strip()] == [
-        "`Tool` of MCP 2025-11-25.",
-        "Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.",
+    assert [line.strip() for line in doc.splitlines() if line.strip()][:5] == [
+        "A function that a server lets models call.",
+        "`Tool` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.",
         "Source: `schema/2025-11-25/schema.json#/$defs/Tool`,",
         "https://modelcontextprotocol.io/specification/2025-11-25/schema#tool",
+        "Attributes:",
     ]
 
 
 def test_docstring_leads_to_the_front_page_where_there_is_no_schema_page() -> None:
-    lines = (v2024_11_05.Tool.__doc__ or "").split()
-    assert lines[-1] == "https://modelcontextprotocol.io/specification/2024-11-05"
+    lines = cleandoc(v2024_11_05.Tool.__doc__ or "").splitlines()
+    assert "https://modelcontextprotocol.io/specification/2024-11-05" in lines
+
+
+def test_fields_stand_in_the_order_of_a_reader() -> None:
+    assert list(v2025_11_25.Tool.model_fields) == [
+        *("name", "input_schema", "title", "icons", "description", "execution", "output_schema", "annotations", "meta"),
+    ]
+
+
+def test_representation_leaves_out_what_is_absent() -> None:
+    assert repr(v2025_06_18.Tool.model_validate({**PLAIN_TOOL, "vendor": None})) == (
+        "Tool(name='add', input_schema={'type': 'object'}, vendor=None)"
+    )
+
+
+def test_representation_shows_a_required_null() -> None:
+    assert "ttl=None" in repr(v2025_11_25.Task.model_validate(TASK))
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_every_description_is_there_before_and_after_building(revision: str) -> None:
+    package = load(revision)
+    tool, words = package.Tool, package.words.FIELDS["Tool"]
+    for _ in range(2):
+        assert {field.alias or name: field.description for name, field in tool.model_fields.items()} == words
+        tool.model_rebuild(force=True)
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_meta_is_written_by_every_model(revision: str) -> None:
+    package = load(revision)
+    assert package.Tool(**PLAIN_TOOL, meta={"a": 1}).model_dump() == {**PLAIN_TOOL, "_meta": {"a": 1}}
+
+
+def test_meta_that_no_field_is_for_can_be_read_set_and_taken_away() -> None:
+    tool = v2024_11_05.Tool.model_validate({**PLAIN_TOOL, "_meta": {"a": 1}, "meta": 2})
+    assert tool.meta == {"a": 1}
+    tool.meta = {"b": 1}
+    assert tool.model_dump() == {**PLAIN_TOOL, "_meta": {"b": 1}, "meta": 2}
+    tool.meta = None
+    assert tool.model_dump() == {**PLAIN_TOOL, "meta": 2}
+    assert tool.meta is None
+
+
+def test_meta_can_be_a_model_where_no_field_is_for_it() -> None:
+    params = v2025_06_18.CallToolRequestParams(name="add", meta=v2025_06_18.RequestParamsMeta(progress_token=5))
+    assert params.model_dump() == {"name": "add", "_meta": {"progressToken": 5}}
+
+
+def test_attribute_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(AttributeError):
+        v2024_11_05.Tool(**PLAIN_TOOL).metadata  # noqa: B018
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_frames_take_any_model_as_params_and_result(revision: str) -> None:
+    package = load(revision)
+    request = package.JSONRPCRequest(id=1, method="vendor/rate", params=package.Annotations(priority=1))
+    response = getattr(package, package.ENVELOPES["result"])(id=1, result=package.CallToolResult(content=[]))
+    assert request.model_dump()["params"] == {"priority": 1}
+    assert response.model_dump()["result"]["content"] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [(v2026_07_28.CallToolResult(content=[]), "complete"), (v2026_07_28.InputRequiredResult(), "input_required")],
+)
+def test_kind_of_result_is_filled_in(model: Model, kind: str) -> None:
+    assert model.model_dump()["resultType"] == kind
+
+
+def test_kind_of_result_can_be_another_one() -> None:
+    assert v2026_07_28.Result(result_type="vendor").model_dump() == {"resultType": "vendor"}
+
+
+class RankedTool(v2025_11_25.Tool):
+    """A tool with a field of its own."""
+
+    rank: int = 0
+
+
+def test_subclass_in_the_place_of_a_model_keeps_its_own_fields() -> None:
+    tools = v2025_11_25.ListToolsResult(tools=[RankedTool(**PLAIN_TOOL, rank=3)])
+    assert tools.model_dump() == {"tools": [{**PLAIN_TOOL, "rank": 3}]}
+    assert tools.model_dump_json() == '{"tools":[{"name":"add","inputSchema":{"type":"object"},"rank":3}]}'
+
+
+def test_subclass_is_converted_with_its_own_fields() -> None:
+    old = convert(RankedTool(**PLAIN_TOOL, rank=3), to="2024-11-05")
+    assert (type(old), old.model_dump()) == (v2024_11_05.Tool, {**PLAIN_TOOL, "rank": 3})
+
+
+def test_json_schema_keeps_its_order_and_is_copied() -> None:
+    schema = {"required": ["a"], "$defs": {}, "type": "object", "properties": {"b": {}, "a": {}}}
+    tool = v2025_06_18.Tool(name="add", input_schema=schema)
+    assert list(tool.input_schema) == ["required", "$defs", "type", "properties"]
+    tool.input_schema["x"] = 1
+    assert "x" not in schema
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "object", 1: 2}, {"type": "object", "properties": {"a": True}}, []])
+def test_json_schema_that_is_not_one_is_refused(schema: Any) -> None:
+    with pytest.raises(ValidationError):
+        v2025_06_18.Tool(name="add", input_schema=schema)
 
 
 def _fresh(code: str) -> str:

@@ -73,6 +73,13 @@ def test_method_goes_by_its_own_name(revision: str) -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
+def test_methods_say_what_they_do(revision: str) -> None:
+    package = load(revision)
+    methods = (*package.METHODS.values(), *package.INPUT_METHODS.values())
+    assert [method.name for method in methods if not method.summary.endswith(".")] == []
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
 def test_error_codes_are_constants_of_the_module(revision: str) -> None:
     methods = load(revision).methods
     assert {code: getattr(methods, name) for code, name in methods.ERROR_CODES.items()} == {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_spec._validation import validate
-from dragoman_spec.errors import UnsupportedRevision, ValidationFailed
+from dragoman_spec.errors import MethodNeeded, UnsupportedRevision, ValidationFailed
 from dragoman_spec.revisions import REVISIONS
 
 NEW = "2025-11-25"
@@ -119,8 +119,31 @@ def test_result_is_judged_by_its_method() -> None:
     assert _failure(_result({"content": []}), NEW, "tools/list") == ("/result/tools", "an array", "nothing")
 
 
-def test_result_without_method_is_judged_as_an_envelope() -> None:
-    validate(_result({"content": 5}), NEW)
+def test_result_without_method_cannot_be_judged() -> None:
+    with pytest.raises(MethodNeeded, match="pass its method") as caught:
+        validate(_result({"content": 5}), NEW)
+    assert caught.value.revision == NEW
+
+
+def test_broken_envelope_is_told_even_without_method() -> None:
+    assert _failure({"jsonrpc": "2.0", "id": None, "result": {}}, NEW)[0] == "/id"
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({}, ("/type", "'object'", "nothing")),
+        ({"type": "array"}, ("/type", "'object'", "the string 'array'")),
+        ({"type": "object", "properties": {"a": 1}}, ("/properties/a", "an object", "the number 1")),
+        ({"type": "object", "required": [1]}, ("/required/0", "a string", "the number 1")),
+        ({"type": "object", "$schema": None}, ("/$schema", "a string", "null")),
+        ([], ("", "an object", "an empty array")),
+    ],
+)
+def test_json_schema_is_judged_and_pointed_into(schema: Any, expected: tuple[str, str, str]) -> None:
+    place, *rest = expected
+    frame = _result({"tools": [{"name": "a", "inputSchema": schema}]})
+    assert _failure(frame, NEW, "tools/list") == (f"/result/tools/0/inputSchema{place}", *rest)
 
 
 def test_result_for_an_unknown_method_is_refused() -> None:
@@ -164,6 +187,16 @@ def test_keys_are_escaped_in_pointers() -> None:
 def test_reserved_meta_key_is_named_by_its_wire_name() -> None:
     frame = _request("server/discover", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": 5}})
     assert _failure(frame, LATEST)[0] == "/params/_meta/io.modelcontextprotocol~1protocolVersion"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_number_that_json_does_not_have_is_refused_wherever_it_stands(number: float) -> None:
+    frame = _request("tools/call", {"name": "add", "arguments": {"a/b": [1, {"c": number}]}})
+    assert _failure(frame, NEW) == (
+        "/params/arguments/a~1b/1/c",
+        "a finite number",
+        "a number that JSON does not have",
+    )
 
 
 @pytest.mark.parametrize(("params", "pointer"), [({"arguments": {1: 2}}, "/arguments/1"), ({1: 2}, "/1")])

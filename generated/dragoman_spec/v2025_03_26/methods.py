@@ -20,6 +20,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="CompleteResult",
             results=("CompleteResult",),
             capability="completions",
+            summary="Asks the server how an argument that somebody is typing could go on.",
         ),
         "initialize": Method(
             name="initialize",
@@ -30,6 +31,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="InitializeResult",
             results=("InitializeResult",),
             capability=None,
+            summary="Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.",
         ),
         "logging/setLevel": Method(
             name="logging/setLevel",
@@ -40,6 +42,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="EmptyResult",
             results=("EmptyResult",),
             capability="logging",
+            summary="Tells the server from which level on the client wants log messages.",
         ),
         "notifications/cancelled": Method(
             name="notifications/cancelled",
@@ -50,6 +53,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says that the sender of a request no longer needs its answer.",
         ),
         "notifications/initialized": Method(
             name="notifications/initialized",
@@ -60,6 +64,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says that the client has read the answer to `initialize`: from here on both sides may send requests.",
         ),
         "notifications/message": Method(
             name="notifications/message",
@@ -70,6 +75,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="logging",
+            summary="Carries a log message of the server.",
         ),
         "notifications/progress": Method(
             name="notifications/progress",
@@ -80,6 +86,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says how far a long-running request has come; goes to whoever sent a progress token with it.",
         ),
         "notifications/prompts/list_changed": Method(
             name="notifications/prompts/list_changed",
@@ -90,6 +97,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="prompts.listChanged",
+            summary="Says that the prompts on offer are no longer those that were listed.",
         ),
         "notifications/resources/list_changed": Method(
             name="notifications/resources/list_changed",
@@ -100,6 +108,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="resources.listChanged",
+            summary="Says that the resources on offer are no longer those that were listed.",
         ),
         "notifications/resources/updated": Method(
             name="notifications/resources/updated",
@@ -110,6 +119,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="resources.subscribe",
+            summary="Says that a resource to which the client subscribed has changed and can be read again.",
         ),
         "notifications/roots/list_changed": Method(
             name="notifications/roots/list_changed",
@@ -120,6 +130,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="roots.listChanged",
+            summary="Says that the client's roots are no longer those that were listed.",
         ),
         "notifications/tools/list_changed": Method(
             name="notifications/tools/list_changed",
@@ -130,6 +141,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="tools.listChanged",
+            summary="Says that the tools on offer are no longer those that were listed.",
         ),
         "ping": Method(
             name="ping",
@@ -140,6 +152,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="EmptyResult",
             results=("EmptyResult",),
             capability=None,
+            summary="Asks whether the other side is still there; the answer is empty.",
         ),
         "prompts/get": Method(
             name="prompts/get",
@@ -150,6 +163,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="GetPromptResult",
             results=("GetPromptResult",),
             capability="prompts",
+            summary="Fetches one prompt, its template filled in with the arguments given.",
         ),
         "prompts/list": Method(
             name="prompts/list",
@@ -160,6 +174,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListPromptsResult",
             results=("ListPromptsResult",),
             capability="prompts",
+            summary="Asks which prompts the server offers, a page at a time.",
         ),
         "resources/list": Method(
             name="resources/list",
@@ -170,6 +185,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListResourcesResult",
             results=("ListResourcesResult",),
             capability="resources",
+            summary="Asks which resources the server offers, a page at a time.",
         ),
         "resources/read": Method(
             name="resources/read",
@@ -180,6 +196,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ReadResourceResult",
             results=("ReadResourceResult",),
             capability="resources",
+            summary="Fetches what a resource contains.",
         ),
         "resources/subscribe": Method(
             name="resources/subscribe",
@@ -190,6 +207,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="EmptyResult",
             results=("EmptyResult",),
             capability="resources.subscribe",
+            summary="Asks to be told when a resource changes.",
         ),
         "resources/templates/list": Method(
             name="resources/templates/list",
@@ -200,6 +218,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListResourceTemplatesResult",
             results=("ListResourceTemplatesResult",),
             capability="resources",
+            summary="Asks which families of resources the server offers, as templates of URIs, a page at a time.",
         ),
         "resources/unsubscribe": Method(
             name="resources/unsubscribe",
@@ -210,6 +229,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="EmptyResult",
             results=("EmptyResult",),
             capability="resources.subscribe",
+            summary="Asks no longer to be told when a resource changes.",
         ),
         "roots/list": Method(
             name="roots/list",
@@ -220,6 +240,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListRootsResult",
             results=("ListRootsResult",),
             capability="roots",
+            summary="Asks the client which folders or other places it lets the server work in.",
         ),
         "sampling/createMessage": Method(
             name="sampling/createMessage",
@@ -230,6 +251,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="CreateMessageResult",
             results=("CreateMessageResult",),
             capability="sampling",
+            summary="Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.",
         ),
         "tools/call": Method(
             name="tools/call",
@@ -240,6 +262,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="CallToolResult",
             results=("CallToolResult",),
             capability="tools",
+            summary="Runs a tool with the arguments given.",
         ),
         "tools/list": Method(
             name="tools/list",
@@ -250,6 +273,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListToolsResult",
             results=("ListToolsResult",),
             capability="tools",
+            summary="Asks which tools the server offers, a page at a time.",
         ),
     }
 )

@@ -7,125 +7,231 @@ What every model does is said in `dragoman_spec._base.Model`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
-from dragoman_spec._base import Integer, Model, NullKeepingModel, Number, Opt, OptNull, constant
+from dragoman_spec._base import Model, NullKeepingModel, constant, describe
+from dragoman_spec._types import Integer, Number, Opt, OptNull, SchemaObject
+from dragoman_spec.v2025_06_18.words import FIELDS
+
+if TYPE_CHECKING:
+    from dragoman_spec import v2024_11_05, v2025_03_26, v2025_11_25, v2026_07_28
 
 
 class BaseMetadata(Model):
-    """`BaseMetadata` of MCP 2025-06-18.
+    """The two names that many definitions have: one for programs, one for people.
 
-    Since 2025-06-18.
+    `BaseMetadata` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/BaseMetadata`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#basemetadata
     """
 
     name: str
+    """The name that programs use; also shown to people where there is no title."""
     title: Opt[str] = None
+    """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> BaseMetadata: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BaseMetadata: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BaseMetadata: ...
 
 
 class BlobResourceContents(Model):
-    """`BlobResourceContents` of MCP 2025-06-18.
+    """The contents of a resource that is not text.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `BlobResourceContents` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/BlobResourceContents`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#blobresourcecontents
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    blob: str
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     uri: str
+    """The URI of the resource."""
+    blob: str
+    """The contents, in base64."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.BlobResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.BlobResourceContents: ...
+
+        def _in_v2025_06_18(self) -> BlobResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BlobResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BlobResourceContents: ...
 
 
 class BooleanSchema(Model):
-    """`BooleanSchema` of MCP 2025-06-18.
+    """A yes or no in a form.
 
-    Since 2025-06-18.
+    `BooleanSchema` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/BooleanSchema`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#booleanschema
     """
 
-    default: Opt[StrictBool] = None
-    description: Opt[str] = None
-    title: Opt[str] = None
     type: Literal["boolean"] = constant("boolean")
+    """Always `boolean`."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    default: Opt[StrictBool] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> BooleanSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BooleanSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BooleanSchema: ...
 
 
 class CallToolRequestParams(Model):
-    """`CallToolRequestParams` of MCP 2025-06-18.
+    """The params of `tools/call`. Runs a tool with the arguments given.
 
-    Since 2024-11-05.
+    `CallToolRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CallToolRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolrequest
     """
 
-    arguments: Opt[dict[str, Any]] = None
     name: str
+    """The name of the tool, as `tools/list` gave it."""
+    arguments: Opt[dict[str, Any]] = None
+    """The arguments, as the tool's input schema asks for them."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequestParams: ...
+
+        def _in_v2025_06_18(self) -> CallToolRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequestParams: ...
 
 
 class ClientCapabilitiesRoots(Model):
-    """`ClientCapabilitiesRoots` of MCP 2025-06-18.
+    """What a client can do about roots.
 
-    Since 2024-11-05.
+    `ClientCapabilitiesRoots` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ClientCapabilities/properties/roots`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_06_18(self) -> ClientCapabilitiesRoots: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilitiesRoots: ...
 
 
 class CompleteRequestParamsArgument(Model):
-    """`CompleteRequestParamsArgument` of MCP 2025-06-18.
+    """An argument that is being typed.
 
-    Since 2024-11-05.
+    `CompleteRequestParamsArgument` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CompleteRequest/properties/params/properties/argument`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
     """
 
     name: str
+    """The name of the argument."""
     value: str
+    """What has been typed so far."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_06_18(self) -> CompleteRequestParamsArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsArgument: ...
 
 
 class CompleteRequestParamsContext(Model):
-    """`CompleteRequestParamsContext` of MCP 2025-06-18.
+    """What is known beyond the argument that is being typed.
 
-    Since 2025-06-18.
+    `CompleteRequestParamsContext` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CompleteRequest/properties/params/properties/context`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
     """
 
     arguments: Opt[dict[str, str]] = None
+    """The arguments that have been filled in already, by name."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> CompleteRequestParamsContext: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsContext: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsContext: ...
 
 
 class CompleteResultCompletion(Model):
-    """`CompleteResultCompletion` of MCP 2025-06-18.
+    """Suggestions for an argument.
 
-    Since 2024-11-05.
+    `CompleteResultCompletion` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CompleteResult/properties/completion`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#completeresult
     """
 
-    has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
-    total: Opt[Integer] = None
     values: list[str]
+    """The suggestions, best first; at most 100."""
+    total: Opt[Integer] = None
+    """How many there are in all, if that is known; may be more than are given."""
+    has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
+    """Whether there are more than are given."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResultCompletion: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResultCompletion: ...
+
+        def _in_v2025_06_18(self) -> CompleteResultCompletion: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResultCompletion: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResultCompletion: ...
 
 
 Cursor = TypeAliasType("Cursor", str)
-"""`Cursor` of MCP 2025-06-18.
+"""Where a page of a list begins. Only whoever made it knows what it means.
 
-Since 2024-11-05.
+`Cursor` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/Cursor`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#cursor
@@ -133,82 +239,142 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#cursor
 
 
 class ElicitResult(Model):
-    """`ElicitResult` of MCP 2025-06-18.
+    """What answers `elicitation/create`: what the person did.
 
-    Since 2025-06-18.
+    `ElicitResult` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ElicitResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     action: Literal["accept", "cancel", "decline"]
+    """`accept`, the person answered; `decline`, said no; `cancel`, went away without choosing."""
     content: Opt[dict[str, str | Number | StrictBool]] = None
+    """The form as it was filled in, by name of the field; only after `accept`."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ElicitResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitResult: ...
 
 
 class EnumSchema(Model):
-    """`EnumSchema` of MCP 2025-06-18.
+    """A choice between given values, in a form.
 
-    Since 2025-06-18.
+    `EnumSchema` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/EnumSchema`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#enumschema
     """
 
-    description: Opt[str] = None
-    enum: list[str]
-    enum_names: Annotated[Opt[list[str]], Field(alias="enumNames")] = None
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    enum: list[str]
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    enum_names: Annotated[Opt[list[str]], Field(alias="enumNames")] = None
+    """What the person sees for each value, in the same order."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> EnumSchema: ...
 
 
 class GetPromptRequestParams(Model):
-    """`GetPromptRequestParams` of MCP 2025-06-18.
+    """The params of `prompts/get`. Fetches one prompt, its template filled in with the arguments given.
 
-    Since 2024-11-05.
+    `GetPromptRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/GetPromptRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptrequest
     """
 
-    arguments: Opt[dict[str, str]] = None
     name: str
+    """The name of the prompt, as `prompts/list` gave it."""
+    arguments: Opt[dict[str, str]] = None
+    """What to fill into the template, by name of the argument."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequestParams: ...
+
+        def _in_v2025_06_18(self) -> GetPromptRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequestParams: ...
 
 
 class Implementation(Model):
-    """`Implementation` of MCP 2025-06-18.
+    """The name and version of a program, as it introduces itself to the other side.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `Implementation` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Implementation`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#implementation
     """
 
     name: str
-    title: Opt[str] = None
+    """The name of the program."""
     version: str
+    """Its version, in whatever form it numbers them."""
+    title: Opt[str] = None
+    """The name of the program that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Implementation: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Implementation: ...
+
+        def _in_v2025_06_18(self) -> Implementation: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Implementation: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Implementation: ...
 
 
 class JSONRPCErrorObject(NullKeepingModel):
-    """`JSONRPCErrorObject` of MCP 2025-06-18.
+    """What went wrong with a request, as JSON-RPC says it.
 
-    Since 2024-11-05.
+    `JSONRPCErrorObject` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/JSONRPCError/properties/error`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcerror
     """
 
     code: Integer
-    data: OptNull[Any] = None
+    """Which kind of error, as a number; JSON-RPC reserves those from -32768 to -32000."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCErrorObject: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCErrorObject: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCErrorObject: ...
 
 
 LoggingLevel = TypeAliasType(
     "LoggingLevel", Literal["alert", "critical", "debug", "emergency", "error", "info", "notice", "warning"]
 )
-"""`LoggingLevel` of MCP 2025-06-18.
+"""How serious a log message is: the eight levels of syslog (RFC 5424), from `debug` to `emergency`.
 
-Since 2024-11-05.
+`LoggingLevel` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/LoggingLevel`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#logginglevel
@@ -216,103 +382,200 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#logginglevel
 
 
 class LoggingMessageNotificationParams(Model):
-    """`LoggingMessageNotificationParams` of MCP 2025-06-18.
+    """The params of `notifications/message`. Carries a log message of the server.
 
-    Since 2024-11-05.
+    `LoggingMessageNotificationParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/LoggingMessageNotification/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#loggingmessagenotification
     """
 
-    data: Any
     level: LoggingLevel
+    """How serious it is."""
+    data: Any
+    """What is logged: a sentence, or any JSON value."""
     logger: Opt[str] = None
+    """Which part of the server says it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> LoggingMessageNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotificationParams: ...
 
 
 class ModelHint(Model):
-    """`ModelHint` of MCP 2025-06-18.
+    """A hint at a model that would do.
 
-    Since 2024-11-05.
+    `ModelHint` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ModelHint`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#modelhint
     """
 
     name: Opt[str] = None
+    """A part of the model's name, such as `sonnet`; the client may take one that is like it from another provider."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelHint: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelHint: ...
+
+        def _in_v2025_06_18(self) -> ModelHint: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelHint: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelHint: ...
 
 
 class ModelPreferences(Model):
-    """`ModelPreferences` of MCP 2025-06-18.
+    """Which kind of model a server would like. The client is free to choose another.
 
-    Since 2024-11-05.
+    `ModelPreferences` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ModelPreferences`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#modelpreferences
     """
 
-    cost_priority: Annotated[Opt[Number], Field(alias="costPriority", ge=0, le=1)] = None
     hints: Opt[list[ModelHint]] = None
-    intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
+    """Models that would do, the best first; they count for more than the priorities."""
+    cost_priority: Annotated[Opt[Number], Field(alias="costPriority", ge=0, le=1)] = None
+    """How much a low price matters, from 0 to 1."""
     speed_priority: Annotated[Opt[Number], Field(alias="speedPriority", ge=0, le=1)] = None
+    """How much a quick answer matters, from 0 to 1."""
+    intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
+    """How much ability matters, from 0 to 1."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelPreferences: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelPreferences: ...
+
+        def _in_v2025_06_18(self) -> ModelPreferences: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelPreferences: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelPreferences: ...
 
 
 class NotificationParams(Model):
-    """`NotificationParams` of MCP 2025-06-18.
+    """What the params of all notifications have in common.
 
-    Since 2024-11-05.
+    `NotificationParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Notification/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#notification
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.NotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.NotificationParams: ...
+
+        def _in_v2025_06_18(self) -> NotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NotificationParams: ...
 
 
 class NumberSchema(Model):
-    """`NumberSchema` of MCP 2025-06-18.
+    """A number in a form.
 
-    Since 2025-06-18.
+    `NumberSchema` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/NumberSchema`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#numberschema
     """
 
-    description: Opt[str] = None
-    maximum: Opt[Number] = None
-    minimum: Opt[Number] = None
-    title: Opt[str] = None
     type: Literal["integer", "number"]
+    """`integer` for whole numbers, `number` for any."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    minimum: Opt[Number] = None
+    """The smallest number allowed."""
+    maximum: Opt[Number] = None
+    """The largest number allowed."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> NumberSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NumberSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NumberSchema: ...
 
 
 class PaginatedRequestParams(Model):
-    """`PaginatedRequestParams` of MCP 2025-06-18.
+    """What the params of requests for a page of a list have in common.
 
-    Since 2024-11-05.
+    `PaginatedRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/PaginatedRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#paginatedrequest
     """
 
     cursor: Opt[str] = None
+    """Where the page begins: the `nextCursor` of the page before. Absent for the first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequestParams: ...
+
+        def _in_v2025_06_18(self) -> PaginatedRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequestParams: ...
 
 
 class PaginatedResult(Model):
-    """`PaginatedResult` of MCP 2025-06-18.
+    """What pages of a list have in common.
 
-    Since 2024-11-05.
+    `PaginatedResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/PaginatedResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#paginatedresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedResult: ...
+
+        def _in_v2025_06_18(self) -> PaginatedResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedResult: ...
 
 
 ProgressToken = TypeAliasType("ProgressToken", str | Integer)
-"""`ProgressToken` of MCP 2025-06-18.
+"""Tells the requests apart whose progress is reported; the sender of the request chooses it.
 
-Since 2024-11-05.
+`ProgressToken` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/ProgressToken`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#progresstoken
@@ -320,63 +583,121 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#progresstoken
 
 
 class PromptArgument(Model):
-    """`PromptArgument` of MCP 2025-06-18.
+    """Something that can be filled into the template of a prompt.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `PromptArgument` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/PromptArgument`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#promptargument
     """
 
-    description: Opt[str] = None
     name: str
-    required: Opt[StrictBool] = None
+    """The name of the argument."""
     title: Opt[str] = None
+    """The name that people see."""
+    description: Opt[str] = None
+    """What to fill in."""
+    required: Opt[StrictBool] = None
+    """Whether the prompt cannot do without it. Absent is no."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptArgument: ...
+
+        def _in_v2025_06_18(self) -> PromptArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptArgument: ...
 
 
 class PromptListChangedNotification(Model):
-    """`PromptListChangedNotification` of MCP 2025-06-18.
+    """The notification `notifications/prompts/list_changed`. Says that the prompts on offer are no longer those that were listed.
 
-    Since 2024-11-05.
+    `PromptListChangedNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/PromptListChangedNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#promptlistchangednotification
     """
 
     method: Literal["notifications/prompts/list_changed"] = constant("notifications/prompts/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> PromptListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptListChangedNotification: ...
 
 
 class PromptReference(Model):
-    """`PromptReference` of MCP 2025-06-18.
+    """Names a prompt.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `PromptReference` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/PromptReference`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#promptreference
     """
 
     name: str
-    title: Opt[str] = None
+    """The name of the prompt."""
     type: Literal["ref/prompt"] = constant("ref/prompt")
+    """Always `ref/prompt`."""
+    title: Opt[str] = None
+    """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptReference: ...
+
+        def _in_v2025_06_18(self) -> PromptReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptReference: ...
 
 
 class ReadResourceRequestParams(Model):
-    """`ReadResourceRequestParams` of MCP 2025-06-18.
+    """The params of `resources/read`. Fetches what a resource contains.
 
-    Since 2024-11-05.
+    `ReadResourceRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ReadResourceRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourcerequest
     """
 
     uri: str
+    """The resource to read: any URI that the server understands, listed or not."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequestParams: ...
+
+        def _in_v2025_06_18(self) -> ReadResourceRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequestParams: ...
 
 
 RequestId = TypeAliasType("RequestId", str | Integer)
-"""`RequestId` of MCP 2025-06-18.
+"""Tells the requests of one sender apart. `1` and `"1"` are different ids.
 
-Since 2024-11-05.
+`RequestId` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/RequestId`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#requestid
@@ -384,85 +705,165 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#requestid
 
 
 class RequestParamsMeta(Model):
-    """`RequestParamsMeta` of MCP 2025-06-18.
+    """What may be attached to a request.
 
-    Since 2024-11-05.
+    `RequestParamsMeta` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Request/properties/params/properties/_meta`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#request
     """
 
     progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
+    """Any string or number of the sender's choice: progress of this request is reported under it. Absent, none is."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParamsMeta: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParamsMeta: ...
+
+        def _in_v2025_06_18(self) -> RequestParamsMeta: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParamsMeta: ...
 
 
 class ResourceContents(Model):
-    """`ResourceContents` of MCP 2025-06-18.
+    """What the contents of a resource have in common, be they text or not.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `ResourceContents` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ResourceContents`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcecontents
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     uri: str
+    """The URI of the resource."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceContents: ...
+
+        def _in_v2025_06_18(self) -> ResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceContents: ...
 
 
 class ResourceListChangedNotification(Model):
-    """`ResourceListChangedNotification` of MCP 2025-06-18.
+    """The notification `notifications/resources/list_changed`. Says that the resources on offer are no longer those that were listed.
 
-    Since 2024-11-05.
+    `ResourceListChangedNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ResourceListChangedNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcelistchangednotification
     """
 
     method: Literal["notifications/resources/list_changed"] = constant("notifications/resources/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> ResourceListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceListChangedNotification: ...
 
 
 class ResourceTemplateReference(Model):
-    """`ResourceTemplateReference` of MCP 2025-06-18.
+    """Names a resource or a template of resources.
 
-    Since 2025-06-18.
+    `ResourceTemplateReference` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ResourceTemplateReference`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcetemplatereference
     """
 
     type: Literal["ref/resource"] = constant("ref/resource")
+    """Always `ref/resource`."""
     uri: str
+    """The URI, or the template of URIs (RFC 6570)."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceReference: ...
+
+        def _in_v2025_06_18(self) -> ResourceTemplateReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplateReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplateReference: ...
 
 
 class ResourceUpdatedNotificationParams(Model):
-    """`ResourceUpdatedNotificationParams` of MCP 2025-06-18.
+    """The params of `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
 
-    Since 2024-11-05.
+    `ResourceUpdatedNotificationParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ResourceUpdatedNotification/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#resourceupdatednotification
     """
 
     uri: str
+    """The resource that changed; it may be a part of the one that was subscribed to."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotificationParams: ...
 
 
 class Result(Model):
-    """`Result` of MCP 2025-06-18.
+    """What all results have in common.
 
-    Since 2024-11-05.
+    `Result` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Result`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#result
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Result: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Result: ...
+
+        def _in_v2025_06_18(self) -> Result: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Result: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Result: ...
 
 
 Role = TypeAliasType("Role", Literal["assistant", "user"])
-"""`Role` of MCP 2025-06-18.
+"""Who is speaking: the `user` or the `assistant`.
 
-Since 2024-11-05.
+`Role` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/Role`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#role
@@ -470,311 +871,607 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#role
 
 
 class Root(Model):
-    """`Root` of MCP 2025-06-18.
+    """A folder or another place that a client lets servers work in.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `Root` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Root`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#root
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    name: Opt[str] = None
     uri: str
+    """The place; a `file://` URI."""
+    name: Opt[str] = None
+    """What people call it."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Root: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Root: ...
+
+        def _in_v2025_06_18(self) -> Root: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Root: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Root: ...
 
 
 class RootsListChangedNotification(Model):
-    """`RootsListChangedNotification` of MCP 2025-06-18.
+    """The notification `notifications/roots/list_changed`. Says that the client's roots are no longer those that were listed.
 
-    Since 2024-11-05.
+    `RootsListChangedNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/RootsListChangedNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#rootslistchangednotification
     """
 
     method: Literal["notifications/roots/list_changed"] = constant("notifications/roots/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RootsListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RootsListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> RootsListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RootsListChangedNotification: ...
 
 
 class ServerCapabilitiesPrompts(Model):
-    """`ServerCapabilitiesPrompts` of MCP 2025-06-18.
+    """What a server can do about prompts.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesPrompts` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ServerCapabilities/properties/prompts`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_06_18(self) -> ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesPrompts: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesPrompts: ...
 
 
 class ServerCapabilitiesResources(Model):
-    """`ServerCapabilitiesResources` of MCP 2025-06-18.
+    """What a server can do about resources.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesResources` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ServerCapabilities/properties/resources`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
     """
 
-    list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     subscribe: Opt[StrictBool] = None
+    """Whether clients can ask to be told when a resource changes."""
+    list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesResources: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesResources: ...
+
+        def _in_v2025_06_18(self) -> ServerCapabilitiesResources: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesResources: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesResources: ...
 
 
 class ServerCapabilitiesTools(Model):
-    """`ServerCapabilitiesTools` of MCP 2025-06-18.
+    """What a server can do about tools.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesTools` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ServerCapabilities/properties/tools`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesTools: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesTools: ...
+
+        def _in_v2025_06_18(self) -> ServerCapabilitiesTools: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesTools: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesTools: ...
 
 
 class SetLevelRequestParams(Model):
-    """`SetLevelRequestParams` of MCP 2025-06-18.
+    """The params of `logging/setLevel`. Tells the server from which level on the client wants log messages.
 
-    Since 2024-11-05.
+    `SetLevelRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/SetLevelRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#setlevelrequest
     """
 
     level: LoggingLevel
+    """The least serious level that the client wants to hear of."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequestParams: ...
+
+        def _in_v2025_06_18(self) -> SetLevelRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SetLevelRequestParams: ...
 
 
 class StringSchema(Model):
-    """`StringSchema` of MCP 2025-06-18.
+    """A text in a form.
 
-    Since 2025-06-18.
+    `StringSchema` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/StringSchema`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#stringschema
     """
 
-    description: Opt[str] = None
-    format: Opt[Literal["date", "date-time", "email", "uri"]] = None
-    max_length: Annotated[Opt[Integer], Field(alias="maxLength")] = None
-    min_length: Annotated[Opt[Integer], Field(alias="minLength")] = None
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    min_length: Annotated[Opt[Integer], Field(alias="minLength")] = None
+    """How many characters it must have at least."""
+    max_length: Annotated[Opt[Integer], Field(alias="maxLength")] = None
+    """How many characters it may have at most."""
+    format: Opt[Literal["date", "date-time", "email", "uri"]] = None
+    """What kind of text is wanted: an address, a link, a day or a time."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> StringSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.StringSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.StringSchema: ...
 
 
 class SubscribeRequestParams(Model):
-    """`SubscribeRequestParams` of MCP 2025-06-18.
+    """The params of `resources/subscribe`. Asks to be told when a resource changes.
 
-    Since 2024-11-05.
+    `SubscribeRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/SubscribeRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#subscriberequest
     """
 
     uri: str
+    """The resource to be told of."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> SubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SubscribeRequestParams: ...
 
 
 class TextResourceContents(Model):
-    """`TextResourceContents` of MCP 2025-06-18.
+    """The contents of a resource that is text.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `TextResourceContents` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/TextResourceContents`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#textresourcecontents
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
-    text: str
     uri: str
+    """The URI of the resource."""
+    text: str
+    """The contents."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextResourceContents: ...
+
+        def _in_v2025_06_18(self) -> TextResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextResourceContents: ...
 
 
 class ToolAnnotations(Model):
-    """`ToolAnnotations` of MCP 2025-06-18.
+    """Hints on how a tool behaves. They are what the server says of itself: do not rely on those of one that you do not trust.
 
-    Since 2025-03-26.
+    `ToolAnnotations` of MCP 2025-06-18. Since 2025-03-26.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ToolAnnotations`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
     """
 
-    destructive_hint: Annotated[Opt[StrictBool], Field(alias="destructiveHint")] = None
-    idempotent_hint: Annotated[Opt[StrictBool], Field(alias="idempotentHint")] = None
-    open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
-    read_only_hint: Annotated[Opt[StrictBool], Field(alias="readOnlyHint")] = None
     title: Opt[str] = None
+    """The name that people see."""
+    read_only_hint: Annotated[Opt[StrictBool], Field(alias="readOnlyHint")] = None
+    """Whether it leaves everything as it was. Absent, it does not."""
+    destructive_hint: Annotated[Opt[StrictBool], Field(alias="destructiveHint")] = None
+    """Whether it may overwrite or delete; says something only where `readOnlyHint` is not true. Absent, it may."""
+    idempotent_hint: Annotated[Opt[StrictBool], Field(alias="idempotentHint")] = None
+    """Whether a second call with the same arguments changes nothing more; says something only where `readOnlyHint` is not true. Absent, it may change more."""
+    open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
+    """Whether it deals with things outside, such as the web, and not only with a closed set of its own. Absent, it does."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolAnnotations: ...
+
+        def _in_v2025_06_18(self) -> ToolAnnotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolAnnotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolAnnotations: ...
 
 
-class ToolInputSchema(Model):
-    """`ToolInputSchema` of MCP 2025-06-18.
+ToolInputSchema = TypeAliasType(
+    "ToolInputSchema",
+    Annotated[
+        dict[str, Any],
+        SchemaObject(
+            {
+                "type": Literal["object"],
+                "properties": dict[str, dict[str, Any]],
+                "required": list[str],
+            },
+            required=("type",),
+        ),
+    ],
+)
+"""A JSON Schema of the arguments of a tool; a plain dict, checked as far as the protocol constrains it.
 
-    Since 2024-11-05.
+`ToolInputSchema` of MCP 2025-06-18. Since 2024-11-05.
 
-    Source: `schema/2025-06-18/schema.json#/$defs/Tool/properties/inputSchema`,
-    https://modelcontextprotocol.io/specification/2025-06-18/schema#tool
-    """
-
-    properties: Opt[dict[str, dict[str, Any]]] = None
-    required: Opt[list[str]] = None
-    type: Literal["object"] = constant("object")
+Source: `schema/2025-06-18/schema.json#/$defs/Tool/properties/inputSchema`,
+https://modelcontextprotocol.io/specification/2025-06-18/schema#tool
+"""
 
 
 class ToolListChangedNotification(Model):
-    """`ToolListChangedNotification` of MCP 2025-06-18.
+    """The notification `notifications/tools/list_changed`. Says that the tools on offer are no longer those that were listed.
 
-    Since 2024-11-05.
+    `ToolListChangedNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ToolListChangedNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#toollistchangednotification
     """
 
     method: Literal["notifications/tools/list_changed"] = constant("notifications/tools/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ToolListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> ToolListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolListChangedNotification: ...
 
 
-class ToolOutputSchema(Model):
-    """`ToolOutputSchema` of MCP 2025-06-18.
+ToolOutputSchema = TypeAliasType(
+    "ToolOutputSchema",
+    Annotated[
+        dict[str, Any],
+        SchemaObject(
+            {
+                "type": Literal["object"],
+                "properties": dict[str, dict[str, Any]],
+                "required": list[str],
+            },
+            required=("type",),
+        ),
+    ],
+)
+"""A JSON Schema of what a tool answers for programs; a plain dict, checked as far as the protocol constrains it.
 
-    Since 2025-06-18.
+`ToolOutputSchema` of MCP 2025-06-18. Since 2025-06-18.
 
-    Source: `schema/2025-06-18/schema.json#/$defs/Tool/properties/outputSchema`,
-    https://modelcontextprotocol.io/specification/2025-06-18/schema#tool
-    """
-
-    properties: Opt[dict[str, dict[str, Any]]] = None
-    required: Opt[list[str]] = None
-    type: Literal["object"] = constant("object")
+Source: `schema/2025-06-18/schema.json#/$defs/Tool/properties/outputSchema`,
+https://modelcontextprotocol.io/specification/2025-06-18/schema#tool
+"""
 
 
 class UnsubscribeRequestParams(Model):
-    """`UnsubscribeRequestParams` of MCP 2025-06-18.
+    """The params of `resources/unsubscribe`. Asks no longer to be told when a resource changes.
 
-    Since 2024-11-05.
+    `UnsubscribeRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/UnsubscribeRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#unsubscriberequest
     """
 
     uri: str
+    """The resource to be told of no longer."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> UnsubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UnsubscribeRequestParams: ...
 
 
 class Annotations(Model):
-    """`Annotations` of MCP 2025-06-18.
+    """Hints on something that a client shows or gives to a model: for whom it is meant, and how much it matters.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `Annotations` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Annotations`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#annotations
     """
 
     audience: Opt[list[Role]] = None
-    last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
+    """For whom it is meant: the `user`, the `assistant`, or both."""
     priority: Annotated[Opt[Number], Field(ge=0, le=1)] = None
+    """How much it matters, from 0, can be left out, to 1, has to be there."""
+    last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
+    """When it was last changed, as an ISO 8601 time."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Annotations: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Annotations: ...
+
+        def _in_v2025_06_18(self) -> Annotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Annotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Annotations: ...
 
 
 class AudioContent(Model):
-    """`AudioContent` of MCP 2025-06-18.
+    """A sound recording, in the message itself.
 
-    Since 2025-03-26; changed in 2025-06-18.
+    `AudioContent` of MCP 2025-06-18. Since 2025-03-26; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/AudioContent`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#audiocontent
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    data: str
-    mime_type: Annotated[str, Field(alias="mimeType")]
     type: Literal["audio"] = constant("audio")
+    """Always `audio`: tells this block from other kinds of content."""
+    data: str
+    """The recording, in base64."""
+    mime_type: Annotated[str, Field(alias="mimeType")]
+    """The media type, such as `audio/wav`."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.AudioContent: ...
+
+        def _in_v2025_06_18(self) -> AudioContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.AudioContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.AudioContent: ...
 
 
 class CallToolRequest(Model):
-    """`CallToolRequest` of MCP 2025-06-18.
+    """The request `tools/call`. Runs a tool with the arguments given.
 
-    Since 2024-11-05.
+    `CallToolRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CallToolRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolrequest
     """
 
     method: Literal["tools/call"] = constant("tools/call")
+    """Which request or notification this is."""
     params: CallToolRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequest: ...
+
+        def _in_v2025_06_18(self) -> CallToolRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequest: ...
 
 
 class CancelledNotificationParams(Model):
-    """`CancelledNotificationParams` of MCP 2025-06-18.
+    """The params of `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
 
-    Since 2024-11-05.
+    `CancelledNotificationParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CancelledNotification/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#cancellednotification
     """
 
-    reason: Opt[str] = None
     request_id: Annotated[RequestId, Field(alias="requestId")]
+    """The id of the request, which the same side sent."""
+    reason: Opt[str] = None
+    """Why, for logs and people."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> CancelledNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotificationParams: ...
 
 
 class ClientCapabilities(Model):
-    """`ClientCapabilities` of MCP 2025-06-18.
+    """What a client can do beyond the basics; what is absent it cannot. Members that the protocol does not name are allowed.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `ClientCapabilities` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ClientCapabilities`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
     """
 
-    elicitation: Opt[dict[str, Any]] = None
     experimental: Opt[dict[str, dict[str, Any]]] = None
+    """Features that no specification knows, by name, each with settings of its own."""
     roots: Opt[ClientCapabilitiesRoots] = None
+    """That it can be asked for its roots."""
     sampling: Opt[dict[str, Any]] = None
+    """That it can be asked to run its model."""
+    elicitation: Opt[dict[str, Any]] = None
+    """That it can ask the person for input."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilities: ...
+
+        def _in_v2025_06_18(self) -> ClientCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilities: ...
 
 
 class CompleteRequestParams(Model):
-    """`CompleteRequestParams` of MCP 2025-06-18.
+    """The params of `completion/complete`. Asks the server how an argument that somebody is typing could go on.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `CompleteRequestParams` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CompleteRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
     """
 
-    argument: CompleteRequestParamsArgument
-    context: Opt[CompleteRequestParamsContext] = None
     ref: Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")]
+    """The prompt or the template of resources that the argument belongs to."""
+    argument: CompleteRequestParamsArgument
+    """The argument that is being typed."""
+    context: Opt[CompleteRequestParamsContext] = None
+    """What is known beyond that argument."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParams: ...
+
+        def _in_v2025_06_18(self) -> CompleteRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParams: ...
 
 
 class CompleteResult(Model):
-    """`CompleteResult` of MCP 2025-06-18.
+    """What answers `completion/complete`.
 
-    Since 2024-11-05.
+    `CompleteResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CompleteResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#completeresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     completion: CompleteResultCompletion
+    """The suggestions."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResult: ...
+
+        def _in_v2025_06_18(self) -> CompleteResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResult: ...
 
 
 class EmbeddedResource(Model):
-    """`EmbeddedResource` of MCP 2025-06-18.
+    """The contents of a resource, in the message itself.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `EmbeddedResource` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/EmbeddedResource`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#embeddedresource
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    resource: TextResourceContents | BlobResourceContents
     type: Literal["resource"] = constant("resource")
+    """Always `resource`: tells this block from other kinds of content."""
+    resource: TextResourceContents | BlobResourceContents
+    """The contents, as text or in base64."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.EmbeddedResource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.EmbeddedResource: ...
+
+        def _in_v2025_06_18(self) -> EmbeddedResource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.EmbeddedResource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.EmbeddedResource: ...
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
-"""`EmptyResult` of MCP 2025-06-18.
+"""A result that says no more than that it was done.
 
-Since 2024-11-05.
+`EmptyResult` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/EmptyResult`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#emptyresult
@@ -782,213 +1479,448 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#emptyresult
 
 
 class GetPromptRequest(Model):
-    """`GetPromptRequest` of MCP 2025-06-18.
+    """The request `prompts/get`. Fetches one prompt, its template filled in with the arguments given.
 
-    Since 2024-11-05.
+    `GetPromptRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/GetPromptRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptrequest
     """
 
     method: Literal["prompts/get"] = constant("prompts/get")
+    """Which request or notification this is."""
     params: GetPromptRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequest: ...
+
+        def _in_v2025_06_18(self) -> GetPromptRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequest: ...
 
 
 class ImageContent(Model):
-    """`ImageContent` of MCP 2025-06-18.
+    """A picture, in the message itself.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `ImageContent` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ImageContent`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#imagecontent
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    data: str
-    mime_type: Annotated[str, Field(alias="mimeType")]
     type: Literal["image"] = constant("image")
+    """Always `image`: tells this block from other kinds of content."""
+    data: str
+    """The picture, in base64."""
+    mime_type: Annotated[str, Field(alias="mimeType")]
+    """The media type, such as `image/png`."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ImageContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ImageContent: ...
+
+        def _in_v2025_06_18(self) -> ImageContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ImageContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ImageContent: ...
 
 
 class InitializeRequestParams(Model):
-    """`InitializeRequestParams` of MCP 2025-06-18.
+    """The params of `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
 
-    Since 2024-11-05.
+    `InitializeRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/InitializeRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#initializerequest
     """
 
-    capabilities: ClientCapabilities
-    client_info: Annotated[Implementation, Field(alias="clientInfo")]
     protocol_version: Annotated[str, Field(alias="protocolVersion")]
+    """The newest revision that the client wants to speak."""
+    capabilities: ClientCapabilities
+    """What the client can do."""
+    client_info: Annotated[Implementation, Field(alias="clientInfo")]
+    """Name and version of the client."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> InitializeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeRequestParams: ...
 
 
 class InitializedNotification(Model):
-    """`InitializedNotification` of MCP 2025-06-18.
+    """The notification `notifications/initialized`. Says that the client has read the answer to `initialize`: from here on both sides may send requests.
 
-    Since 2024-11-05.
+    `InitializedNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/InitializedNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#initializednotification
     """
 
     method: Literal["notifications/initialized"] = constant("notifications/initialized")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializedNotification: ...
+
+        def _in_v2025_06_18(self) -> InitializedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializedNotification: ...
 
 
 class JSONRPCError(Model):
-    """`JSONRPCError` of MCP 2025-06-18.
+    """The answer to a request that failed.
 
-    Since 2024-11-05.
+    `JSONRPCError` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/JSONRPCError`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcerror
     """
 
-    error: JSONRPCErrorObject
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """The id of the request."""
+    error: JSONRPCErrorObject
+    """What went wrong."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCError: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCError: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCError: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCErrorResponse: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCErrorResponse: ...
 
 
 class JSONRPCNotification(Model):
-    """`JSONRPCNotification` of MCP 2025-06-18.
+    """A message that is not answered.
 
-    Since 2024-11-05.
+    `JSONRPCNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/JSONRPCNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcnotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: str
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            method: str,
+            params: NotificationParams | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCNotification: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCNotification: ...
 
 
 class JSONRPCResponse(Model):
-    """`JSONRPCResponse` of MCP 2025-06-18.
+    """The answer to a request that succeeded.
 
-    Since 2024-11-05.
+    `JSONRPCResponse` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/JSONRPCResponse`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """The id of the request."""
     result: Result
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            id: RequestId,
+            result: Result | dict[str, Any] | Model,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCResponse: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCResponse: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCResponse: ...
 
 
 class ListPromptsRequest(Model):
-    """`ListPromptsRequest` of MCP 2025-06-18.
+    """The request `prompts/list`. Asks which prompts the server offers, a page at a time.
 
-    Since 2024-11-05.
+    `ListPromptsRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListPromptsRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsrequest
     """
 
     method: Literal["prompts/list"] = constant("prompts/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsRequest: ...
+
+        def _in_v2025_06_18(self) -> ListPromptsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsRequest: ...
 
 
 class ListResourceTemplatesRequest(Model):
-    """`ListResourceTemplatesRequest` of MCP 2025-06-18.
+    """The request `resources/templates/list`. Asks which families of resources the server offers, as templates of URIs, a page at a time.
 
-    Since 2024-11-05.
+    `ListResourceTemplatesRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListResourceTemplatesRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcetemplatesrequest
     """
 
     method: Literal["resources/templates/list"] = constant("resources/templates/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_06_18(self) -> ListResourceTemplatesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesRequest: ...
 
 
 class ListResourcesRequest(Model):
-    """`ListResourcesRequest` of MCP 2025-06-18.
+    """The request `resources/list`. Asks which resources the server offers, a page at a time.
 
-    Since 2024-11-05.
+    `ListResourcesRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListResourcesRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcesrequest
     """
 
     method: Literal["resources/list"] = constant("resources/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesRequest: ...
+
+        def _in_v2025_06_18(self) -> ListResourcesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesRequest: ...
 
 
 class ListRootsResult(Model):
-    """`ListRootsResult` of MCP 2025-06-18.
+    """What answers `roots/list`.
 
-    Since 2024-11-05.
+    `ListRootsResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListRootsResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     roots: list[Root]
+    """The folders or other places that the server may work in."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsResult: ...
+
+        def _in_v2025_06_18(self) -> ListRootsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsResult: ...
 
 
 class ListToolsRequest(Model):
-    """`ListToolsRequest` of MCP 2025-06-18.
+    """The request `tools/list`. Asks which tools the server offers, a page at a time.
 
-    Since 2024-11-05.
+    `ListToolsRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListToolsRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listtoolsrequest
     """
 
     method: Literal["tools/list"] = constant("tools/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsRequest: ...
+
+        def _in_v2025_06_18(self) -> ListToolsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsRequest: ...
 
 
 class LoggingMessageNotification(Model):
-    """`LoggingMessageNotification` of MCP 2025-06-18.
+    """The notification `notifications/message`. Carries a log message of the server.
 
-    Since 2024-11-05.
+    `LoggingMessageNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/LoggingMessageNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#loggingmessagenotification
     """
 
     method: Literal["notifications/message"] = constant("notifications/message")
+    """Which request or notification this is."""
     params: LoggingMessageNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotification: ...
+
+        def _in_v2025_06_18(self) -> LoggingMessageNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotification: ...
 
 
 class Notification(Model):
-    """`Notification` of MCP 2025-06-18.
+    """What all notifications have in common.
 
-    Since 2024-11-05.
+    `Notification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Notification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#notification
     """
 
     method: str
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            method: str,
+            params: NotificationParams | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Notification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Notification: ...
+
+        def _in_v2025_06_18(self) -> Notification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Notification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Notification: ...
 
 
 class PaginatedRequest(Model):
-    """`PaginatedRequest` of MCP 2025-06-18.
+    """What requests for a page of a list have in common.
 
-    Since 2024-11-05.
+    `PaginatedRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/PaginatedRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#paginatedrequest
     """
 
     method: str
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequest: ...
+
+        def _in_v2025_06_18(self) -> PaginatedRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequest: ...
 
 
 PrimitiveSchemaDefinition = TypeAliasType(
     "PrimitiveSchemaDefinition", StringSchema | NumberSchema | BooleanSchema | EnumSchema
 )
-"""`PrimitiveSchemaDefinition` of MCP 2025-06-18.
+"""One field of a form: a JSON Schema of a single value, or of a choice.
 
-Since 2025-06-18.
+`PrimitiveSchemaDefinition` of MCP 2025-06-18. Since 2025-06-18.
 
 Source: `schema/2025-06-18/schema.json#/$defs/PrimitiveSchemaDefinition`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#primitiveschemadefinition
@@ -996,266 +1928,527 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#primitiveschemad
 
 
 class ProgressNotificationParams(Model):
-    """`ProgressNotificationParams` of MCP 2025-06-18.
+    """The params of `notifications/progress`. Says how far a long-running request has come; goes to whoever sent a progress token with it.
 
-    Since 2024-11-05; changed in 2025-03-26.
+    `ProgressNotificationParams` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ProgressNotification/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#progressnotification
     """
 
-    message: Opt[str] = None
-    progress: Number
     progress_token: Annotated[ProgressToken, Field(alias="progressToken")]
+    """The token that came with the request."""
+    progress: Number
+    """How far it is, in any unit; each notification has a larger number than the one before."""
     total: Opt[Number] = None
+    """How far it will be in the end, if that is known."""
+    message: Opt[str] = None
+    """What is being done, for people."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> ProgressNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotificationParams: ...
 
 
 class Prompt(Model):
-    """`Prompt` of MCP 2025-06-18.
+    """A prompt that a server offers: a template that people choose and fill in.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `Prompt` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Prompt`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#prompt
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    arguments: Opt[list[PromptArgument]] = None
-    description: Opt[str] = None
     name: str
+    """The name of the prompt, for `prompts/get`."""
     title: Opt[str] = None
+    """The name that people see."""
+    description: Opt[str] = None
+    """What the prompt is for."""
+    arguments: Opt[list[PromptArgument]] = None
+    """What can be filled into the template."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Prompt: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Prompt: ...
+
+        def _in_v2025_06_18(self) -> Prompt: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Prompt: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Prompt: ...
 
 
 class ReadResourceRequest(Model):
-    """`ReadResourceRequest` of MCP 2025-06-18.
+    """The request `resources/read`. Fetches what a resource contains.
 
-    Since 2024-11-05.
+    `ReadResourceRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ReadResourceRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourcerequest
     """
 
     method: Literal["resources/read"] = constant("resources/read")
+    """Which request or notification this is."""
     params: ReadResourceRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequest: ...
+
+        def _in_v2025_06_18(self) -> ReadResourceRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequest: ...
 
 
 class ReadResourceResult(Model):
-    """`ReadResourceResult` of MCP 2025-06-18.
+    """What answers `resources/read`.
 
-    Since 2024-11-05.
+    `ReadResourceResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ReadResourceResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourceresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     contents: list[TextResourceContents | BlobResourceContents]
+    """The contents; several where the resource is made of parts, such as a folder of files."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceResult: ...
+
+        def _in_v2025_06_18(self) -> ReadResourceResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceResult: ...
 
 
 class RequestParams(Model):
-    """`RequestParams` of MCP 2025-06-18.
+    """What the params of all requests have in common.
 
-    Since 2024-11-05.
+    `RequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Request/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#request
     """
 
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """What is attached to the request: a progress token, or whatever the sender wants, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParams: ...
+
+        def _in_v2025_06_18(self) -> RequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.RequestParams: ...
 
 
 class Resource(Model):
-    """`Resource` of MCP 2025-06-18.
+    """Something that a server lets clients read: a file, a record, a page.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `Resource` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Resource`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#resource
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     name: str
-    size: Opt[Integer] = None
-    title: Opt[str] = None
+    """The name of the resource that programs use."""
     uri: str
+    """The URI of the resource."""
+    title: Opt[str] = None
+    """The name that people see."""
+    description: Opt[str] = None
+    """What is in it, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    size: Opt[Integer] = None
+    """Its size in bytes, before any encoding, if that is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Resource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Resource: ...
+
+        def _in_v2025_06_18(self) -> Resource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Resource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Resource: ...
 
 
 class ResourceLink(Model):
-    """`ResourceLink` of MCP 2025-06-18.
+    """A link to a resource, which the client can read if it wants it.
 
-    Since 2025-06-18.
+    `ResourceLink` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ResourceLink`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcelink
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
-    name: str
-    size: Opt[Integer] = None
-    title: Opt[str] = None
     type: Literal["resource_link"] = constant("resource_link")
+    """Always `resource_link`: tells this block from other kinds of content."""
+    name: str
+    """The name of the resource that programs use."""
     uri: str
+    """The URI of the resource."""
+    title: Opt[str] = None
+    """The name that people see."""
+    description: Opt[str] = None
+    """What is in it, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    size: Opt[Integer] = None
+    """Its size in bytes, before any encoding, if that is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ResourceLink: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceLink: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceLink: ...
 
 
 class ResourceTemplate(Model):
-    """`ResourceTemplate` of MCP 2025-06-18.
+    """A family of resources that a server lets clients read, described by a template of their URIs.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `ResourceTemplate` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ResourceTemplate`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcetemplate
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     name: str
-    title: Opt[str] = None
+    """The name of the family that programs use."""
     uri_template: Annotated[str, Field(alias="uriTemplate")]
+    """The template of the URIs (RFC 6570), such as `file:///{path}`."""
+    title: Opt[str] = None
+    """The name that people see."""
+    description: Opt[str] = None
+    """What these resources are for, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, if all resources of the family have the same."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceTemplate: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceTemplate: ...
+
+        def _in_v2025_06_18(self) -> ResourceTemplate: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplate: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplate: ...
 
 
 class ResourceUpdatedNotification(Model):
-    """`ResourceUpdatedNotification` of MCP 2025-06-18.
+    """The notification `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
 
-    Since 2024-11-05.
+    `ResourceUpdatedNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ResourceUpdatedNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#resourceupdatednotification
     """
 
     method: Literal["notifications/resources/updated"] = constant("notifications/resources/updated")
+    """Which request or notification this is."""
     params: ResourceUpdatedNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotification: ...
+
+        def _in_v2025_06_18(self) -> ResourceUpdatedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotification: ...
 
 
 class ServerCapabilities(Model):
-    """`ServerCapabilities` of MCP 2025-06-18.
+    """What a server can do beyond the basics; what is absent it cannot. Members that the protocol does not name are allowed.
 
-    Since 2024-11-05; changed in 2025-03-26.
+    `ServerCapabilities` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ServerCapabilities`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
     """
 
-    completions: Opt[dict[str, Any]] = None
     experimental: Opt[dict[str, dict[str, Any]]] = None
+    """Features that no specification knows, by name, each with settings of its own."""
     logging: Opt[dict[str, Any]] = None
+    """That it sends log messages."""
+    completions: Opt[dict[str, Any]] = None
+    """That it can complete arguments."""
     prompts: Opt[ServerCapabilitiesPrompts] = None
+    """That it offers prompts."""
     resources: Opt[ServerCapabilitiesResources] = None
+    """That it offers resources."""
     tools: Opt[ServerCapabilitiesTools] = None
+    """That it offers tools."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilities: ...
+
+        def _in_v2025_06_18(self) -> ServerCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilities: ...
 
 
 class SetLevelRequest(Model):
-    """`SetLevelRequest` of MCP 2025-06-18.
+    """The request `logging/setLevel`. Tells the server from which level on the client wants log messages.
 
-    Since 2024-11-05.
+    `SetLevelRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/SetLevelRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#setlevelrequest
     """
 
     method: Literal["logging/setLevel"] = constant("logging/setLevel")
+    """Which request or notification this is."""
     params: SetLevelRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequest: ...
+
+        def _in_v2025_06_18(self) -> SetLevelRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SetLevelRequest: ...
 
 
 class SubscribeRequest(Model):
-    """`SubscribeRequest` of MCP 2025-06-18.
+    """The request `resources/subscribe`. Asks to be told when a resource changes.
 
-    Since 2024-11-05.
+    `SubscribeRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/SubscribeRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#subscriberequest
     """
 
     method: Literal["resources/subscribe"] = constant("resources/subscribe")
+    """Which request or notification this is."""
     params: SubscribeRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> SubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SubscribeRequest: ...
 
 
 class TextContent(Model):
-    """`TextContent` of MCP 2025-06-18.
+    """A piece of text.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `TextContent` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/TextContent`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#textcontent
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    text: str
     type: Literal["text"] = constant("text")
+    """Always `text`: tells this block from other kinds of content."""
+    text: str
+    """The text."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextContent: ...
+
+        def _in_v2025_06_18(self) -> TextContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextContent: ...
 
 
 class Tool(Model):
-    """`Tool` of MCP 2025-06-18.
+    """A function that a server lets models call.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
+    `Tool` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Tool`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#tool
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[ToolAnnotations] = None
-    description: Opt[str] = None
-    input_schema: Annotated[ToolInputSchema, Field(alias="inputSchema")]
     name: str
-    output_schema: Annotated[Opt[ToolOutputSchema], Field(alias="outputSchema")] = None
+    """The name of the tool, for `tools/call`."""
+    input_schema: Annotated[ToolInputSchema, Field(alias="inputSchema")]
+    """The arguments that the tool takes: a JSON Schema of an object."""
     title: Opt[str] = None
+    """The name that people see."""
+    description: Opt[str] = None
+    """What the tool does and when to use it, written for the model that chooses."""
+    output_schema: Annotated[Opt[ToolOutputSchema], Field(alias="outputSchema")] = None
+    """The form of the tool's `structuredContent`: a JSON Schema of an object. Absent, nothing is promised."""
+    annotations: Opt[ToolAnnotations] = None
+    """Hints on how the tool behaves; do not rely on those of a server that you do not trust."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Tool: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Tool: ...
+
+        def _in_v2025_06_18(self) -> Tool: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Tool: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Tool: ...
 
 
 class UnsubscribeRequest(Model):
-    """`UnsubscribeRequest` of MCP 2025-06-18.
+    """The request `resources/unsubscribe`. Asks no longer to be told when a resource changes.
 
-    Since 2024-11-05.
+    `UnsubscribeRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/UnsubscribeRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#unsubscriberequest
     """
 
     method: Literal["resources/unsubscribe"] = constant("resources/unsubscribe")
+    """Which request or notification this is."""
     params: UnsubscribeRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> UnsubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UnsubscribeRequest: ...
 
 
 class CancelledNotification(Model):
-    """`CancelledNotification` of MCP 2025-06-18.
+    """The notification `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
 
-    Since 2024-11-05.
+    `CancelledNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CancelledNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#cancellednotification
     """
 
     method: Literal["notifications/cancelled"] = constant("notifications/cancelled")
+    """Which request or notification this is."""
     params: CancelledNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotification: ...
+
+        def _in_v2025_06_18(self) -> CancelledNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotification: ...
 
 
 class CompleteRequest(Model):
-    """`CompleteRequest` of MCP 2025-06-18.
+    """The request `completion/complete`. Asks the server how an argument that somebody is typing could go on.
 
-    Since 2024-11-05.
+    `CompleteRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CompleteRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
     """
 
     method: Literal["completion/complete"] = constant("completion/complete")
+    """Which request or notification this is."""
     params: CompleteRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequest: ...
+
+        def _in_v2025_06_18(self) -> CompleteRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequest: ...
 
 
 ContentBlock = TypeAliasType(
     "ContentBlock",
     Annotated[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource, Field(discriminator="type")],
 )
-"""`ContentBlock` of MCP 2025-06-18.
+"""One piece of what somebody says: text, a picture, a sound, or a resource.
 
-Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
+`ContentBlock` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
 
 Source: `schema/2025-06-18/schema.json#/$defs/ContentBlock`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#contentblock
@@ -1263,211 +2456,438 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#contentblock
 
 
 class CreateMessageResult(Model):
-    """`CreateMessageResult` of MCP 2025-06-18.
+    """What answers `sampling/createMessage`: the message of the model.
 
-    Since 2024-11-05; changed in 2025-03-26.
+    `CreateMessageResult` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CreateMessageResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessageresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    content: Annotated[TextContent | ImageContent | AudioContent, Field(discriminator="type")]
-    model: str
     role: Role
+    """Who is speaking; for a model it is `assistant`."""
+    content: Annotated[TextContent | ImageContent | AudioContent, Field(discriminator="type")]
+    """What the model said."""
+    model: str
+    """The name of the model that said it."""
     stop_reason: Annotated[Opt[str], Field(alias="stopReason")] = None
+    """Why the model stopped, such as `endTurn`, `stopSequence`, `maxTokens` or another word of the provider's."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageResult: ...
+
+        def _in_v2025_06_18(self) -> CreateMessageResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageResult: ...
 
 
 class ElicitRequestParamsRequestedSchema(Model):
-    """`ElicitRequestParamsRequestedSchema` of MCP 2025-06-18.
+    """The fields of a form: a JSON Schema of an object whose members are single values.
 
-    Since 2025-06-18.
+    `ElicitRequestParamsRequestedSchema` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ElicitRequest/properties/params/properties/requestedSchema`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
     """
 
-    properties: dict[str, PrimitiveSchemaDefinition]
-    required: Opt[list[str]] = None
     type: Literal["object"] = constant("object")
+    """Always `object`."""
+    properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by name."""
+    required: Opt[list[str]] = None
+    """The names of the fields that must be filled in."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ElicitRequestParamsRequestedSchema: ...
 
 
 class InitializeRequest(Model):
-    """`InitializeRequest` of MCP 2025-06-18.
+    """The request `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
 
-    Since 2024-11-05.
+    `InitializeRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/InitializeRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#initializerequest
     """
 
     method: Literal["initialize"] = constant("initialize")
+    """Which request or notification this is."""
     params: InitializeRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequest: ...
+
+        def _in_v2025_06_18(self) -> InitializeRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeRequest: ...
 
 
 class InitializeResult(Model):
-    """`InitializeResult` of MCP 2025-06-18.
+    """What answers `initialize`: the revision of this session, and what the server can do.
 
-    Since 2024-11-05.
+    `InitializeResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/InitializeResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#initializeresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    capabilities: ServerCapabilities
-    instructions: Opt[str] = None
     protocol_version: Annotated[str, Field(alias="protocolVersion")]
+    """The revision of this session. A client that does not speak it has to leave."""
+    capabilities: ServerCapabilities
+    """What the server can do."""
     server_info: Annotated[Implementation, Field(alias="serverInfo")]
+    """Name and version of the server."""
+    instructions: Opt[str] = None
+    """How to use this server well, written for the model; clients often put it into the system prompt."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeResult: ...
+
+        def _in_v2025_06_18(self) -> InitializeResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.InitializeResult: ...
 
 
 class JSONRPCRequest(Model):
-    """`JSONRPCRequest` of MCP 2025-06-18.
+    """A message that is answered, under its id.
 
-    Since 2024-11-05.
+    `JSONRPCRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/JSONRPCRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: str
+    """Which request or notification this is."""
     params: Opt[RequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            id: RequestId,
+            method: str,
+            params: RequestParams | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCRequest: ...
+
+        def _in_v2025_06_18(self) -> JSONRPCRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCRequest: ...
 
 
 class ListPromptsResult(Model):
-    """`ListPromptsResult` of MCP 2025-06-18.
+    """What answers `prompts/list`: a page of prompts.
 
-    Since 2024-11-05.
+    `ListPromptsResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListPromptsResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     prompts: list[Prompt]
+    """The prompts of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsResult: ...
+
+        def _in_v2025_06_18(self) -> ListPromptsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsResult: ...
 
 
 class ListResourceTemplatesResult(Model):
-    """`ListResourceTemplatesResult` of MCP 2025-06-18.
+    """What answers `resources/templates/list`: a page of templates.
 
-    Since 2024-11-05.
+    `ListResourceTemplatesResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListResourceTemplatesResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcetemplatesresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
+    """The templates of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesResult: ...
+
+        def _in_v2025_06_18(self) -> ListResourceTemplatesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesResult: ...
 
 
 class ListResourcesResult(Model):
-    """`ListResourcesResult` of MCP 2025-06-18.
+    """What answers `resources/list`: a page of resources.
 
-    Since 2024-11-05.
+    `ListResourcesResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListResourcesResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcesresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     resources: list[Resource]
+    """The resources of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesResult: ...
+
+        def _in_v2025_06_18(self) -> ListResourcesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesResult: ...
 
 
 class ListRootsRequest(Model):
-    """`ListRootsRequest` of MCP 2025-06-18.
+    """The request `roots/list`. Asks the client which folders or other places it lets the server work in.
 
-    Since 2024-11-05.
+    `ListRootsRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListRootsRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsrequest
     """
 
     method: Literal["roots/list"] = constant("roots/list")
+    """Which request or notification this is."""
     params: Opt[RequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsRequest: ...
+
+        def _in_v2025_06_18(self) -> ListRootsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsRequest: ...
 
 
 class ListToolsResult(Model):
-    """`ListToolsResult` of MCP 2025-06-18.
+    """What answers `tools/list`: a page of tools.
 
-    Since 2024-11-05.
+    `ListToolsResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ListToolsResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#listtoolsresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     tools: list[Tool]
+    """The tools of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsResult: ...
+
+        def _in_v2025_06_18(self) -> ListToolsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsResult: ...
 
 
 class PingRequest(Model):
-    """`PingRequest` of MCP 2025-06-18.
+    """The request `ping`. Asks whether the other side is still there; the answer is empty.
 
-    Since 2024-11-05.
+    `PingRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/PingRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#pingrequest
     """
 
     method: Literal["ping"] = constant("ping")
+    """Which request or notification this is."""
     params: Opt[RequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PingRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PingRequest: ...
+
+        def _in_v2025_06_18(self) -> PingRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PingRequest: ...
 
 
 class ProgressNotification(Model):
-    """`ProgressNotification` of MCP 2025-06-18.
+    """The notification `notifications/progress`. Says how far a long-running request has come; goes to whoever sent a progress token with it.
 
-    Since 2024-11-05.
+    `ProgressNotification` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ProgressNotification`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#progressnotification
     """
 
     method: Literal["notifications/progress"] = constant("notifications/progress")
+    """Which request or notification this is."""
     params: ProgressNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotification: ...
+
+        def _in_v2025_06_18(self) -> ProgressNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotification: ...
 
 
 class PromptMessage(Model):
-    """`PromptMessage` of MCP 2025-06-18.
+    """One message of a prompt.
 
-    Since 2024-11-05.
+    `PromptMessage` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/PromptMessage`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#promptmessage
     """
 
-    content: ContentBlock
     role: Role
+    """Who is speaking, the person or the model."""
+    content: ContentBlock
+    """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptMessage: ...
+
+        def _in_v2025_06_18(self) -> PromptMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptMessage: ...
 
 
 class Request(Model):
-    """`Request` of MCP 2025-06-18.
+    """What all requests have in common.
 
-    Since 2024-11-05.
+    `Request` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/Request`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#request
     """
 
     method: str
+    """Which request or notification this is."""
     params: Opt[RequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            method: str,
+            params: RequestParams | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Request: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Request: ...
+
+        def _in_v2025_06_18(self) -> Request: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Request: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Request: ...
 
 
 class SamplingMessage(Model):
-    """`SamplingMessage` of MCP 2025-06-18.
+    """One message of a conversation with a model.
 
-    Since 2024-11-05; changed in 2025-03-26.
+    `SamplingMessage` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-03-26.
 
     Source: `schema/2025-06-18/schema.json#/$defs/SamplingMessage`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#samplingmessage
     """
 
-    content: Annotated[TextContent | ImageContent | AudioContent, Field(discriminator="type")]
     role: Role
+    """Who is speaking, the person or the model."""
+    content: Annotated[TextContent | ImageContent | AudioContent, Field(discriminator="type")]
+    """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SamplingMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SamplingMessage: ...
+
+        def _in_v2025_06_18(self) -> SamplingMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SamplingMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.SamplingMessage: ...
 
 
 ServerNotification = TypeAliasType(
@@ -1483,9 +2903,9 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ServerNotification` of MCP 2025-06-18.
+"""Any notification that a server may send.
 
-Since 2024-11-05.
+`ServerNotification` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/ServerNotification`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#servernotification
@@ -1493,18 +2913,34 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#servernotificati
 
 
 class CallToolResult(Model):
-    """`CallToolResult` of MCP 2025-06-18.
+    """What a tool answered. That the tool itself failed stands in `isError`, so that a model can see it; a JSON-RPC error says that it could not be called.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `CallToolResult` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CallToolResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     content: list[ContentBlock]
-    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
+    """What the tool says, block by block, for the model or the person to read."""
     structured_content: Annotated[Opt[dict[str, Any]], Field(alias="structuredContent")] = None
+    """The same as a JSON object, for programs; has the form that the tool's output schema promises, if there is one."""
+    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
+    """Whether the tool failed; `content` then says how. Absent is no."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolResult: ...
+
+        def _in_v2025_06_18(self) -> CallToolResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolResult: ...
 
 
 ClientNotification = TypeAliasType(
@@ -1514,9 +2950,9 @@ ClientNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ClientNotification` of MCP 2025-06-18.
+"""Any notification that a client may send.
 
-Since 2024-11-05.
+`ClientNotification` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/ClientNotification`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#clientnotification
@@ -1542,9 +2978,9 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ClientRequest` of MCP 2025-06-18.
+"""Any request that a client may send.
 
-Since 2024-11-05.
+`ClientRequest` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/ClientRequest`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#clientrequest
@@ -1552,9 +2988,9 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#clientrequest
 
 
 ClientResult = TypeAliasType("ClientResult", Result | CreateMessageResult | ListRootsResult | ElicitResult)
-"""`ClientResult` of MCP 2025-06-18.
+"""Any result that a client may answer with.
 
-Since 2024-11-05; changed in 2025-06-18.
+`ClientResult` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
 Source: `schema/2025-06-18/schema.json#/$defs/ClientResult`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#clientresult
@@ -1562,55 +2998,96 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#clientresult
 
 
 class CreateMessageRequestParams(Model):
-    """`CreateMessageRequestParams` of MCP 2025-06-18.
+    """The params of `sampling/createMessage`. Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.
 
-    Since 2024-11-05.
+    `CreateMessageRequestParams` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CreateMessageRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessagerequest
     """
 
-    include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
-    max_tokens: Annotated[Integer, Field(alias="maxTokens")]
     messages: list[SamplingMessage]
-    metadata: Opt[dict[str, Any]] = None
+    """The conversation so far."""
+    max_tokens: Annotated[Integer, Field(alias="maxTokens")]
+    """How many tokens the answer may have at most."""
     model_preferences: Annotated[Opt[ModelPreferences], Field(alias="modelPreferences")] = None
-    stop_sequences: Annotated[Opt[list[str]], Field(alias="stopSequences")] = None
+    """Which kind of model is wanted; the client chooses."""
     system_prompt: Annotated[Opt[str], Field(alias="systemPrompt")] = None
+    """The system prompt wanted; the client may use another."""
+    include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
+    """Whether to add what the client knows of this server, or of all of them. The client may add less."""
     temperature: Opt[Number] = None
+    """How freely the model should choose; higher is freer."""
+    stop_sequences: Annotated[Opt[list[str]], Field(alias="stopSequences")] = None
+    """Texts at which the model should stop."""
+    metadata: Opt[dict[str, Any]] = None
+    """Settings for the provider of the model, in its own form."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequestParams: ...
+
+        def _in_v2025_06_18(self) -> CreateMessageRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequestParams: ...
 
 
 class ElicitRequestParams(Model):
-    """`ElicitRequestParams` of MCP 2025-06-18.
+    """The params of `elicitation/create`. Asks the person at the client for input: a small form to fill in.
 
-    Since 2025-06-18.
+    `ElicitRequestParams` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ElicitRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
     """
 
     message: str
+    """What the person is asked, and why."""
     requested_schema: Annotated[ElicitRequestParamsRequestedSchema, Field(alias="requestedSchema")]
+    """The fields of the form, as a flat JSON Schema."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ElicitRequestParams: ...
 
 
 class GetPromptResult(Model):
-    """`GetPromptResult` of MCP 2025-06-18.
+    """What answers `prompts/get`: the prompt, ready for a model.
 
-    Since 2024-11-05.
+    `GetPromptResult` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/GetPromptResult`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    description: Opt[str] = None
     messages: list[PromptMessage]
+    """The messages to give to the model."""
+    description: Opt[str] = None
+    """What the prompt is for."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptResult: ...
+
+        def _in_v2025_06_18(self) -> GetPromptResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptResult: ...
 
 
 JSONRPCMessage = TypeAliasType("JSONRPCMessage", JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError)
-"""`JSONRPCMessage` of MCP 2025-06-18.
+"""Anything that one side sends the other: a request, a notification or a response.
 
-Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
+`JSONRPCMessage` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
 
 Source: `schema/2025-06-18/schema.json#/$defs/JSONRPCMessage`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcmessage
@@ -1630,9 +3107,9 @@ ServerResult = TypeAliasType(
     | CallToolResult
     | CompleteResult,
 )
-"""`ServerResult` of MCP 2025-06-18.
+"""Any result that a server may answer with.
 
-Since 2024-11-05.
+`ServerResult` of MCP 2025-06-18. Since 2024-11-05.
 
 Source: `schema/2025-06-18/schema.json#/$defs/ServerResult`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#serverresult
@@ -1640,39 +3117,66 @@ https://modelcontextprotocol.io/specification/2025-06-18/schema#serverresult
 
 
 class CreateMessageRequest(Model):
-    """`CreateMessageRequest` of MCP 2025-06-18.
+    """The request `sampling/createMessage`. Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.
 
-    Since 2024-11-05.
+    `CreateMessageRequest` of MCP 2025-06-18. Since 2024-11-05.
 
     Source: `schema/2025-06-18/schema.json#/$defs/CreateMessageRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessagerequest
     """
 
     method: Literal["sampling/createMessage"] = constant("sampling/createMessage")
+    """Which request or notification this is."""
     params: CreateMessageRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequest: ...
+
+        def _in_v2025_06_18(self) -> CreateMessageRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequest: ...
 
 
 class ElicitRequest(Model):
-    """`ElicitRequest` of MCP 2025-06-18.
+    """The request `elicitation/create`. Asks the person at the client for input: a small form to fill in.
 
-    Since 2025-06-18.
+    `ElicitRequest` of MCP 2025-06-18. Since 2025-06-18.
 
     Source: `schema/2025-06-18/schema.json#/$defs/ElicitRequest`,
     https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
     """
 
     method: Literal["elicitation/create"] = constant("elicitation/create")
+    """Which request or notification this is."""
     params: ElicitRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> ElicitRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequest: ...
 
 
 ServerRequest = TypeAliasType(
     "ServerRequest",
     Annotated[PingRequest | CreateMessageRequest | ListRootsRequest | ElicitRequest, Field(discriminator="method")],
 )
-"""`ServerRequest` of MCP 2025-06-18.
+"""Any request that a server may send.
 
-Since 2024-11-05; changed in 2025-06-18.
+`ServerRequest` of MCP 2025-06-18. Since 2024-11-05; changed in 2025-06-18.
 
 Source: `schema/2025-06-18/schema.json#/$defs/ServerRequest`,
 https://modelcontextprotocol.io/specification/2025-06-18/schema#serverrequest
 """
+
+
+describe(__name__, FIELDS)

@@ -20,6 +20,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="CompleteResult",
             results=("CompleteResult",),
             capability="completions",
+            summary="Asks the server how an argument that somebody is typing could go on.",
         ),
         "elicitation/create": Method(
             name="elicitation/create",
@@ -33,6 +34,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 "CreateTaskResult",
             ),
             capability="elicitation",
+            summary="Asks the person at the client for input: a small form to fill in, or a web page to visit.",
         ),
         "initialize": Method(
             name="initialize",
@@ -43,6 +45,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="InitializeResult",
             results=("InitializeResult",),
             capability=None,
+            summary="Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.",
         ),
         "logging/setLevel": Method(
             name="logging/setLevel",
@@ -53,6 +56,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="EmptyResult",
             results=("EmptyResult",),
             capability="logging",
+            summary="Tells the server from which level on the client wants log messages.",
         ),
         "notifications/cancelled": Method(
             name="notifications/cancelled",
@@ -63,6 +67,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says that the sender of a request no longer needs its answer.",
         ),
         "notifications/elicitation/complete": Method(
             name="notifications/elicitation/complete",
@@ -73,6 +78,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="elicitation.url",
+            summary="Says that what a person was sent to a web page for is done.",
         ),
         "notifications/initialized": Method(
             name="notifications/initialized",
@@ -83,6 +89,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says that the client has read the answer to `initialize`: from here on both sides may send requests.",
         ),
         "notifications/message": Method(
             name="notifications/message",
@@ -93,6 +100,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="logging",
+            summary="Carries a log message of the server.",
         ),
         "notifications/progress": Method(
             name="notifications/progress",
@@ -103,6 +111,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says how far a long-running request has come; goes to whoever sent a progress token with it.",
         ),
         "notifications/prompts/list_changed": Method(
             name="notifications/prompts/list_changed",
@@ -113,6 +122,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="prompts.listChanged",
+            summary="Says that the prompts on offer are no longer those that were listed.",
         ),
         "notifications/resources/list_changed": Method(
             name="notifications/resources/list_changed",
@@ -123,6 +133,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="resources.listChanged",
+            summary="Says that the resources on offer are no longer those that were listed.",
         ),
         "notifications/resources/updated": Method(
             name="notifications/resources/updated",
@@ -133,6 +144,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="resources.subscribe",
+            summary="Says that a resource to which the client subscribed has changed and can be read again.",
         ),
         "notifications/roots/list_changed": Method(
             name="notifications/roots/list_changed",
@@ -143,6 +155,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="roots.listChanged",
+            summary="Says that the client's roots are no longer those that were listed.",
         ),
         "notifications/tasks/status": Method(
             name="notifications/tasks/status",
@@ -153,6 +166,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="tasks",
+            summary="Says that a task is in another state.",
         ),
         "notifications/tools/list_changed": Method(
             name="notifications/tools/list_changed",
@@ -163,6 +177,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="tools.listChanged",
+            summary="Says that the tools on offer are no longer those that were listed.",
         ),
         "ping": Method(
             name="ping",
@@ -173,6 +188,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="EmptyResult",
             results=("EmptyResult",),
             capability=None,
+            summary="Asks whether the other side is still there; the answer is empty.",
         ),
         "prompts/get": Method(
             name="prompts/get",
@@ -183,6 +199,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="GetPromptResult",
             results=("GetPromptResult",),
             capability="prompts",
+            summary="Fetches one prompt, its template filled in with the arguments given.",
         ),
         "prompts/list": Method(
             name="prompts/list",
@@ -193,6 +210,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListPromptsResult",
             results=("ListPromptsResult",),
             capability="prompts",
+            summary="Asks which prompts the server offers, a page at a time.",
         ),
         "resources/list": Method(
             name="resources/list",
@@ -203,6 +221,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListResourcesResult",
             results=("ListResourcesResult",),
             capability="resources",
+            summary="Asks which resources the server offers, a page at a time.",
         ),
         "resources/read": Method(
             name="resources/read",
@@ -213,6 +232,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ReadResourceResult",
             results=("ReadResourceResult",),
             capability="resources",
+            summary="Fetches what a resource contains.",
         ),
         "resources/subscribe": Method(
             name="resources/subscribe",
@@ -223,6 +243,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="EmptyResult",
             results=("EmptyResult",),
             capability="resources.subscribe",
+            summary="Asks to be told when a resource changes.",
         ),
         "resources/templates/list": Method(
             name="resources/templates/list",
@@ -233,6 +254,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListResourceTemplatesResult",
             results=("ListResourceTemplatesResult",),
             capability="resources",
+            summary="Asks which families of resources the server offers, as templates of URIs, a page at a time.",
         ),
         "resources/unsubscribe": Method(
             name="resources/unsubscribe",
@@ -243,6 +265,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="EmptyResult",
             results=("EmptyResult",),
             capability="resources.subscribe",
+            summary="Asks no longer to be told when a resource changes.",
         ),
         "roots/list": Method(
             name="roots/list",
@@ -253,6 +276,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListRootsResult",
             results=("ListRootsResult",),
             capability="roots",
+            summary="Asks the client which folders or other places it lets the server work in.",
         ),
         "sampling/createMessage": Method(
             name="sampling/createMessage",
@@ -266,6 +290,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 "CreateTaskResult",
             ),
             capability="sampling",
+            summary="Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.",
         ),
         "tasks/cancel": Method(
             name="tasks/cancel",
@@ -276,6 +301,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="CancelTaskResult",
             results=("CancelTaskResult",),
             capability="tasks.cancel",
+            summary="Asks to stop a task that is still under way.",
         ),
         "tasks/get": Method(
             name="tasks/get",
@@ -286,6 +312,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="GetTaskResult",
             results=("GetTaskResult",),
             capability="tasks",
+            summary="Asks in which state a task is.",
         ),
         "tasks/list": Method(
             name="tasks/list",
@@ -296,6 +323,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListTasksResult",
             results=("ListTasksResult",),
             capability="tasks.list",
+            summary="Asks which tasks the other side keeps, a page at a time.",
         ),
         "tasks/result": Method(
             name="tasks/result",
@@ -306,6 +334,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="GetTaskPayloadResult",
             results=("GetTaskPayloadResult",),
             capability="tasks",
+            summary="Fetches what a task came to; waits until it has ended.",
         ),
         "tools/call": Method(
             name="tools/call",
@@ -319,6 +348,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 "CreateTaskResult",
             ),
             capability="tools",
+            summary="Runs a tool with the arguments given.",
         ),
         "tools/list": Method(
             name="tools/list",
@@ -329,6 +359,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListToolsResult",
             results=("ListToolsResult",),
             capability="tools",
+            summary="Asks which tools the server offers, a page at a time.",
         ),
     }
 )

@@ -7,174 +7,297 @@ What every model does is said in `dragoman_spec._base.Model`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
-from dragoman_spec._base import Integer, Model, NullKeepingModel, Number, NumberConstant, Opt, OptNull, constant
+from dragoman_spec._base import Model, NullKeepingModel, constant, describe
+from dragoman_spec._types import Integer, Number, NumberConstant, Opt, OptNull, SchemaObject
+from dragoman_spec.v2025_11_25.words import FIELDS
+
+if TYPE_CHECKING:
+    from dragoman_spec import v2024_11_05, v2025_03_26, v2025_06_18, v2026_07_28
 
 
 class BaseMetadata(Model):
-    """`BaseMetadata` of MCP 2025-11-25.
+    """The two names that many definitions have: one for programs, one for people.
 
-    Since 2025-06-18.
+    `BaseMetadata` of MCP 2025-11-25. Since 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/BaseMetadata`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#basemetadata
     """
 
     name: str
+    """The name that programs use; also shown to people where there is no title."""
     title: Opt[str] = None
+    """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BaseMetadata: ...
+
+        def _in_v2025_11_25(self) -> BaseMetadata: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BaseMetadata: ...
 
 
 class BlobResourceContents(Model):
-    """`BlobResourceContents` of MCP 2025-11-25.
+    """The contents of a resource that is not text.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `BlobResourceContents` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/BlobResourceContents`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#blobresourcecontents
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    blob: str
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     uri: str
+    """The URI of the resource."""
+    blob: str
+    """The contents, in base64."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.BlobResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.BlobResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BlobResourceContents: ...
+
+        def _in_v2025_11_25(self) -> BlobResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BlobResourceContents: ...
 
 
 class BooleanSchema(Model):
-    """`BooleanSchema` of MCP 2025-11-25.
+    """A yes or no in a form.
 
-    Since 2025-06-18.
+    `BooleanSchema` of MCP 2025-11-25. Since 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/BooleanSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#booleanschema
     """
 
-    default: Opt[StrictBool] = None
-    description: Opt[str] = None
-    title: Opt[str] = None
     type: Literal["boolean"] = constant("boolean")
+    """Always `boolean`."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    default: Opt[StrictBool] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BooleanSchema: ...
+
+        def _in_v2025_11_25(self) -> BooleanSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.BooleanSchema: ...
 
 
 class CancelTaskRequestParams(Model):
-    """`CancelTaskRequestParams` of MCP 2025-11-25.
+    """The params of `tasks/cancel`. Asks to stop a task that is still under way.
 
-    Since 2025-11-25.
+    `CancelTaskRequestParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CancelTaskRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
     """
 
     task_id: Annotated[str, Field(alias="taskId")]
+    """The task to stop."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> CancelTaskRequestParams: ...
 
 
 class ClientCapabilitiesElicitation(Model):
-    """`ClientCapabilitiesElicitation` of MCP 2025-11-25.
+    """In which ways a client can ask the person for input; an empty object stands for forms.
 
-    Since 2025-11-25.
+    `ClientCapabilitiesElicitation` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ClientCapabilities/properties/elicitation`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
     form: Opt[dict[str, Any]] = None
+    """That it can show forms."""
     url: Opt[dict[str, Any]] = None
+    """That it can send the person to a web page."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesElicitation: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilitiesElicitation: ...
 
 
 class ClientCapabilitiesRoots(Model):
-    """`ClientCapabilitiesRoots` of MCP 2025-11-25.
+    """What a client can do about roots.
 
-    Since 2024-11-05.
+    `ClientCapabilitiesRoots` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ClientCapabilities/properties/roots`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilitiesRoots: ...
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesRoots: ...
 
 
 class ClientCapabilitiesSampling(Model):
-    """`ClientCapabilitiesSampling` of MCP 2025-11-25.
+    """What a client can do when it is asked to run its model.
 
-    Since 2025-11-25.
+    `ClientCapabilitiesSampling` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ClientCapabilities/properties/sampling`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
     context: Opt[dict[str, Any]] = None
+    """That it heeds `includeContext`."""
     tools: Opt[dict[str, Any]] = None
+    """That its model can be given tools to use."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesSampling: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilitiesSampling: ...
 
 
 class ClientCapabilitiesTasksRequestsElicitation(Model):
-    """`ClientCapabilitiesTasksRequestsElicitation` of MCP 2025-11-25.
+    """Which requests about asking the person a client can turn into tasks.
 
-    Since 2025-11-25.
+    `ClientCapabilitiesTasksRequestsElicitation` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ClientCapabilities/properties/tasks/properties/requests/properties/elicitation`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
     create: Opt[dict[str, Any]] = None
+    """That `elicitation/create` can be one."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesTasksRequestsElicitation: ...
 
 
 class ClientCapabilitiesTasksRequestsSampling(Model):
-    """`ClientCapabilitiesTasksRequestsSampling` of MCP 2025-11-25.
+    """Which requests about asking the model a client can turn into tasks.
 
-    Since 2025-11-25.
+    `ClientCapabilitiesTasksRequestsSampling` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ClientCapabilities/properties/tasks/properties/requests/properties/sampling`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
     create_message: Annotated[Opt[dict[str, Any]], Field(alias="createMessage")] = None
+    """That `sampling/createMessage` can be one."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesTasksRequestsSampling: ...
 
 
 class CompleteRequestParamsArgument(Model):
-    """`CompleteRequestParamsArgument` of MCP 2025-11-25.
+    """An argument that is being typed.
 
-    Since 2024-11-05.
+    `CompleteRequestParamsArgument` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CompleteRequestParams/properties/argument`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
     """
 
     name: str
+    """The name of the argument."""
     value: str
+    """What has been typed so far."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_11_25(self) -> CompleteRequestParamsArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsArgument: ...
 
 
 class CompleteRequestParamsContext(Model):
-    """`CompleteRequestParamsContext` of MCP 2025-11-25.
+    """What is known beyond the argument that is being typed.
 
-    Since 2025-06-18.
+    `CompleteRequestParamsContext` of MCP 2025-11-25. Since 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CompleteRequestParams/properties/context`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
     """
 
     arguments: Opt[dict[str, str]] = None
+    """The arguments that have been filled in already, by name."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsContext: ...
+
+        def _in_v2025_11_25(self) -> CompleteRequestParamsContext: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParamsContext: ...
 
 
 class CompleteResultCompletion(Model):
-    """`CompleteResultCompletion` of MCP 2025-11-25.
+    """Suggestions for an argument.
 
-    Since 2024-11-05.
+    `CompleteResultCompletion` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CompleteResult/properties/completion`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#completeresult
     """
 
-    has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
-    total: Opt[Integer] = None
     values: list[str]
+    """The suggestions, best first; at most 100."""
+    total: Opt[Integer] = None
+    """How many there are in all, if that is known; may be more than are given."""
+    has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
+    """Whether there are more than are given."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResultCompletion: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResultCompletion: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResultCompletion: ...
+
+        def _in_v2025_11_25(self) -> CompleteResultCompletion: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResultCompletion: ...
 
 
 Cursor = TypeAliasType("Cursor", str)
-"""`Cursor` of MCP 2025-11-25.
+"""Where a page of a list begins. Only whoever made it knows what it means.
 
-Since 2024-11-05.
+`Cursor` of MCP 2025-11-25. Since 2024-11-05.
 
 Source: `schema/2025-11-25/schema.json#/$defs/Cursor`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#cursor
@@ -182,162 +305,273 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#cursor
 
 
 class ElicitResult(Model):
-    """`ElicitResult` of MCP 2025-11-25.
+    """What answers `elicitation/create`: what the person did.
 
-    Since 2025-06-18; changed in 2025-11-25.
+    `ElicitResult` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ElicitResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     action: Literal["accept", "cancel", "decline"]
+    """`accept`, the person answered; `decline`, said no; `cancel`, went away without choosing."""
     content: Opt[dict[str, list[str] | str | Number | StrictBool]] = None
+    """The form as it was filled in, by name of the field; only after `accept`, and not for a web page."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ElicitResult: ...
+
+        def _in_v2025_11_25(self) -> ElicitResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitResult: ...
 
 
 class ElicitationCompleteNotificationParams(Model):
-    """`ElicitationCompleteNotificationParams` of MCP 2025-11-25.
+    """The params of `notifications/elicitation/complete`. Says that what a person was sent to a web page for is done.
 
-    Since 2025-11-25.
+    `ElicitationCompleteNotificationParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ElicitationCompleteNotification/properties/params`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
     """
 
     elicitation_id: Annotated[str, Field(alias="elicitationId")]
+    """The question that is settled, by the id it was asked with."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitationCompleteNotificationParams: ...
 
 
 class Error(NullKeepingModel):
-    """`Error` of MCP 2025-11-25.
+    """What went wrong with a request, as JSON-RPC says it.
 
-    Since 2025-11-25.
+    `Error` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Error`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#error
     """
 
     code: Integer
-    data: OptNull[Any] = None
+    """Which kind of error, as a number; JSON-RPC reserves those from -32768 to -32000."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> Error: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Error: ...
 
 
 class GetTaskPayloadRequestParams(Model):
-    """`GetTaskPayloadRequestParams` of MCP 2025-11-25.
+    """The params of `tasks/result`. Fetches what a task came to; waits until it has ended.
 
-    Since 2025-11-25.
+    `GetTaskPayloadRequestParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetTaskPayloadRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
     """
 
     task_id: Annotated[str, Field(alias="taskId")]
+    """The task whose result is wanted."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskPayloadRequestParams: ...
 
 
 class GetTaskPayloadResult(Model):
-    """`GetTaskPayloadResult` of MCP 2025-11-25.
+    """What answers `tasks/result`: just what the request that became the task would have been answered with.
 
-    Since 2025-11-25.
+    `GetTaskPayloadResult` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetTaskPayloadResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadresult
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskPayloadResult: ...
 
 
 class GetTaskRequestParams(Model):
-    """`GetTaskRequestParams` of MCP 2025-11-25.
+    """The params of `tasks/get`. Asks in which state a task is.
 
-    Since 2025-11-25.
+    `GetTaskRequestParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetTaskRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
     """
 
     task_id: Annotated[str, Field(alias="taskId")]
+    """The task to ask about."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskRequestParams: ...
 
 
 class Icon(Model):
-    """`Icon` of MCP 2025-11-25.
+    """A picture that stands for something in a user interface.
 
-    Since 2025-11-25.
+    `Icon` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Icon`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#icon
     """
 
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
-    sizes: Opt[list[str]] = None
     src: str
+    """Where the picture is: an HTTP URL, or a `data:` URI with the picture in it. It comes from a stranger: load it with care."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, where it is missing at the source or wrong there."""
+    sizes: Opt[list[str]] = None
+    """The sizes that it is good for, such as `48x48`, or `any` for a picture that scales. Absent, it fits all."""
     theme: Opt[Literal["dark", "light"]] = None
+    """Whether it is for a `light` or a `dark` background. Absent, it suits both."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> Icon: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Icon: ...
 
 
 class Icons(Model):
-    """`Icons` of MCP 2025-11-25.
+    """What may have icons; other definitions repeat it.
 
-    Since 2025-11-25.
+    `Icons` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Icons`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#icons
     """
 
     icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> Icons: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Icons: ...
 
 
 class Implementation(Model):
-    """`Implementation` of MCP 2025-11-25.
+    """The name and version of a program, as it introduces itself to the other side.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+    `Implementation` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Implementation`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#implementation
     """
 
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
     name: str
-    title: Opt[str] = None
+    """The name of the program."""
     version: str
+    """Its version, in whatever form it numbers them."""
+    title: Opt[str] = None
+    """The name of the program that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What the program is for."""
     website_url: Annotated[Opt[str], Field(alias="websiteUrl")] = None
+    """A web page about the program."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Implementation: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Implementation: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Implementation: ...
+
+        def _in_v2025_11_25(self) -> Implementation: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Implementation: ...
 
 
 class JSONRPCNotification(Model):
-    """`JSONRPCNotification` of MCP 2025-11-25.
+    """A message that is not answered.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `JSONRPCNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/JSONRPCNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcnotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: str
+    """Which request or notification this is."""
     params: Opt[dict[str, Any]] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            method: str,
+            params: dict[str, Any] | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCNotification: ...
+
+        def _in_v2025_11_25(self) -> JSONRPCNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCNotification: ...
 
 
 class LegacyTitledEnumSchema(Model):
-    """`LegacyTitledEnumSchema` of MCP 2025-11-25.
+    """A choice of one value in a form, with the labels in a list of their own: as 2025-06-18 writes it, and on its way out.
 
-    Since 2025-11-25.
+    `LegacyTitledEnumSchema` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/LegacyTitledEnumSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#legacytitledenumschema
     """
 
-    default: Opt[str] = None
-    description: Opt[str] = None
-    enum: list[str]
-    enum_names: Annotated[Opt[list[str]], Field(alias="enumNames")] = None
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    enum: list[str]
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    enum_names: Annotated[Opt[list[str]], Field(alias="enumNames")] = None
+    """What the person sees for each value, in the same order."""
+    default: Opt[str] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> LegacyTitledEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LegacyTitledEnumSchema: ...
 
 
 LoggingLevel = TypeAliasType(
     "LoggingLevel", Literal["alert", "critical", "debug", "emergency", "error", "info", "notice", "warning"]
 )
-"""`LoggingLevel` of MCP 2025-11-25.
+"""How serious a log message is: the eight levels of syslog (RFC 5424), from `debug` to `emergency`.
 
-Since 2024-11-05.
+`LoggingLevel` of MCP 2025-11-25. Since 2024-11-05.
 
 Source: `schema/2025-11-25/schema.json#/$defs/LoggingLevel`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#logginglevel
@@ -345,106 +579,214 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#logginglevel
 
 
 class LoggingMessageNotificationParams(Model):
-    """`LoggingMessageNotificationParams` of MCP 2025-11-25.
+    """The params of `notifications/message`. Carries a log message of the server.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `LoggingMessageNotificationParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/LoggingMessageNotificationParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#loggingmessagenotificationparams
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    data: Any
     level: LoggingLevel
+    """How serious it is."""
+    data: Any
+    """What is logged: a sentence, or any JSON value."""
     logger: Opt[str] = None
+    """Which part of the server says it."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> LoggingMessageNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotificationParams: ...
 
 
 class ModelHint(Model):
-    """`ModelHint` of MCP 2025-11-25.
+    """A hint at a model that would do.
 
-    Since 2024-11-05.
+    `ModelHint` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ModelHint`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#modelhint
     """
 
     name: Opt[str] = None
+    """A part of the model's name, such as `sonnet`; the client may take one that is like it from another provider."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelHint: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelHint: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelHint: ...
+
+        def _in_v2025_11_25(self) -> ModelHint: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelHint: ...
 
 
 class ModelPreferences(Model):
-    """`ModelPreferences` of MCP 2025-11-25.
+    """Which kind of model a server would like. The client is free to choose another.
 
-    Since 2024-11-05.
+    `ModelPreferences` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ModelPreferences`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#modelpreferences
     """
 
-    cost_priority: Annotated[Opt[Number], Field(alias="costPriority", ge=0, le=1)] = None
     hints: Opt[list[ModelHint]] = None
-    intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
+    """Models that would do, the best first; they count for more than the priorities."""
+    cost_priority: Annotated[Opt[Number], Field(alias="costPriority", ge=0, le=1)] = None
+    """How much a low price matters, from 0 to 1."""
     speed_priority: Annotated[Opt[Number], Field(alias="speedPriority", ge=0, le=1)] = None
+    """How much a quick answer matters, from 0 to 1."""
+    intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
+    """How much ability matters, from 0 to 1."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelPreferences: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelPreferences: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelPreferences: ...
+
+        def _in_v2025_11_25(self) -> ModelPreferences: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ModelPreferences: ...
 
 
 class Notification(Model):
-    """`Notification` of MCP 2025-11-25.
+    """What all notifications have in common.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `Notification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Notification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#notification
     """
 
     method: str
+    """Which request or notification this is."""
     params: Opt[dict[str, Any]] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            method: str,
+            params: dict[str, Any] | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Notification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Notification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Notification: ...
+
+        def _in_v2025_11_25(self) -> Notification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Notification: ...
 
 
 class NotificationParams(Model):
-    """`NotificationParams` of MCP 2025-11-25.
+    """What the params of all notifications have in common.
 
-    Since 2024-11-05.
+    `NotificationParams` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/NotificationParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#notificationparams
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.NotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.NotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NotificationParams: ...
+
+        def _in_v2025_11_25(self) -> NotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NotificationParams: ...
 
 
 class NumberSchema(Model):
-    """`NumberSchema` of MCP 2025-11-25.
+    """A number in a form.
 
-    Since 2025-06-18; changed in 2025-11-25.
+    `NumberSchema` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/NumberSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#numberschema
     """
 
-    default: Opt[Number] = None
-    description: Opt[str] = None
-    maximum: Opt[Number] = None
-    minimum: Opt[Number] = None
-    title: Opt[str] = None
     type: Literal["integer", "number"]
+    """`integer` for whole numbers, `number` for any."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    minimum: Opt[Number] = None
+    """The smallest number allowed."""
+    maximum: Opt[Number] = None
+    """The largest number allowed."""
+    default: Opt[Number] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NumberSchema: ...
+
+        def _in_v2025_11_25(self) -> NumberSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.NumberSchema: ...
 
 
 class PaginatedResult(Model):
-    """`PaginatedResult` of MCP 2025-11-25.
+    """What pages of a list have in common.
 
-    Since 2024-11-05.
+    `PaginatedResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/PaginatedResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedResult: ...
+
+        def _in_v2025_11_25(self) -> PaginatedResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedResult: ...
 
 
 ProgressToken = TypeAliasType("ProgressToken", str | Integer)
-"""`ProgressToken` of MCP 2025-11-25.
+"""Tells the requests apart whose progress is reported; the sender of the request chooses it.
 
-Since 2024-11-05.
+`ProgressToken` of MCP 2025-11-25. Since 2024-11-05.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ProgressToken`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#progresstoken
@@ -452,77 +794,150 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#progresstoken
 
 
 class PromptArgument(Model):
-    """`PromptArgument` of MCP 2025-11-25.
+    """Something that can be filled into the template of a prompt.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `PromptArgument` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/PromptArgument`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#promptargument
     """
 
-    description: Opt[str] = None
     name: str
-    required: Opt[StrictBool] = None
+    """The name of the argument."""
     title: Opt[str] = None
+    """The name that people see."""
+    description: Opt[str] = None
+    """What to fill in."""
+    required: Opt[StrictBool] = None
+    """Whether the prompt cannot do without it. Absent is no."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptArgument: ...
+
+        def _in_v2025_11_25(self) -> PromptArgument: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptArgument: ...
 
 
 class PromptListChangedNotification(Model):
-    """`PromptListChangedNotification` of MCP 2025-11-25.
+    """The notification `notifications/prompts/list_changed`. Says that the prompts on offer are no longer those that were listed.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `PromptListChangedNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/PromptListChangedNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#promptlistchangednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/prompts/list_changed"] = constant("notifications/prompts/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> PromptListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptListChangedNotification: ...
 
 
 class PromptReference(Model):
-    """`PromptReference` of MCP 2025-11-25.
+    """Names a prompt.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `PromptReference` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/PromptReference`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#promptreference
     """
 
     name: str
-    title: Opt[str] = None
+    """The name of the prompt."""
     type: Literal["ref/prompt"] = constant("ref/prompt")
+    """Always `ref/prompt`."""
+    title: Opt[str] = None
+    """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptReference: ...
+
+        def _in_v2025_11_25(self) -> PromptReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptReference: ...
 
 
 class RelatedTaskMetadata(Model):
-    """`RelatedTaskMetadata` of MCP 2025-11-25.
+    """Says to which task a message belongs; it stands in `_meta`, under `io.modelcontextprotocol/related-task`.
 
-    Since 2025-11-25.
+    `RelatedTaskMetadata` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/RelatedTaskMetadata`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#relatedtaskmetadata
     """
 
     task_id: Annotated[str, Field(alias="taskId")]
+    """The task."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> RelatedTaskMetadata: ...
 
 
 class Request(Model):
-    """`Request` of MCP 2025-11-25.
+    """What all requests have in common.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `Request` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Request`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#request
     """
 
     method: str
+    """Which request or notification this is."""
     params: Opt[dict[str, Any]] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            method: str,
+            params: dict[str, Any] | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Request: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Request: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Request: ...
+
+        def _in_v2025_11_25(self) -> Request: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Request: ...
 
 
 RequestId = TypeAliasType("RequestId", str | Integer)
-"""`RequestId` of MCP 2025-11-25.
+"""Tells the requests of one sender apart. `1` and `"1"` are different ids.
 
-Since 2024-11-05.
+`RequestId` of MCP 2025-11-25. Since 2024-11-05.
 
 Source: `schema/2025-11-25/schema.json#/$defs/RequestId`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#requestid
@@ -530,100 +945,190 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#requestid
 
 
 class RequestParamsMeta(Model):
-    """`RequestParamsMeta` of MCP 2025-11-25.
+    """What may be attached to a request.
 
-    Since 2024-11-05.
+    `RequestParamsMeta` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/RequestParams/properties/_meta`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
     """
 
     progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
+    """Any string or number of the sender's choice: progress of this request is reported under it. Absent, none is."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParamsMeta: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParamsMeta: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParamsMeta: ...
+
+        def _in_v2025_11_25(self) -> RequestParamsMeta: ...
 
 
 class ResourceContents(Model):
-    """`ResourceContents` of MCP 2025-11-25.
+    """What the contents of a resource have in common, be they text or not.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `ResourceContents` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ResourceContents`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcecontents
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     uri: str
+    """The URI of the resource."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceContents: ...
+
+        def _in_v2025_11_25(self) -> ResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceContents: ...
 
 
 class ResourceListChangedNotification(Model):
-    """`ResourceListChangedNotification` of MCP 2025-11-25.
+    """The notification `notifications/resources/list_changed`. Says that the resources on offer are no longer those that were listed.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ResourceListChangedNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ResourceListChangedNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcelistchangednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/resources/list_changed"] = constant("notifications/resources/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> ResourceListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceListChangedNotification: ...
 
 
 class ResourceRequestParams(Model):
-    """`ResourceRequestParams` of MCP 2025-11-25.
+    """What the params of requests about one resource have in common.
 
-    Since 2025-11-25.
+    `ResourceRequestParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ResourceRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcerequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     uri: str
+    """The URI of the resource."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceRequestParams: ...
 
 
 class ResourceTemplateReference(Model):
-    """`ResourceTemplateReference` of MCP 2025-11-25.
+    """Names a resource or a template of resources.
 
-    Since 2025-06-18.
+    `ResourceTemplateReference` of MCP 2025-11-25. Since 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ResourceTemplateReference`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcetemplatereference
     """
 
     type: Literal["ref/resource"] = constant("ref/resource")
+    """Always `ref/resource`."""
     uri: str
+    """The URI, or the template of URIs (RFC 6570)."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplateReference: ...
+
+        def _in_v2025_11_25(self) -> ResourceTemplateReference: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplateReference: ...
 
 
 class ResourceUpdatedNotificationParams(Model):
-    """`ResourceUpdatedNotificationParams` of MCP 2025-11-25.
+    """The params of `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ResourceUpdatedNotificationParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ResourceUpdatedNotificationParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resourceupdatednotificationparams
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     uri: str
+    """The resource that changed; it may be a part of the one that was subscribed to."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> ResourceUpdatedNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotificationParams: ...
 
 
 class Result(Model):
-    """`Result` of MCP 2025-11-25.
+    """What all results have in common.
 
-    Since 2024-11-05.
+    `Result` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Result`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#result
     """
 
     meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Result: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Result: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Result: ...
+
+        def _in_v2025_11_25(self) -> Result: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Result: ...
 
 
 Role = TypeAliasType("Role", Literal["assistant", "user"])
-"""`Role` of MCP 2025-11-25.
+"""Who is speaking: the `user` or the `assistant`.
 
-Since 2024-11-05.
+`Role` of MCP 2025-11-25. Since 2024-11-05.
 
 Source: `schema/2025-11-25/schema.json#/$defs/Role`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#role
@@ -631,142 +1136,259 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#role
 
 
 class Root(Model):
-    """`Root` of MCP 2025-11-25.
+    """A folder or another place that a client lets servers work in.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `Root` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Root`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#root
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    name: Opt[str] = None
     uri: str
+    """The place; a `file://` URI."""
+    name: Opt[str] = None
+    """What people call it."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Root: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Root: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Root: ...
+
+        def _in_v2025_11_25(self) -> Root: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Root: ...
 
 
 class RootsListChangedNotification(Model):
-    """`RootsListChangedNotification` of MCP 2025-11-25.
+    """The notification `notifications/roots/list_changed`. Says that the client's roots are no longer those that were listed.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `RootsListChangedNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/RootsListChangedNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#rootslistchangednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/roots/list_changed"] = constant("notifications/roots/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RootsListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RootsListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RootsListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> RootsListChangedNotification: ...
 
 
 class ServerCapabilitiesPrompts(Model):
-    """`ServerCapabilitiesPrompts` of MCP 2025-11-25.
+    """What a server can do about prompts.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesPrompts` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ServerCapabilities/properties/prompts`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesPrompts: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesPrompts: ...
 
 
 class ServerCapabilitiesResources(Model):
-    """`ServerCapabilitiesResources` of MCP 2025-11-25.
+    """What a server can do about resources.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesResources` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ServerCapabilities/properties/resources`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
 
-    list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     subscribe: Opt[StrictBool] = None
+    """Whether clients can ask to be told when a resource changes."""
+    list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesResources: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesResources: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesResources: ...
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesResources: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesResources: ...
 
 
 class ServerCapabilitiesTasksRequestsTools(Model):
-    """`ServerCapabilitiesTasksRequestsTools` of MCP 2025-11-25.
+    """Which requests about tools a server can turn into tasks.
 
-    Since 2025-11-25.
+    `ServerCapabilitiesTasksRequestsTools` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ServerCapabilities/properties/tasks/properties/requests/properties/tools`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
 
     call: Opt[dict[str, Any]] = None
+    """That `tools/call` can be one."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesTasksRequestsTools: ...
 
 
 class ServerCapabilitiesTools(Model):
-    """`ServerCapabilitiesTools` of MCP 2025-11-25.
+    """What a server can do about tools.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesTools` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ServerCapabilities/properties/tools`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesTools: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesTools: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesTools: ...
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesTools: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilitiesTools: ...
 
 
 class SetLevelRequestParams(Model):
-    """`SetLevelRequestParams` of MCP 2025-11-25.
+    """The params of `logging/setLevel`. Tells the server from which level on the client wants log messages.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `SetLevelRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/SetLevelRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     level: LoggingLevel
+    """The least serious level that the client wants to hear of."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SetLevelRequestParams: ...
+
+        def _in_v2025_11_25(self) -> SetLevelRequestParams: ...
 
 
 class StringSchema(Model):
-    """`StringSchema` of MCP 2025-11-25.
+    """A text in a form.
 
-    Since 2025-06-18; changed in 2025-11-25.
+    `StringSchema` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/StringSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#stringschema
     """
 
-    default: Opt[str] = None
-    description: Opt[str] = None
-    format: Opt[Literal["date", "date-time", "email", "uri"]] = None
-    max_length: Annotated[Opt[Integer], Field(alias="maxLength")] = None
-    min_length: Annotated[Opt[Integer], Field(alias="minLength")] = None
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    min_length: Annotated[Opt[Integer], Field(alias="minLength")] = None
+    """How many characters it must have at least."""
+    max_length: Annotated[Opt[Integer], Field(alias="maxLength")] = None
+    """How many characters it may have at most."""
+    format: Opt[Literal["date", "date-time", "email", "uri"]] = None
+    """What kind of text is wanted: an address, a link, a day or a time."""
+    default: Opt[str] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.StringSchema: ...
+
+        def _in_v2025_11_25(self) -> StringSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.StringSchema: ...
 
 
 class SubscribeRequestParams(Model):
-    """`SubscribeRequestParams` of MCP 2025-11-25.
+    """The params of `resources/subscribe`. Asks to be told when a resource changes.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `SubscribeRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/SubscribeRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     uri: str
+    """The resource to be told of."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> SubscribeRequestParams: ...
 
 
 class TaskMetadata(Model):
-    """`TaskMetadata` of MCP 2025-11-25.
+    """What is wanted of a task that a request asks for.
 
-    Since 2025-11-25.
+    `TaskMetadata` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TaskMetadata`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#taskmetadata
     """
 
     ttl: Opt[Integer] = None
+    """For how many milliseconds from its making the task should be kept."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TaskMetadata: ...
 
 
 TaskStatus = TypeAliasType("TaskStatus", Literal["cancelled", "completed", "failed", "input_required", "working"])
-"""`TaskStatus` of MCP 2025-11-25.
+"""The states of a task: at work, in need of input, or at one of its three ends.
 
-Since 2025-11-25.
+`TaskStatus` of MCP 2025-11-25. Since 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/TaskStatus`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatus
@@ -774,391 +1396,689 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatus
 
 
 class TaskStatusNotificationParams(Model):
-    """`TaskStatusNotificationParams` of MCP 2025-11-25.
+    """The params of `notifications/tasks/status`: the task as it is now.
 
-    Since 2025-11-25.
+    `TaskStatusNotificationParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TaskStatusNotificationParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotificationparams
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    created_at: Annotated[str, Field(alias="createdAt")]
-    last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
-    poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
-    status: TaskStatus
-    status_message: Annotated[Opt[str], Field(alias="statusMessage")] = None
     task_id: Annotated[str, Field(alias="taskId")]
+    """Which task; the side that made the task gave it this name."""
+    status: TaskStatus
+    """In which state the task is."""
+    created_at: Annotated[str, Field(alias="createdAt")]
+    """When the task was made, as an ISO 8601 time."""
+    last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
+    """When the state of the task last changed, as an ISO 8601 time."""
     ttl: Integer | None
+    """For how many milliseconds from its making the task is kept; `null` is for ever."""
+    status_message: Annotated[Opt[str], Field(alias="statusMessage")] = None
+    """More about the state, for people; above all what went wrong."""
+    poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
+    """How long to wait before asking again, in milliseconds."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TaskStatusNotificationParams: ...
 
 
 class TextResourceContents(Model):
-    """`TextResourceContents` of MCP 2025-11-25.
+    """The contents of a resource that is text.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `TextResourceContents` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TextResourceContents`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#textresourcecontents
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
-    text: str
     uri: str
+    """The URI of the resource."""
+    text: str
+    """The contents."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextResourceContents: ...
+
+        def _in_v2025_11_25(self) -> TextResourceContents: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextResourceContents: ...
 
 
 class TitledMultiSelectEnumSchemaItemsAnyOfItem(Model):
-    """`TitledMultiSelectEnumSchemaItemsAnyOfItem` of MCP 2025-11-25.
+    """A value to choose, with its label.
 
-    Since 2025-11-25.
+    `TitledMultiSelectEnumSchemaItemsAnyOfItem` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TitledMultiSelectEnumSchema/properties/items/properties/anyOf/items`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
     """
 
     const: str
+    """The value."""
     title: str
+    """What the person sees for it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledMultiSelectEnumSchemaItemsAnyOfItem: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledMultiSelectEnumSchemaItemsAnyOfItem: ...
 
 
 class TitledSingleSelectEnumSchemaOneOfItem(Model):
-    """`TitledSingleSelectEnumSchemaOneOfItem` of MCP 2025-11-25.
+    """A value to choose, with its label.
 
-    Since 2025-11-25.
+    `TitledSingleSelectEnumSchemaOneOfItem` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TitledSingleSelectEnumSchema/properties/oneOf/items`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#titledsingleselectenumschema
     """
 
     const: str
+    """The value."""
     title: str
+    """What the person sees for it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledSingleSelectEnumSchemaOneOfItem: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledSingleSelectEnumSchemaOneOfItem: ...
 
 
 class ToolAnnotations(Model):
-    """`ToolAnnotations` of MCP 2025-11-25.
+    """Hints on how a tool behaves. They are what the server says of itself: do not rely on those of one that you do not trust.
 
-    Since 2025-03-26.
+    `ToolAnnotations` of MCP 2025-11-25. Since 2025-03-26.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ToolAnnotations`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
     """
 
-    destructive_hint: Annotated[Opt[StrictBool], Field(alias="destructiveHint")] = None
-    idempotent_hint: Annotated[Opt[StrictBool], Field(alias="idempotentHint")] = None
-    open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
-    read_only_hint: Annotated[Opt[StrictBool], Field(alias="readOnlyHint")] = None
     title: Opt[str] = None
+    """The name that people see."""
+    read_only_hint: Annotated[Opt[StrictBool], Field(alias="readOnlyHint")] = None
+    """Whether it leaves everything as it was. Absent, it does not."""
+    destructive_hint: Annotated[Opt[StrictBool], Field(alias="destructiveHint")] = None
+    """Whether it may overwrite or delete; says something only where `readOnlyHint` is not true. Absent, it may."""
+    idempotent_hint: Annotated[Opt[StrictBool], Field(alias="idempotentHint")] = None
+    """Whether a second call with the same arguments changes nothing more; says something only where `readOnlyHint` is not true. Absent, it may change more."""
+    open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
+    """Whether it deals with things outside, such as the web, and not only with a closed set of its own. Absent, it does."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolAnnotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolAnnotations: ...
+
+        def _in_v2025_11_25(self) -> ToolAnnotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolAnnotations: ...
 
 
 class ToolChoice(Model):
-    """`ToolChoice` of MCP 2025-11-25.
+    """Whether a model may use tools.
 
-    Since 2025-11-25.
+    `ToolChoice` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ToolChoice`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#toolchoice
     """
 
     mode: Opt[Literal["auto", "none", "required"]] = None
+    """`auto`, it may; `required`, it must use one at least; `none`, it must not. Absent is `auto`."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ToolChoice: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolChoice: ...
 
 
 class ToolExecution(Model):
-    """`ToolExecution` of MCP 2025-11-25.
+    """How a tool can be run.
 
-    Since 2025-11-25.
+    `ToolExecution` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ToolExecution`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#toolexecution
     """
 
     task_support: Annotated[Opt[Literal["forbidden", "optional", "required"]], Field(alias="taskSupport")] = None
+    """Whether a call can be a task: `forbidden`, never; `optional`, if the client likes; `required`, always. Absent is `forbidden`."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ToolExecution: ...
 
 
-class ToolInputSchema(Model):
-    """`ToolInputSchema` of MCP 2025-11-25.
+ToolInputSchema = TypeAliasType(
+    "ToolInputSchema",
+    Annotated[
+        dict[str, Any],
+        SchemaObject(
+            {
+                "type": Literal["object"],
+                "$schema": str,
+                "properties": dict[str, dict[str, Any]],
+                "required": list[str],
+            },
+            required=("type",),
+        ),
+    ],
+)
+"""A JSON Schema of the arguments of a tool; a plain dict, checked as far as the protocol constrains it.
 
-    Since 2024-11-05; changed in 2025-11-25.
+`ToolInputSchema` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
-    Source: `schema/2025-11-25/schema.json#/$defs/Tool/properties/inputSchema`,
-    https://modelcontextprotocol.io/specification/2025-11-25/schema#tool
-    """
-
-    schema_: Annotated[Opt[str], Field(alias="$schema")] = None
-    properties: Opt[dict[str, dict[str, Any]]] = None
-    required: Opt[list[str]] = None
-    type: Literal["object"] = constant("object")
+Source: `schema/2025-11-25/schema.json#/$defs/Tool/properties/inputSchema`,
+https://modelcontextprotocol.io/specification/2025-11-25/schema#tool
+"""
 
 
 class ToolListChangedNotification(Model):
-    """`ToolListChangedNotification` of MCP 2025-11-25.
+    """The notification `notifications/tools/list_changed`. Says that the tools on offer are no longer those that were listed.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ToolListChangedNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ToolListChangedNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#toollistchangednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/tools/list_changed"] = constant("notifications/tools/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ToolListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> ToolListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolListChangedNotification: ...
 
 
-class ToolOutputSchema(Model):
-    """`ToolOutputSchema` of MCP 2025-11-25.
+ToolOutputSchema = TypeAliasType(
+    "ToolOutputSchema",
+    Annotated[
+        dict[str, Any],
+        SchemaObject(
+            {
+                "type": Literal["object"],
+                "$schema": str,
+                "properties": dict[str, dict[str, Any]],
+                "required": list[str],
+            },
+            required=("type",),
+        ),
+    ],
+)
+"""A JSON Schema of what a tool answers for programs; a plain dict, checked as far as the protocol constrains it.
 
-    Since 2025-06-18; changed in 2025-11-25.
+`ToolOutputSchema` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
-    Source: `schema/2025-11-25/schema.json#/$defs/Tool/properties/outputSchema`,
-    https://modelcontextprotocol.io/specification/2025-11-25/schema#tool
-    """
-
-    schema_: Annotated[Opt[str], Field(alias="$schema")] = None
-    properties: Opt[dict[str, dict[str, Any]]] = None
-    required: Opt[list[str]] = None
-    type: Literal["object"] = constant("object")
+Source: `schema/2025-11-25/schema.json#/$defs/Tool/properties/outputSchema`,
+https://modelcontextprotocol.io/specification/2025-11-25/schema#tool
+"""
 
 
 class ToolUseContent(Model):
-    """`ToolUseContent` of MCP 2025-11-25.
+    """A model's wish to use a tool.
 
-    Since 2025-11-25.
+    `ToolUseContent` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ToolUseContent`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#toolusecontent
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    id: str
-    input: dict[str, Any]
-    name: str
     type: Literal["tool_use"] = constant("tool_use")
+    """Always `tool_use`: tells this block from other kinds of content."""
+    id: str
+    """Tells this use from others; the answer repeats it."""
+    name: str
+    """The name of the tool."""
+    input: dict[str, Any]
+    """The arguments for the tool."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ToolUseContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolUseContent: ...
 
 
 class UnsubscribeRequestParams(Model):
-    """`UnsubscribeRequestParams` of MCP 2025-11-25.
+    """The params of `resources/unsubscribe`. Asks no longer to be told when a resource changes.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `UnsubscribeRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/UnsubscribeRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     uri: str
+    """The resource to be told of no longer."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.UnsubscribeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> UnsubscribeRequestParams: ...
 
 
 class UntitledMultiSelectEnumSchemaItems(Model):
-    """`UntitledMultiSelectEnumSchemaItems` of MCP 2025-11-25.
+    """The values to choose from, shown as they are.
 
-    Since 2025-11-25.
+    `UntitledMultiSelectEnumSchemaItems` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/UntitledMultiSelectEnumSchema/properties/items`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledmultiselectenumschema
     """
 
-    enum: list[str]
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    enum: list[str]
+    """The values to choose from."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> UntitledMultiSelectEnumSchemaItems: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.UntitledMultiSelectEnumSchemaItems: ...
 
 
 class UntitledSingleSelectEnumSchema(Model):
-    """`UntitledSingleSelectEnumSchema` of MCP 2025-11-25.
+    """A choice of one value in a form, shown as it is.
 
-    Since 2025-11-25.
+    `UntitledSingleSelectEnumSchema` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/UntitledSingleSelectEnumSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledsingleselectenumschema
     """
 
-    default: Opt[str] = None
-    description: Opt[str] = None
-    enum: list[str]
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    enum: list[str]
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    default: Opt[str] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> UntitledSingleSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.UntitledSingleSelectEnumSchema: ...
 
 
 class Annotations(Model):
-    """`Annotations` of MCP 2025-11-25.
+    """Hints on something that a client shows or gives to a model: for whom it is meant, and how much it matters.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `Annotations` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Annotations`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#annotations
     """
 
     audience: Opt[list[Role]] = None
-    last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
+    """For whom it is meant: the `user`, the `assistant`, or both."""
     priority: Annotated[Opt[Number], Field(ge=0, le=1)] = None
+    """How much it matters, from 0, can be left out, to 1, has to be there."""
+    last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
+    """When it was last changed, as an ISO 8601 time."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Annotations: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Annotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Annotations: ...
+
+        def _in_v2025_11_25(self) -> Annotations: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Annotations: ...
 
 
 class AudioContent(Model):
-    """`AudioContent` of MCP 2025-11-25.
+    """A sound recording, in the message itself.
 
-    Since 2025-03-26; changed in 2025-06-18.
+    `AudioContent` of MCP 2025-11-25. Since 2025-03-26; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/AudioContent`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#audiocontent
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    data: str
-    mime_type: Annotated[str, Field(alias="mimeType")]
     type: Literal["audio"] = constant("audio")
+    """Always `audio`: tells this block from other kinds of content."""
+    data: str
+    """The recording, in base64."""
+    mime_type: Annotated[str, Field(alias="mimeType")]
+    """The media type, such as `audio/wav`."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.AudioContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.AudioContent: ...
+
+        def _in_v2025_11_25(self) -> AudioContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.AudioContent: ...
 
 
 class CallToolRequestParams(Model):
-    """`CallToolRequestParams` of MCP 2025-11-25.
+    """The params of `tools/call`. Runs a tool with the arguments given.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CallToolRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CallToolRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
-    arguments: Opt[dict[str, Any]] = None
     name: str
+    """The name of the tool, as `tools/list` gave it."""
     task: Opt[TaskMetadata] = None
+    """Asks to be answered at once with a task, whose result is fetched later. Absent, the answer is the result itself."""
+    arguments: Opt[dict[str, Any]] = None
+    """The arguments, as the tool's input schema asks for them."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequestParams: ...
+
+        def _in_v2025_11_25(self) -> CallToolRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequestParams: ...
 
 
 class CancelTaskRequest(Model):
-    """`CancelTaskRequest` of MCP 2025-11-25.
+    """The request `tasks/cancel`. Asks to stop a task that is still under way.
 
-    Since 2025-11-25.
+    `CancelTaskRequest` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CancelTaskRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["tasks/cancel"] = constant("tasks/cancel")
+    """Which request or notification this is."""
     params: CancelTaskRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> CancelTaskRequest: ...
 
 
 class CancelTaskResult(Model):
-    """`CancelTaskResult` of MCP 2025-11-25.
+    """What answers `tasks/cancel`: the task as it is now.
 
-    Since 2025-11-25.
+    `CancelTaskResult` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CancelTaskResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    created_at: Annotated[str, Field(alias="createdAt")]
-    last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
-    poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
-    status: TaskStatus
-    status_message: Annotated[Opt[str], Field(alias="statusMessage")] = None
     task_id: Annotated[str, Field(alias="taskId")]
+    """Which task; the side that made the task gave it this name."""
+    status: TaskStatus
+    """In which state the task is."""
+    created_at: Annotated[str, Field(alias="createdAt")]
+    """When the task was made, as an ISO 8601 time."""
+    last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
+    """When the state of the task last changed, as an ISO 8601 time."""
     ttl: Integer | None
+    """For how many milliseconds from its making the task is kept; `null` is for ever."""
+    status_message: Annotated[Opt[str], Field(alias="statusMessage")] = None
+    """More about the state, for people; above all what went wrong."""
+    poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
+    """How long to wait before asking again, in milliseconds."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> CancelTaskResult: ...
 
 
 class CancelledNotificationParams(Model):
-    """`CancelledNotificationParams` of MCP 2025-11-25.
+    """The params of `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CancelledNotificationParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CancelledNotificationParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#cancellednotificationparams
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    reason: Opt[str] = None
     request_id: Annotated[Opt[RequestId], Field(alias="requestId")] = None
+    """The id of the request, which the same side sent. A task has none to give: it is stopped with `tasks/cancel`."""
+    reason: Opt[str] = None
+    """Why, for logs and people."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> CancelledNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotificationParams: ...
 
 
 class ClientCapabilitiesTasksRequests(Model):
-    """`ClientCapabilitiesTasksRequests` of MCP 2025-11-25.
+    """Which requests of a server a client can turn into tasks.
 
-    Since 2025-11-25.
+    `ClientCapabilitiesTasksRequests` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ClientCapabilities/properties/tasks/properties/requests`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
-    elicitation: Opt[ClientCapabilitiesTasksRequestsElicitation] = None
     sampling: Opt[ClientCapabilitiesTasksRequestsSampling] = None
+    """Those that ask the model."""
+    elicitation: Opt[ClientCapabilitiesTasksRequestsElicitation] = None
+    """Those that ask the person."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesTasksRequests: ...
 
 
 class CompleteRequestParams(Model):
-    """`CompleteRequestParams` of MCP 2025-11-25.
+    """The params of `completion/complete`. Asks the server how an argument that somebody is typing could go on.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+    `CompleteRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CompleteRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
-    argument: CompleteRequestParamsArgument
-    context: Opt[CompleteRequestParamsContext] = None
     ref: Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")]
+    """The prompt or the template of resources that the argument belongs to."""
+    argument: CompleteRequestParamsArgument
+    """The argument that is being typed."""
+    context: Opt[CompleteRequestParamsContext] = None
+    """What is known beyond that argument."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParams: ...
+
+        def _in_v2025_11_25(self) -> CompleteRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequestParams: ...
 
 
 class CompleteResult(Model):
-    """`CompleteResult` of MCP 2025-11-25.
+    """What answers `completion/complete`.
 
-    Since 2024-11-05.
+    `CompleteResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CompleteResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#completeresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     completion: CompleteResultCompletion
+    """The suggestions."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResult: ...
+
+        def _in_v2025_11_25(self) -> CompleteResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteResult: ...
 
 
 class ElicitRequestURLParams(Model):
-    """`ElicitRequestURLParams` of MCP 2025-11-25.
+    """The params of `elicitation/create` that send the person to a web page, for what must not pass through the client.
 
-    Since 2025-11-25.
+    `ElicitRequestURLParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ElicitRequestURLParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequesturlparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
-    elicitation_id: Annotated[str, Field(alias="elicitationId")]
-    message: str
     mode: Literal["url"] = constant("url")
-    task: Opt[TaskMetadata] = None
+    """Always `url`."""
+    message: str
+    """What the person is to do there, and why."""
+    elicitation_id: Annotated[str, Field(alias="elicitationId")]
+    """Tells this question from others, for the notification that it is settled."""
     url: str
+    """The page to open."""
+    task: Opt[TaskMetadata] = None
+    """Asks to be answered at once with a task, whose result is fetched later. Absent, the answer is the result itself."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitRequestURLParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequestURLParams: ...
 
 
 class ElicitationCompleteNotification(Model):
-    """`ElicitationCompleteNotification` of MCP 2025-11-25.
+    """The notification `notifications/elicitation/complete`. Says that what a person was sent to a web page for is done.
 
-    Since 2025-11-25.
+    `ElicitationCompleteNotification` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ElicitationCompleteNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/elicitation/complete"] = constant("notifications/elicitation/complete")
+    """Which request or notification this is."""
     params: ElicitationCompleteNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitationCompleteNotification: ...
 
 
 class EmbeddedResource(Model):
-    """`EmbeddedResource` of MCP 2025-11-25.
+    """The contents of a resource, in the message itself.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `EmbeddedResource` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/EmbeddedResource`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#embeddedresource
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    resource: TextResourceContents | BlobResourceContents
     type: Literal["resource"] = constant("resource")
+    """Always `resource`: tells this block from other kinds of content."""
+    resource: TextResourceContents | BlobResourceContents
+    """The contents, as text or in base64."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.EmbeddedResource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.EmbeddedResource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.EmbeddedResource: ...
+
+        def _in_v2025_11_25(self) -> EmbeddedResource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.EmbeddedResource: ...
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
-"""`EmptyResult` of MCP 2025-11-25.
+"""A result that says no more than that it was done.
 
-Since 2024-11-05.
+`EmptyResult` of MCP 2025-11-25. Since 2024-11-05.
 
 Source: `schema/2025-11-25/schema.json#/$defs/EmptyResult`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#emptyresult
@@ -1166,586 +2086,1109 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#emptyresult
 
 
 class GetPromptRequestParams(Model):
-    """`GetPromptRequestParams` of MCP 2025-11-25.
+    """The params of `prompts/get`. Fetches one prompt, its template filled in with the arguments given.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `GetPromptRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetPromptRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptrequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
-    arguments: Opt[dict[str, str]] = None
     name: str
+    """The name of the prompt, as `prompts/list` gave it."""
+    arguments: Opt[dict[str, str]] = None
+    """What to fill into the template, by name of the argument."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequestParams: ...
+
+        def _in_v2025_11_25(self) -> GetPromptRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequestParams: ...
 
 
 class GetTaskPayloadRequest(Model):
-    """`GetTaskPayloadRequest` of MCP 2025-11-25.
+    """The request `tasks/result`. Fetches what a task came to; waits until it has ended.
 
-    Since 2025-11-25.
+    `GetTaskPayloadRequest` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetTaskPayloadRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["tasks/result"] = constant("tasks/result")
+    """Which request or notification this is."""
     params: GetTaskPayloadRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskPayloadRequest: ...
 
 
 class GetTaskRequest(Model):
-    """`GetTaskRequest` of MCP 2025-11-25.
+    """The request `tasks/get`. Asks in which state a task is.
 
-    Since 2025-11-25.
+    `GetTaskRequest` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetTaskRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["tasks/get"] = constant("tasks/get")
+    """Which request or notification this is."""
     params: GetTaskRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskRequest: ...
 
 
 class GetTaskResult(Model):
-    """`GetTaskResult` of MCP 2025-11-25.
+    """What answers `tasks/get`: the task as it is now.
 
-    Since 2025-11-25.
+    `GetTaskResult` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetTaskResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    created_at: Annotated[str, Field(alias="createdAt")]
-    last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
-    poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
-    status: TaskStatus
-    status_message: Annotated[Opt[str], Field(alias="statusMessage")] = None
     task_id: Annotated[str, Field(alias="taskId")]
+    """Which task; the side that made the task gave it this name."""
+    status: TaskStatus
+    """In which state the task is."""
+    created_at: Annotated[str, Field(alias="createdAt")]
+    """When the task was made, as an ISO 8601 time."""
+    last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
+    """When the state of the task last changed, as an ISO 8601 time."""
     ttl: Integer | None
+    """For how many milliseconds from its making the task is kept; `null` is for ever."""
+    status_message: Annotated[Opt[str], Field(alias="statusMessage")] = None
+    """More about the state, for people; above all what went wrong."""
+    poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
+    """How long to wait before asking again, in milliseconds."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> GetTaskResult: ...
 
 
 class ImageContent(Model):
-    """`ImageContent` of MCP 2025-11-25.
+    """A picture, in the message itself.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `ImageContent` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ImageContent`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#imagecontent
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    data: str
-    mime_type: Annotated[str, Field(alias="mimeType")]
     type: Literal["image"] = constant("image")
+    """Always `image`: tells this block from other kinds of content."""
+    data: str
+    """The picture, in base64."""
+    mime_type: Annotated[str, Field(alias="mimeType")]
+    """The media type, such as `image/png`."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ImageContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ImageContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ImageContent: ...
+
+        def _in_v2025_11_25(self) -> ImageContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ImageContent: ...
 
 
 class InitializedNotification(Model):
-    """`InitializedNotification` of MCP 2025-11-25.
+    """The notification `notifications/initialized`. Says that the client has read the answer to `initialize`: from here on both sides may send requests.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `InitializedNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/InitializedNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#initializednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/initialized"] = constant("notifications/initialized")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializedNotification: ...
+
+        def _in_v2025_11_25(self) -> InitializedNotification: ...
 
 
 class JSONRPCErrorResponse(Model):
-    """`JSONRPCErrorResponse` of MCP 2025-11-25.
+    """The answer to a request that failed.
 
-    Since 2025-11-25.
+    `JSONRPCErrorResponse` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/JSONRPCErrorResponse`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcerrorresponse
     """
 
-    error: Error
-    id: Opt[RequestId] = None
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    error: Error
+    """What went wrong."""
+    id: Opt[RequestId] = None
+    """The id of the request; absent if it could not be read."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCError: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCError: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCError: ...
+
+        def _in_v2025_11_25(self) -> JSONRPCErrorResponse: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCErrorResponse: ...
 
 
 class JSONRPCRequest(Model):
-    """`JSONRPCRequest` of MCP 2025-11-25.
+    """A message that is answered, under its id.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `JSONRPCRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/JSONRPCRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: str
+    """Which request or notification this is."""
     params: Opt[dict[str, Any]] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            id: RequestId,
+            method: str,
+            params: dict[str, Any] | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCRequest: ...
+
+        def _in_v2025_11_25(self) -> JSONRPCRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCRequest: ...
 
 
 class JSONRPCResultResponse(Model):
-    """`JSONRPCResultResponse` of MCP 2025-11-25.
+    """The answer to a request that succeeded.
 
-    Since 2025-11-25.
+    `JSONRPCResultResponse` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/JSONRPCResultResponse`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """The id of the request."""
     result: Result
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            id: RequestId,
+            result: Result | dict[str, Any] | Model,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2025_11_25(self) -> JSONRPCResultResponse: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.JSONRPCResultResponse: ...
 
 
 class ListRootsResult(Model):
-    """`ListRootsResult` of MCP 2025-11-25.
+    """What answers `roots/list`.
 
-    Since 2024-11-05.
+    `ListRootsResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListRootsResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listrootsresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     roots: list[Root]
+    """The folders or other places that the server may work in."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsResult: ...
+
+        def _in_v2025_11_25(self) -> ListRootsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsResult: ...
 
 
 class LoggingMessageNotification(Model):
-    """`LoggingMessageNotification` of MCP 2025-11-25.
+    """The notification `notifications/message`. Carries a log message of the server.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `LoggingMessageNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/LoggingMessageNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#loggingmessagenotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/message"] = constant("notifications/message")
+    """Which request or notification this is."""
     params: LoggingMessageNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotification: ...
+
+        def _in_v2025_11_25(self) -> LoggingMessageNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.LoggingMessageNotification: ...
 
 
 class PaginatedRequestParams(Model):
-    """`PaginatedRequestParams` of MCP 2025-11-25.
+    """What the params of requests for a page of a list have in common.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `PaginatedRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/PaginatedRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     cursor: Opt[str] = None
+    """Where the page begins: the `nextCursor` of the page before. Absent for the first."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequestParams: ...
+
+        def _in_v2025_11_25(self) -> PaginatedRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequestParams: ...
 
 
 class ProgressNotificationParams(Model):
-    """`ProgressNotificationParams` of MCP 2025-11-25.
+    """The params of `notifications/progress`. Says how far a long-running request has come; goes to whoever sent a progress token with it.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25.
+    `ProgressNotificationParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ProgressNotificationParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotificationparams
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    message: Opt[str] = None
-    progress: Number
     progress_token: Annotated[ProgressToken, Field(alias="progressToken")]
+    """The token that came with the request."""
+    progress: Number
+    """How far it is, in any unit; each notification has a larger number than the one before."""
     total: Opt[Number] = None
+    """How far it will be in the end, if that is known."""
+    message: Opt[str] = None
+    """What is being done, for people."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> ProgressNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotificationParams: ...
 
 
 class Prompt(Model):
-    """`Prompt` of MCP 2025-11-25.
+    """A prompt that a server offers: a template that people choose and fill in.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+    `Prompt` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Prompt`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#prompt
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    arguments: Opt[list[PromptArgument]] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
     name: str
+    """The name of the prompt, for `prompts/get`."""
     title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What the prompt is for."""
+    arguments: Opt[list[PromptArgument]] = None
+    """What can be filled into the template."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Prompt: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Prompt: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Prompt: ...
+
+        def _in_v2025_11_25(self) -> Prompt: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Prompt: ...
 
 
 class ReadResourceRequestParams(Model):
-    """`ReadResourceRequestParams` of MCP 2025-11-25.
+    """The params of `resources/read`. Fetches what a resource contains.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ReadResourceRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ReadResourceRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourcerequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     uri: str
+    """The resource to read: any URI that the server understands, listed or not."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequestParams: ...
+
+        def _in_v2025_11_25(self) -> ReadResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequestParams: ...
 
 
 class ReadResourceResult(Model):
-    """`ReadResourceResult` of MCP 2025-11-25.
+    """What answers `resources/read`.
 
-    Since 2024-11-05.
+    `ReadResourceResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ReadResourceResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourceresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     contents: list[TextResourceContents | BlobResourceContents]
+    """The contents; several where the resource is made of parts, such as a folder of files."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceResult: ...
+
+        def _in_v2025_11_25(self) -> ReadResourceResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceResult: ...
 
 
 class RequestParams(Model):
-    """`RequestParams` of MCP 2025-11-25.
+    """What the params of all requests have in common.
 
-    Since 2024-11-05.
+    `RequestParams` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/RequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
     """
 
     meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """What is attached to the request: a progress token, or whatever the sender wants, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParams: ...
+
+        def _in_v2025_11_25(self) -> RequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.RequestParams: ...
 
 
 class Resource(Model):
-    """`Resource` of MCP 2025-11-25.
+    """Something that a server lets clients read: a file, a record, a page.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+    `Resource` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Resource`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resource
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     name: str
-    size: Opt[Integer] = None
-    title: Opt[str] = None
+    """The name of the resource that programs use."""
     uri: str
+    """The URI of the resource."""
+    title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What is in it, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    size: Opt[Integer] = None
+    """Its size in bytes, before any encoding, if that is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Resource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Resource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Resource: ...
+
+        def _in_v2025_11_25(self) -> Resource: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Resource: ...
 
 
 class ResourceLink(Model):
-    """`ResourceLink` of MCP 2025-11-25.
+    """A link to a resource, which the client can read if it wants it.
 
-    Since 2025-06-18; changed in 2025-11-25.
+    `ResourceLink` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ResourceLink`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcelink
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
-    name: str
-    size: Opt[Integer] = None
-    title: Opt[str] = None
     type: Literal["resource_link"] = constant("resource_link")
+    """Always `resource_link`: tells this block from other kinds of content."""
+    name: str
+    """The name of the resource that programs use."""
     uri: str
+    """The URI of the resource."""
+    title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What is in it, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    size: Opt[Integer] = None
+    """Its size in bytes, before any encoding, if that is known."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceLink: ...
+
+        def _in_v2025_11_25(self) -> ResourceLink: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceLink: ...
 
 
 class ResourceTemplate(Model):
-    """`ResourceTemplate` of MCP 2025-11-25.
+    """A family of resources that a server lets clients read, described by a template of their URIs.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+    `ResourceTemplate` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ResourceTemplate`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcetemplate
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     name: str
-    title: Opt[str] = None
+    """The name of the family that programs use."""
     uri_template: Annotated[str, Field(alias="uriTemplate")]
+    """The template of the URIs (RFC 6570), such as `file:///{path}`."""
+    title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What these resources are for, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, if all resources of the family have the same."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceTemplate: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceTemplate: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplate: ...
+
+        def _in_v2025_11_25(self) -> ResourceTemplate: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceTemplate: ...
 
 
 class ResourceUpdatedNotification(Model):
-    """`ResourceUpdatedNotification` of MCP 2025-11-25.
+    """The notification `notifications/resources/updated`. Says that a resource to which the client subscribed has changed and can be read again.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ResourceUpdatedNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ResourceUpdatedNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#resourceupdatednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/resources/updated"] = constant("notifications/resources/updated")
+    """Which request or notification this is."""
     params: ResourceUpdatedNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotification: ...
+
+        def _in_v2025_11_25(self) -> ResourceUpdatedNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ResourceUpdatedNotification: ...
 
 
 class ServerCapabilitiesTasksRequests(Model):
-    """`ServerCapabilitiesTasksRequests` of MCP 2025-11-25.
+    """Which requests of a client a server can turn into tasks.
 
-    Since 2025-11-25.
+    `ServerCapabilitiesTasksRequests` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ServerCapabilities/properties/tasks/properties/requests`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
 
     tools: Opt[ServerCapabilitiesTasksRequestsTools] = None
+    """Those about tools."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesTasksRequests: ...
 
 
 class SetLevelRequest(Model):
-    """`SetLevelRequest` of MCP 2025-11-25.
+    """The request `logging/setLevel`. Tells the server from which level on the client wants log messages.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `SetLevelRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/SetLevelRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["logging/setLevel"] = constant("logging/setLevel")
+    """Which request or notification this is."""
     params: SetLevelRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SetLevelRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SetLevelRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SetLevelRequest: ...
+
+        def _in_v2025_11_25(self) -> SetLevelRequest: ...
 
 
 class SubscribeRequest(Model):
-    """`SubscribeRequest` of MCP 2025-11-25.
+    """The request `resources/subscribe`. Asks to be told when a resource changes.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `SubscribeRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/SubscribeRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["resources/subscribe"] = constant("resources/subscribe")
+    """Which request or notification this is."""
     params: SubscribeRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> SubscribeRequest: ...
 
 
 class Task(Model):
-    """`Task` of MCP 2025-11-25.
+    """A request that is being worked on, whose result is fetched later.
 
-    Since 2025-11-25.
+    `Task` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Task`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#task
     """
 
-    created_at: Annotated[str, Field(alias="createdAt")]
-    last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
-    poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
-    status: TaskStatus
-    status_message: Annotated[Opt[str], Field(alias="statusMessage")] = None
     task_id: Annotated[str, Field(alias="taskId")]
+    """Which task; the side that made the task gave it this name."""
+    status: TaskStatus
+    """In which state the task is."""
+    created_at: Annotated[str, Field(alias="createdAt")]
+    """When the task was made, as an ISO 8601 time."""
+    last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
+    """When the state of the task last changed, as an ISO 8601 time."""
     ttl: Integer | None
+    """For how many milliseconds from its making the task is kept; `null` is for ever."""
+    status_message: Annotated[Opt[str], Field(alias="statusMessage")] = None
+    """More about the state, for people; above all what went wrong."""
+    poll_interval: Annotated[Opt[Integer], Field(alias="pollInterval")] = None
+    """How long to wait before asking again, in milliseconds."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> Task: ...
 
 
 class TaskAugmentedRequestParams(Model):
-    """`TaskAugmentedRequestParams` of MCP 2025-11-25.
+    """What the params of requests have in common that can be turned into tasks.
 
-    Since 2025-11-25.
+    `TaskAugmentedRequestParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TaskAugmentedRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#taskaugmentedrequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     task: Opt[TaskMetadata] = None
+    """Asks to be answered at once with a task, whose result is fetched later. Absent, the answer is the result itself."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TaskAugmentedRequestParams: ...
 
 
 class TaskStatusNotification(Model):
-    """`TaskStatusNotification` of MCP 2025-11-25.
+    """The notification `notifications/tasks/status`. Says that a task is in another state.
 
-    Since 2025-11-25.
+    `TaskStatusNotification` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TaskStatusNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/tasks/status"] = constant("notifications/tasks/status")
+    """Which request or notification this is."""
     params: TaskStatusNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TaskStatusNotification: ...
 
 
 class TextContent(Model):
-    """`TextContent` of MCP 2025-11-25.
+    """A piece of text.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `TextContent` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TextContent`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#textcontent
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    text: str
     type: Literal["text"] = constant("text")
+    """Always `text`: tells this block from other kinds of content."""
+    text: str
+    """The text."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextContent: ...
+
+        def _in_v2025_11_25(self) -> TextContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TextContent: ...
 
 
 class TitledMultiSelectEnumSchemaItems(Model):
-    """`TitledMultiSelectEnumSchemaItems` of MCP 2025-11-25.
+    """The values to choose from, each with a label.
 
-    Since 2025-11-25.
+    `TitledMultiSelectEnumSchemaItems` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TitledMultiSelectEnumSchema/properties/items`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
     """
 
     any_of: Annotated[list[TitledMultiSelectEnumSchemaItemsAnyOfItem], Field(alias="anyOf")]
+    """The values, each with its label."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledMultiSelectEnumSchemaItems: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledMultiSelectEnumSchemaItems: ...
 
 
 class TitledSingleSelectEnumSchema(Model):
-    """`TitledSingleSelectEnumSchema` of MCP 2025-11-25.
+    """A choice of one value in a form, each with a label.
 
-    Since 2025-11-25.
+    `TitledSingleSelectEnumSchema` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TitledSingleSelectEnumSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#titledsingleselectenumschema
     """
 
-    default: Opt[str] = None
-    description: Opt[str] = None
-    one_of: Annotated[list[TitledSingleSelectEnumSchemaOneOfItem], Field(alias="oneOf")]
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    one_of: Annotated[list[TitledSingleSelectEnumSchemaOneOfItem], Field(alias="oneOf")]
+    """The values to choose from, each with its label."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    default: Opt[str] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledSingleSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledSingleSelectEnumSchema: ...
 
 
 class Tool(Model):
-    """`Tool` of MCP 2025-11-25.
+    """A function that a server lets models call.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.
+    `Tool` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/Tool`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#tool
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    annotations: Opt[ToolAnnotations] = None
-    description: Opt[str] = None
-    execution: Opt[ToolExecution] = None
-    icons: Opt[list[Icon]] = None
-    input_schema: Annotated[ToolInputSchema, Field(alias="inputSchema")]
     name: str
-    output_schema: Annotated[Opt[ToolOutputSchema], Field(alias="outputSchema")] = None
+    """The name of the tool, for `tools/call`."""
+    input_schema: Annotated[ToolInputSchema, Field(alias="inputSchema")]
+    """The arguments that the tool takes: a JSON Schema of an object."""
     title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What the tool does and when to use it, written for the model that chooses."""
+    execution: Opt[ToolExecution] = None
+    """How the tool can be run."""
+    output_schema: Annotated[Opt[ToolOutputSchema], Field(alias="outputSchema")] = None
+    """The form of the tool's `structuredContent`: a JSON Schema of an object. Absent, nothing is promised."""
+    annotations: Opt[ToolAnnotations] = None
+    """Hints on how the tool behaves; do not rely on those of a server that you do not trust."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Tool: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Tool: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Tool: ...
+
+        def _in_v2025_11_25(self) -> Tool: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.Tool: ...
 
 
 class URLElicitationRequiredErrorObjectData(Model):
-    """`URLElicitationRequiredErrorObjectData` of MCP 2025-11-25.
+    """Which pages to visit, in a `URLElicitationRequiredError`.
 
-    Since 2025-11-25.
+    `URLElicitationRequiredErrorObjectData` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/URLElicitationRequiredError/properties/error/properties/data`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
     """
 
     elicitations: list[ElicitRequestURLParams]
+    """What to ask the person, one after the other; then send the request again."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> URLElicitationRequiredErrorObjectData: ...
 
 
 class UnsubscribeRequest(Model):
-    """`UnsubscribeRequest` of MCP 2025-11-25.
+    """The request `resources/unsubscribe`. Asks no longer to be told when a resource changes.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `UnsubscribeRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/UnsubscribeRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["resources/unsubscribe"] = constant("resources/unsubscribe")
+    """Which request or notification this is."""
     params: UnsubscribeRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.UnsubscribeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.UnsubscribeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.UnsubscribeRequest: ...
+
+        def _in_v2025_11_25(self) -> UnsubscribeRequest: ...
 
 
 class UntitledMultiSelectEnumSchema(Model):
-    """`UntitledMultiSelectEnumSchema` of MCP 2025-11-25.
+    """A choice of several values in a form, shown as they are.
 
-    Since 2025-11-25.
+    `UntitledMultiSelectEnumSchema` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/UntitledMultiSelectEnumSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledmultiselectenumschema
     """
 
-    default: Opt[list[str]] = None
-    description: Opt[str] = None
-    items: UntitledMultiSelectEnumSchemaItems
-    max_items: Annotated[Opt[Integer], Field(alias="maxItems")] = None
-    min_items: Annotated[Opt[Integer], Field(alias="minItems")] = None
-    title: Opt[str] = None
     type: Literal["array"] = constant("array")
+    """Always `array`."""
+    items: UntitledMultiSelectEnumSchemaItems
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    min_items: Annotated[Opt[Integer], Field(alias="minItems")] = None
+    """How many must be chosen at least."""
+    max_items: Annotated[Opt[Integer], Field(alias="maxItems")] = None
+    """How many may be chosen at most."""
+    default: Opt[list[str]] = None
+    """The values that are chosen at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> UntitledMultiSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.UntitledMultiSelectEnumSchema: ...
 
 
 class CallToolRequest(Model):
-    """`CallToolRequest` of MCP 2025-11-25.
+    """The request `tools/call`. Runs a tool with the arguments given.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CallToolRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CallToolRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["tools/call"] = constant("tools/call")
+    """Which request or notification this is."""
     params: CallToolRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequest: ...
+
+        def _in_v2025_11_25(self) -> CallToolRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolRequest: ...
 
 
 class CancelledNotification(Model):
-    """`CancelledNotification` of MCP 2025-11-25.
+    """The notification `notifications/cancelled`. Says that the sender of a request no longer needs its answer.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CancelledNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CancelledNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#cancellednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/cancelled"] = constant("notifications/cancelled")
+    """Which request or notification this is."""
     params: CancelledNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotification: ...
+
+        def _in_v2025_11_25(self) -> CancelledNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CancelledNotification: ...
 
 
 class ClientCapabilitiesTasks(Model):
-    """`ClientCapabilitiesTasks` of MCP 2025-11-25.
+    """What a client can do about tasks that it keeps for a server.
 
-    Since 2025-11-25.
+    `ClientCapabilitiesTasks` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ClientCapabilities/properties/tasks`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
-    cancel: Opt[dict[str, Any]] = None
     list: Opt[dict[str, Any]] = None
+    """That they can be listed."""
+    cancel: Opt[dict[str, Any]] = None
+    """That they can be stopped."""
     requests: Opt[ClientCapabilitiesTasksRequests] = None
+    """Which requests can be turned into tasks."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ClientCapabilitiesTasks: ...
 
 
 class CompleteRequest(Model):
-    """`CompleteRequest` of MCP 2025-11-25.
+    """The request `completion/complete`. Asks the server how an argument that somebody is typing could go on.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CompleteRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CompleteRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["completion/complete"] = constant("completion/complete")
+    """Which request or notification this is."""
     params: CompleteRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequest: ...
+
+        def _in_v2025_11_25(self) -> CompleteRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CompleteRequest: ...
 
 
 ContentBlock = TypeAliasType(
     "ContentBlock",
     Annotated[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource, Field(discriminator="type")],
 )
-"""`ContentBlock` of MCP 2025-11-25.
+"""One piece of what somebody says: text, a picture, a sound, or a resource.
 
-Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
+`ContentBlock` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ContentBlock`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#contentblock
@@ -1753,39 +3196,61 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#contentblock
 
 
 class CreateTaskResult(Model):
-    """`CreateTaskResult` of MCP 2025-11-25.
+    """What answers at once a request that asked for a task.
 
-    Since 2025-11-25.
+    `CreateTaskResult` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CreateTaskResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#createtaskresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     task: Task
+    """The task; its result is fetched with `tasks/result`."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> CreateTaskResult: ...
 
 
 class GetPromptRequest(Model):
-    """`GetPromptRequest` of MCP 2025-11-25.
+    """The request `prompts/get`. Fetches one prompt, its template filled in with the arguments given.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `GetPromptRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetPromptRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["prompts/get"] = constant("prompts/get")
+    """Which request or notification this is."""
     params: GetPromptRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequest: ...
+
+        def _in_v2025_11_25(self) -> GetPromptRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptRequest: ...
 
 
 JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage", JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse
 )
-"""`JSONRPCMessage` of MCP 2025-11-25.
+"""Anything that one side sends the other: a request, a notification or a response.
 
-Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.
+`JSONRPCMessage` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/JSONRPCMessage`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcmessage
@@ -1793,9 +3258,9 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcmessage
 
 
 JSONRPCResponse = TypeAliasType("JSONRPCResponse", JSONRPCResultResponse | JSONRPCErrorResponse)
-"""`JSONRPCResponse` of MCP 2025-11-25.
+"""The answer to a request, whether it succeeded or failed.
 
-Since 2024-11-05; changed in 2025-11-25.
+`JSONRPCResponse` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/JSONRPCResponse`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcresponse
@@ -1803,249 +3268,486 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcresponse
 
 
 class ListPromptsRequest(Model):
-    """`ListPromptsRequest` of MCP 2025-11-25.
+    """The request `prompts/list`. Asks which prompts the server offers, a page at a time.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ListPromptsRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListPromptsRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listpromptsrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["prompts/list"] = constant("prompts/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsRequest: ...
+
+        def _in_v2025_11_25(self) -> ListPromptsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsRequest: ...
 
 
 class ListPromptsResult(Model):
-    """`ListPromptsResult` of MCP 2025-11-25.
+    """What answers `prompts/list`: a page of prompts.
 
-    Since 2024-11-05.
+    `ListPromptsResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListPromptsResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listpromptsresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     prompts: list[Prompt]
+    """The prompts of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsResult: ...
+
+        def _in_v2025_11_25(self) -> ListPromptsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListPromptsResult: ...
 
 
 class ListResourceTemplatesRequest(Model):
-    """`ListResourceTemplatesRequest` of MCP 2025-11-25.
+    """The request `resources/templates/list`. Asks which families of resources the server offers, as templates of URIs, a page at a time.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ListResourceTemplatesRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListResourceTemplatesRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcetemplatesrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["resources/templates/list"] = constant("resources/templates/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_11_25(self) -> ListResourceTemplatesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesRequest: ...
 
 
 class ListResourceTemplatesResult(Model):
-    """`ListResourceTemplatesResult` of MCP 2025-11-25.
+    """What answers `resources/templates/list`: a page of templates.
 
-    Since 2024-11-05.
+    `ListResourceTemplatesResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListResourceTemplatesResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcetemplatesresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
+    """The templates of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesResult: ...
+
+        def _in_v2025_11_25(self) -> ListResourceTemplatesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourceTemplatesResult: ...
 
 
 class ListResourcesRequest(Model):
-    """`ListResourcesRequest` of MCP 2025-11-25.
+    """The request `resources/list`. Asks which resources the server offers, a page at a time.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ListResourcesRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListResourcesRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcesrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["resources/list"] = constant("resources/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesRequest: ...
+
+        def _in_v2025_11_25(self) -> ListResourcesRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesRequest: ...
 
 
 class ListResourcesResult(Model):
-    """`ListResourcesResult` of MCP 2025-11-25.
+    """What answers `resources/list`: a page of resources.
 
-    Since 2024-11-05.
+    `ListResourcesResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListResourcesResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcesresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     resources: list[Resource]
+    """The resources of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesResult: ...
+
+        def _in_v2025_11_25(self) -> ListResourcesResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListResourcesResult: ...
 
 
 class ListRootsRequest(Model):
-    """`ListRootsRequest` of MCP 2025-11-25.
+    """The request `roots/list`. Asks the client which folders or other places it lets the server work in.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ListRootsRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListRootsRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listrootsrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["roots/list"] = constant("roots/list")
+    """Which request or notification this is."""
     params: Opt[RequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsRequest: ...
+
+        def _in_v2025_11_25(self) -> ListRootsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListRootsRequest: ...
 
 
 class ListTasksRequest(Model):
-    """`ListTasksRequest` of MCP 2025-11-25.
+    """The request `tasks/list`. Asks which tasks the other side keeps, a page at a time.
 
-    Since 2025-11-25.
+    `ListTasksRequest` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListTasksRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listtasksrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["tasks/list"] = constant("tasks/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ListTasksRequest: ...
 
 
 class ListTasksResult(Model):
-    """`ListTasksResult` of MCP 2025-11-25.
+    """What answers `tasks/list`: a page of tasks.
 
-    Since 2025-11-25.
+    `ListTasksResult` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListTasksResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listtasksresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     tasks: list[Task]
+    """The tasks of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ListTasksResult: ...
 
 
 class ListToolsRequest(Model):
-    """`ListToolsRequest` of MCP 2025-11-25.
+    """The request `tools/list`. Asks which tools the server offers, a page at a time.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ListToolsRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListToolsRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listtoolsrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["tools/list"] = constant("tools/list")
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsRequest: ...
+
+        def _in_v2025_11_25(self) -> ListToolsRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsRequest: ...
 
 
 class ListToolsResult(Model):
-    """`ListToolsResult` of MCP 2025-11-25.
+    """What answers `tools/list`: a page of tools.
 
-    Since 2024-11-05.
+    `ListToolsResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ListToolsResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#listtoolsresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
     tools: list[Tool]
+    """The tools of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsResult: ...
+
+        def _in_v2025_11_25(self) -> ListToolsResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ListToolsResult: ...
 
 
 class PaginatedRequest(Model):
-    """`PaginatedRequest` of MCP 2025-11-25.
+    """What requests for a page of a list have in common.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `PaginatedRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/PaginatedRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: str
+    """Which request or notification this is."""
     params: Opt[PaginatedRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequest: ...
+
+        def _in_v2025_11_25(self) -> PaginatedRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PaginatedRequest: ...
 
 
 class PingRequest(Model):
-    """`PingRequest` of MCP 2025-11-25.
+    """The request `ping`. Asks whether the other side is still there; the answer is empty.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `PingRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/PingRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#pingrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["ping"] = constant("ping")
+    """Which request or notification this is."""
     params: Opt[RequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PingRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PingRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PingRequest: ...
+
+        def _in_v2025_11_25(self) -> PingRequest: ...
 
 
 class ProgressNotification(Model):
-    """`ProgressNotification` of MCP 2025-11-25.
+    """The notification `notifications/progress`. Says how far a long-running request has come; goes to whoever sent a progress token with it.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ProgressNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ProgressNotification`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/progress"] = constant("notifications/progress")
+    """Which request or notification this is."""
     params: ProgressNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotification: ...
+
+        def _in_v2025_11_25(self) -> ProgressNotification: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ProgressNotification: ...
 
 
 class PromptMessage(Model):
-    """`PromptMessage` of MCP 2025-11-25.
+    """One message of a prompt.
 
-    Since 2024-11-05.
+    `PromptMessage` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/PromptMessage`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#promptmessage
     """
 
-    content: ContentBlock
     role: Role
+    """Who is speaking, the person or the model."""
+    content: ContentBlock
+    """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptMessage: ...
+
+        def _in_v2025_11_25(self) -> PromptMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.PromptMessage: ...
 
 
 class ReadResourceRequest(Model):
-    """`ReadResourceRequest` of MCP 2025-11-25.
+    """The request `resources/read`. Fetches what a resource contains.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ReadResourceRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ReadResourceRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourcerequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["resources/read"] = constant("resources/read")
+    """Which request or notification this is."""
     params: ReadResourceRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequest: ...
+
+        def _in_v2025_11_25(self) -> ReadResourceRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ReadResourceRequest: ...
 
 
 class ServerCapabilitiesTasks(Model):
-    """`ServerCapabilitiesTasks` of MCP 2025-11-25.
+    """What a server can do about tasks that it keeps for a client.
 
-    Since 2025-11-25.
+    `ServerCapabilitiesTasks` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ServerCapabilities/properties/tasks`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
 
-    cancel: Opt[dict[str, Any]] = None
     list: Opt[dict[str, Any]] = None
+    """That they can be listed."""
+    cancel: Opt[dict[str, Any]] = None
+    """That they can be stopped."""
     requests: Opt[ServerCapabilitiesTasksRequests] = None
+    """Which requests can be turned into tasks."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ServerCapabilitiesTasks: ...
 
 
 ServerNotification = TypeAliasType(
@@ -2063,9 +3765,9 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ServerNotification` of MCP 2025-11-25.
+"""Any notification that a server may send.
 
-Since 2024-11-05; changed in 2025-11-25.
+`ServerNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ServerNotification`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#servernotification
@@ -2075,9 +3777,9 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#servernotificati
 SingleSelectEnumSchema = TypeAliasType(
     "SingleSelectEnumSchema", UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
 )
-"""`SingleSelectEnumSchema` of MCP 2025-11-25.
+"""A choice of one value in a form.
 
-Since 2025-11-25.
+`SingleSelectEnumSchema` of MCP 2025-11-25. Since 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/SingleSelectEnumSchema`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#singleselectenumschema
@@ -2085,83 +3787,148 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#singleselectenum
 
 
 class TitledMultiSelectEnumSchema(Model):
-    """`TitledMultiSelectEnumSchema` of MCP 2025-11-25.
+    """A choice of several values in a form, each with a label.
 
-    Since 2025-11-25.
+    `TitledMultiSelectEnumSchema` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/TitledMultiSelectEnumSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
     """
 
-    default: Opt[list[str]] = None
-    description: Opt[str] = None
-    items: TitledMultiSelectEnumSchemaItems
-    max_items: Annotated[Opt[Integer], Field(alias="maxItems")] = None
-    min_items: Annotated[Opt[Integer], Field(alias="minItems")] = None
-    title: Opt[str] = None
     type: Literal["array"] = constant("array")
+    """Always `array`."""
+    items: TitledMultiSelectEnumSchemaItems
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    min_items: Annotated[Opt[Integer], Field(alias="minItems")] = None
+    """How many must be chosen at least."""
+    max_items: Annotated[Opt[Integer], Field(alias="maxItems")] = None
+    """How many may be chosen at most."""
+    default: Opt[list[str]] = None
+    """The values that are chosen at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> TitledMultiSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.TitledMultiSelectEnumSchema: ...
 
 
 class ToolResultContent(Model):
-    """`ToolResultContent` of MCP 2025-11-25.
+    """What a tool answered, told to the model that asked for it.
 
-    Since 2025-11-25.
+    `ToolResultContent` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ToolResultContent`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#toolresultcontent
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    content: list[ContentBlock]
-    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
-    structured_content: Annotated[Opt[dict[str, Any]], Field(alias="structuredContent")] = None
-    tool_use_id: Annotated[str, Field(alias="toolUseId")]
     type: Literal["tool_result"] = constant("tool_result")
+    """Always `tool_result`: tells this block from other kinds of content."""
+    tool_use_id: Annotated[str, Field(alias="toolUseId")]
+    """The `id` of the `ToolUseContent` that this answers."""
+    content: list[ContentBlock]
+    """What it says, block by block."""
+    structured_content: Annotated[Opt[dict[str, Any]], Field(alias="structuredContent")] = None
+    """The result as a JSON object, for programs."""
+    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
+    """Whether the tool failed. Absent is no."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ToolResultContent: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ToolResultContent: ...
 
 
 class URLElicitationRequiredErrorObject(Model):
-    """`URLElicitationRequiredErrorObject` of MCP 2025-11-25.
+    """The error itself, inside a `URLElicitationRequiredError`.
 
-    Since 2025-11-25.
+    `URLElicitationRequiredErrorObject` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/URLElicitationRequiredError/properties/error`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
     """
 
     code: NumberConstant[Literal[-32042]] = constant(-32042)
-    data: URLElicitationRequiredErrorObjectData
+    """Always -32042."""
     message: str
+    """What went wrong, in a sentence."""
+    data: URLElicitationRequiredErrorObjectData
+    """Which pages."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> URLElicitationRequiredErrorObject: ...
 
 
 class CallToolResult(Model):
-    """`CallToolResult` of MCP 2025-11-25.
+    """What a tool answered. That the tool itself failed stands in `isError`, so that a model can see it; a JSON-RPC error says that it could not be called.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `CallToolResult` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CallToolResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
     content: list[ContentBlock]
-    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
+    """What the tool says, block by block, for the model or the person to read."""
     structured_content: Annotated[Opt[dict[str, Any]], Field(alias="structuredContent")] = None
+    """The same as a JSON object, for programs; has the form that the tool's output schema promises, if there is one."""
+    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
+    """Whether the tool failed; `content` then says how. Absent is no."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolResult: ...
+
+        def _in_v2025_11_25(self) -> CallToolResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CallToolResult: ...
 
 
 class ClientCapabilities(Model):
-    """`ClientCapabilities` of MCP 2025-11-25.
+    """What a client can do beyond the basics; what is absent it cannot. Members that the protocol does not name are allowed.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+    `ClientCapabilities` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ClientCapabilities`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
-    elicitation: Opt[ClientCapabilitiesElicitation] = None
     experimental: Opt[dict[str, dict[str, Any]]] = None
+    """Features that no specification knows, by name, each with settings of its own."""
     roots: Opt[ClientCapabilitiesRoots] = None
+    """That it can be asked for its roots."""
     sampling: Opt[ClientCapabilitiesSampling] = None
+    """That it can be asked to run its model."""
+    elicitation: Opt[ClientCapabilitiesElicitation] = None
+    """That it can ask the person for input."""
     tasks: Opt[ClientCapabilitiesTasks] = None
+    """What it can do about tasks, and which requests of a server it can turn into them."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilities: ...
+
+        def _in_v2025_11_25(self) -> ClientCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ClientCapabilities: ...
 
 
 ClientNotification = TypeAliasType(
@@ -2175,9 +3942,9 @@ ClientNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ClientNotification` of MCP 2025-11-25.
+"""Any notification that a client may send.
 
-Since 2024-11-05; changed in 2025-11-25.
+`ClientNotification` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ClientNotification`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#clientnotification
@@ -2192,9 +3959,9 @@ EnumSchema = TypeAliasType(
     | TitledMultiSelectEnumSchema
     | LegacyTitledEnumSchema,
 )
-"""`EnumSchema` of MCP 2025-11-25.
+"""A choice between given values, in a form.
 
-Since 2025-06-18; changed in 2025-11-25.
+`EnumSchema` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/EnumSchema`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#enumschema
@@ -2202,40 +3969,69 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#enumschema
 
 
 class GetPromptResult(Model):
-    """`GetPromptResult` of MCP 2025-11-25.
+    """What answers `prompts/get`: the prompt, ready for a model.
 
-    Since 2024-11-05.
+    `GetPromptResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/GetPromptResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    description: Opt[str] = None
     messages: list[PromptMessage]
+    """The messages to give to the model."""
+    description: Opt[str] = None
+    """What the prompt is for."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptResult: ...
+
+        def _in_v2025_11_25(self) -> GetPromptResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.GetPromptResult: ...
 
 
 class InitializeRequestParams(Model):
-    """`InitializeRequestParams` of MCP 2025-11-25.
+    """The params of `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `InitializeRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/InitializeRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#initializerequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
-    capabilities: ClientCapabilities
-    client_info: Annotated[Implementation, Field(alias="clientInfo")]
     protocol_version: Annotated[str, Field(alias="protocolVersion")]
+    """The newest revision that the client wants to speak."""
+    capabilities: ClientCapabilities
+    """What the client can do."""
+    client_info: Annotated[Implementation, Field(alias="clientInfo")]
+    """Name and version of the client."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeRequestParams: ...
+
+        def _in_v2025_11_25(self) -> InitializeRequestParams: ...
 
 
 MultiSelectEnumSchema = TypeAliasType(
     "MultiSelectEnumSchema", UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
 )
-"""`MultiSelectEnumSchema` of MCP 2025-11-25.
+"""A choice of several values in a form.
 
-Since 2025-11-25.
+`MultiSelectEnumSchema` of MCP 2025-11-25. Since 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/MultiSelectEnumSchema`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#multiselectenumschema
@@ -2253,9 +4049,9 @@ PrimitiveSchemaDefinition = TypeAliasType(
     | TitledMultiSelectEnumSchema
     | LegacyTitledEnumSchema,
 )
-"""`PrimitiveSchemaDefinition` of MCP 2025-11-25.
+"""One field of a form: a JSON Schema of a single value, or of a choice.
 
-Since 2025-06-18; changed in 2025-11-25.
+`PrimitiveSchemaDefinition` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/PrimitiveSchemaDefinition`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#primitiveschemadefinition
@@ -2268,9 +4064,9 @@ SamplingMessageContentBlock = TypeAliasType(
         TextContent | ImageContent | AudioContent | ToolUseContent | ToolResultContent, Field(discriminator="type")
     ],
 )
-"""`SamplingMessageContentBlock` of MCP 2025-11-25.
+"""One piece of a message to or from a model: text, a picture, a sound, a wish to use a tool, or what the tool answered.
 
-Since 2025-11-25.
+`SamplingMessageContentBlock` of MCP 2025-11-25. Since 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/SamplingMessageContentBlock`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#samplingmessagecontentblock
@@ -2278,111 +4074,208 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#samplingmessagec
 
 
 class ServerCapabilities(Model):
-    """`ServerCapabilities` of MCP 2025-11-25.
+    """What a server can do beyond the basics; what is absent it cannot. Members that the protocol does not name are allowed.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25.
+    `ServerCapabilities` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ServerCapabilities`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
 
-    completions: Opt[dict[str, Any]] = None
     experimental: Opt[dict[str, dict[str, Any]]] = None
+    """Features that no specification knows, by name, each with settings of its own."""
     logging: Opt[dict[str, Any]] = None
+    """That it sends log messages."""
+    completions: Opt[dict[str, Any]] = None
+    """That it can complete arguments."""
     prompts: Opt[ServerCapabilitiesPrompts] = None
+    """That it offers prompts."""
     resources: Opt[ServerCapabilitiesResources] = None
-    tasks: Opt[ServerCapabilitiesTasks] = None
+    """That it offers resources."""
     tools: Opt[ServerCapabilitiesTools] = None
+    """That it offers tools."""
+    tasks: Opt[ServerCapabilitiesTasks] = None
+    """What it can do about tasks, and which requests of a client it can turn into them."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilities: ...
+
+        def _in_v2025_11_25(self) -> ServerCapabilities: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ServerCapabilities: ...
 
 
 class URLElicitationRequiredError(Model):
-    """`URLElicitationRequiredError` of MCP 2025-11-25.
+    """The error for a request that needs a person to visit web pages first.
 
-    Since 2025-11-25.
+    `URLElicitationRequiredError` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/URLElicitationRequiredError`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
     """
 
-    error: URLElicitationRequiredErrorObject
-    id: Opt[RequestId] = None
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    error: URLElicitationRequiredErrorObject
+    """What went wrong."""
+    id: Opt[RequestId] = None
+    """Tells the requests of one sender apart; the answer repeats it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> URLElicitationRequiredError: ...
 
 
 class CreateMessageResult(Model):
-    """`CreateMessageResult` of MCP 2025-11-25.
+    """What answers `sampling/createMessage`: the message of the model.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25.
+    `CreateMessageResult` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CreateMessageResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessageresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
-    model: str
     role: Role
+    """Who is speaking; for a model it is `assistant`."""
+    content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """What the model said, or which tools it asks for: one block, or several."""
+    model: str
+    """The name of the model that said it."""
     stop_reason: Annotated[Opt[str], Field(alias="stopReason")] = None
+    """Why the model stopped, such as `endTurn`, `stopSequence`, `maxTokens` or another word of the provider's."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageResult: ...
+
+        def _in_v2025_11_25(self) -> CreateMessageResult: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageResult: ...
 
 
 class ElicitRequestFormParamsRequestedSchema(Model):
-    """`ElicitRequestFormParamsRequestedSchema` of MCP 2025-11-25.
+    """The fields of a form: a JSON Schema of an object whose members are single values.
 
-    Since 2025-11-25.
+    `ElicitRequestFormParamsRequestedSchema` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ElicitRequestFormParams/properties/requestedSchema`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequestformparams
     """
 
-    schema_: Annotated[Opt[str], Field(alias="$schema")] = None
-    properties: dict[str, PrimitiveSchemaDefinition]
-    required: Opt[list[str]] = None
     type: Literal["object"] = constant("object")
+    """Always `object`."""
+    properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by name."""
+    schema_: Annotated[Opt[str], Field(alias="$schema")] = None
+    """The dialect of JSON Schema that this one is written in, as a URI; absent, the protocol says which."""
+    required: Opt[list[str]] = None
+    """The names of the fields that must be filled in."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitRequestFormParamsRequestedSchema: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequestFormParamsRequestedSchema: ...
 
 
 class InitializeRequest(Model):
-    """`InitializeRequest` of MCP 2025-11-25.
+    """The request `initialize`. Opens a session: the client says which revision it wants and what it can do, and the server answers in kind.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `InitializeRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/InitializeRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#initializerequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["initialize"] = constant("initialize")
+    """Which request or notification this is."""
     params: InitializeRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeRequest: ...
+
+        def _in_v2025_11_25(self) -> InitializeRequest: ...
 
 
 class InitializeResult(Model):
-    """`InitializeResult` of MCP 2025-11-25.
+    """What answers `initialize`: the revision of this session, and what the server can do.
 
-    Since 2024-11-05.
+    `InitializeResult` of MCP 2025-11-25. Since 2024-11-05.
 
     Source: `schema/2025-11-25/schema.json#/$defs/InitializeResult`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#initializeresult
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    capabilities: ServerCapabilities
-    instructions: Opt[str] = None
     protocol_version: Annotated[str, Field(alias="protocolVersion")]
+    """The revision of this session. A client that does not speak it has to leave."""
+    capabilities: ServerCapabilities
+    """What the server can do."""
     server_info: Annotated[Implementation, Field(alias="serverInfo")]
+    """Name and version of the server."""
+    instructions: Opt[str] = None
+    """How to use this server well, written for the model; clients often put it into the system prompt."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.InitializeResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.InitializeResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.InitializeResult: ...
+
+        def _in_v2025_11_25(self) -> InitializeResult: ...
 
 
 class SamplingMessage(Model):
-    """`SamplingMessage` of MCP 2025-11-25.
+    """One message of a conversation with a model.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25.
+    `SamplingMessage` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-03-26, 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/SamplingMessage`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#samplingmessage
     """
 
-    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
-    content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
     role: Role
+    """Who is speaking, the person or the model."""
+    content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """What is said in it: one block, or several."""
+    meta: Annotated[Opt[dict[str, Any]], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SamplingMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SamplingMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SamplingMessage: ...
+
+        def _in_v2025_11_25(self) -> SamplingMessage: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.SamplingMessage: ...
 
 
 ServerResult = TypeAliasType(
@@ -2402,9 +4295,9 @@ ServerResult = TypeAliasType(
     | ListTasksResult
     | CompleteResult,
 )
-"""`ServerResult` of MCP 2025-11-25.
+"""Any result that a server may answer with.
 
-Since 2024-11-05; changed in 2025-11-25.
+`ServerResult` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ServerResult`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#serverresult
@@ -2434,9 +4327,9 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ClientRequest` of MCP 2025-11-25.
+"""Any request that a client may send.
 
-Since 2024-11-05; changed in 2025-11-25.
+`ClientRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ClientRequest`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#clientrequest
@@ -2454,9 +4347,9 @@ ClientResult = TypeAliasType(
     | ListRootsResult
     | ElicitResult,
 )
-"""`ClientResult` of MCP 2025-11-25.
+"""Any result that a client may answer with.
 
-Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+`ClientResult` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ClientResult`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#clientresult
@@ -2464,48 +4357,83 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#clientresult
 
 
 class CreateMessageRequestParams(Model):
-    """`CreateMessageRequestParams` of MCP 2025-11-25.
+    """The params of `sampling/createMessage`. Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CreateMessageRequestParams` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CreateMessageRequestParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessagerequestparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
-    include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
-    max_tokens: Annotated[Integer, Field(alias="maxTokens")]
     messages: list[SamplingMessage]
-    metadata: Opt[dict[str, Any]] = None
-    model_preferences: Annotated[Opt[ModelPreferences], Field(alias="modelPreferences")] = None
-    stop_sequences: Annotated[Opt[list[str]], Field(alias="stopSequences")] = None
-    system_prompt: Annotated[Opt[str], Field(alias="systemPrompt")] = None
+    """The conversation so far."""
+    max_tokens: Annotated[Integer, Field(alias="maxTokens")]
+    """How many tokens the answer may have at most."""
     task: Opt[TaskMetadata] = None
+    """Asks to be answered at once with a task, whose result is fetched later. Absent, the answer is the result itself."""
+    model_preferences: Annotated[Opt[ModelPreferences], Field(alias="modelPreferences")] = None
+    """Which kind of model is wanted; the client chooses."""
+    system_prompt: Annotated[Opt[str], Field(alias="systemPrompt")] = None
+    """The system prompt wanted; the client may use another."""
+    include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
+    """Whether to add what the client knows of this server, or of all of them. The client may add less."""
     temperature: Opt[Number] = None
-    tool_choice: Annotated[Opt[ToolChoice], Field(alias="toolChoice")] = None
+    """How freely the model should choose; higher is freer."""
+    stop_sequences: Annotated[Opt[list[str]], Field(alias="stopSequences")] = None
+    """Texts at which the model should stop."""
+    metadata: Opt[dict[str, Any]] = None
+    """Settings for the provider of the model, in its own form."""
     tools: Opt[list[Tool]] = None
+    """Tools that the model may ask to use; only for clients that have said that they can."""
+    tool_choice: Annotated[Opt[ToolChoice], Field(alias="toolChoice")] = None
+    """Whether the model may, must or must not use a tool. Absent, it may."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequestParams: ...
+
+        def _in_v2025_11_25(self) -> CreateMessageRequestParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequestParams: ...
 
 
 class ElicitRequestFormParams(Model):
-    """`ElicitRequestFormParams` of MCP 2025-11-25.
+    """The params of `elicitation/create` that ask for a form to be filled in.
 
-    Since 2025-11-25.
+    `ElicitRequestFormParams` of MCP 2025-11-25. Since 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ElicitRequestFormParams`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequestformparams
     """
 
-    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
     message: str
-    mode: Opt[Literal["form"]] = None
+    """What the person is asked, and why."""
     requested_schema: Annotated[ElicitRequestFormParamsRequestedSchema, Field(alias="requestedSchema")]
+    """The fields of the form, as a flat JSON Schema."""
     task: Opt[TaskMetadata] = None
+    """Asks to be answered at once with a task, whose result is fetched later. Absent, the answer is the result itself."""
+    mode: Opt[Literal["form"]] = None
+    """Always `form`; may be left out."""
+    meta: Annotated[Opt[RequestParamsMeta], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> ElicitRequestFormParams: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequestFormParams: ...
 
 
 ElicitRequestParams = TypeAliasType("ElicitRequestParams", ElicitRequestURLParams | ElicitRequestFormParams)
-"""`ElicitRequestParams` of MCP 2025-11-25.
+"""The params of `elicitation/create`. Asks the person at the client for input: a small form to fill in, or a web page to visit.
 
-Since 2025-06-18; changed in 2025-11-25.
+`ElicitRequestParams` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ElicitRequestParams`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequestparams
@@ -2513,33 +4441,61 @@ https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequestpar
 
 
 class CreateMessageRequest(Model):
-    """`CreateMessageRequest` of MCP 2025-11-25.
+    """The request `sampling/createMessage`. Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CreateMessageRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/CreateMessageRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessagerequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["sampling/createMessage"] = constant("sampling/createMessage")
+    """Which request or notification this is."""
     params: CreateMessageRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequest: ...
+
+        def _in_v2025_11_25(self) -> CreateMessageRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.CreateMessageRequest: ...
 
 
 class ElicitRequest(Model):
-    """`ElicitRequest` of MCP 2025-11-25.
+    """The request `elicitation/create`. Asks the person at the client for input: a small form to fill in, or a web page to visit.
 
-    Since 2025-06-18; changed in 2025-11-25.
+    `ElicitRequest` of MCP 2025-11-25. Since 2025-06-18; changed in 2025-11-25.
 
     Source: `schema/2025-11-25/schema.json#/$defs/ElicitRequest`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["elicitation/create"] = constant("elicitation/create")
+    """Which request or notification this is."""
     params: ElicitRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ElicitRequest: ...
+
+        def _in_v2025_11_25(self) -> ElicitRequest: ...
+
+        def _in_v2026_07_28(self) -> v2026_07_28.ElicitRequest: ...
 
 
 ServerRequest = TypeAliasType(
@@ -2556,10 +4512,13 @@ ServerRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ServerRequest` of MCP 2025-11-25.
+"""Any request that a server may send.
 
-Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+`ServerRequest` of MCP 2025-11-25. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
 Source: `schema/2025-11-25/schema.json#/$defs/ServerRequest`,
 https://modelcontextprotocol.io/specification/2025-11-25/schema#serverrequest
 """
+
+
+describe(__name__, FIELDS)

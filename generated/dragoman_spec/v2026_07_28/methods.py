@@ -20,6 +20,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="CompleteResult",
             results=("CompleteResult",),
             capability="completions",
+            summary="Asks the server how an argument that somebody is typing could go on.",
         ),
         "notifications/cancelled": Method(
             name="notifications/cancelled",
@@ -30,6 +31,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says that the client no longer needs the answer to a request; over stdio, also that the server ends a stream of notifications.",
         ),
         "notifications/message": Method(
             name="notifications/message",
@@ -40,6 +42,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="logging",
+            summary="Carries a log message of the server.",
         ),
         "notifications/progress": Method(
             name="notifications/progress",
@@ -50,6 +53,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says how far a long-running request has come; goes to whoever sent a progress token with it.",
         ),
         "notifications/prompts/list_changed": Method(
             name="notifications/prompts/list_changed",
@@ -60,6 +64,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="prompts.listChanged",
+            summary="Says that the prompts on offer are no longer those that were listed.",
         ),
         "notifications/resources/list_changed": Method(
             name="notifications/resources/list_changed",
@@ -70,6 +75,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="resources.listChanged",
+            summary="Says that the resources on offer are no longer those that were listed.",
         ),
         "notifications/resources/updated": Method(
             name="notifications/resources/updated",
@@ -80,6 +86,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="resources.subscribe",
+            summary="Says that a resource that the client listens to has changed and can be read again.",
         ),
         "notifications/subscriptions/acknowledged": Method(
             name="notifications/subscriptions/acknowledged",
@@ -90,6 +97,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability=None,
+            summary="Says which of the notifications that the client asked to hear of it will get.",
         ),
         "notifications/tools/list_changed": Method(
             name="notifications/tools/list_changed",
@@ -100,6 +108,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result=None,
             results=(),
             capability="tools.listChanged",
+            summary="Says that the tools on offer are no longer those that were listed.",
         ),
         "prompts/get": Method(
             name="prompts/get",
@@ -113,6 +122,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 "InputRequiredResult",
             ),
             capability="prompts",
+            summary="Fetches one prompt, its template filled in with the arguments given.",
         ),
         "prompts/list": Method(
             name="prompts/list",
@@ -123,6 +133,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListPromptsResult",
             results=("ListPromptsResult",),
             capability="prompts",
+            summary="Asks which prompts the server offers, a page at a time.",
         ),
         "resources/list": Method(
             name="resources/list",
@@ -133,6 +144,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListResourcesResult",
             results=("ListResourcesResult",),
             capability="resources",
+            summary="Asks which resources the server offers, a page at a time.",
         ),
         "resources/read": Method(
             name="resources/read",
@@ -146,6 +158,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 "InputRequiredResult",
             ),
             capability="resources",
+            summary="Fetches what a resource contains.",
         ),
         "resources/templates/list": Method(
             name="resources/templates/list",
@@ -156,6 +169,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListResourceTemplatesResult",
             results=("ListResourceTemplatesResult",),
             capability="resources",
+            summary="Asks which families of resources the server offers, as templates of URIs, a page at a time.",
         ),
         "server/discover": Method(
             name="server/discover",
@@ -166,6 +180,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="DiscoverResult",
             results=("DiscoverResult",),
             capability=None,
+            summary="Asks a server which revisions it speaks and what it can do, before any other request.",
         ),
         "subscriptions/listen": Method(
             name="subscriptions/listen",
@@ -176,6 +191,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="SubscriptionsListenResult",
             results=("SubscriptionsListenResult",),
             capability=None,
+            summary="Opens a stream on which the server sends the notifications that the client asks to hear.",
         ),
         "tools/call": Method(
             name="tools/call",
@@ -189,6 +205,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 "InputRequiredResult",
             ),
             capability="tools",
+            summary="Runs a tool with the arguments given.",
         ),
         "tools/list": Method(
             name="tools/list",
@@ -199,6 +216,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListToolsResult",
             results=("ListToolsResult",),
             capability="tools",
+            summary="Asks which tools the server offers, a page at a time.",
         ),
     }
 )
@@ -215,6 +233,7 @@ INPUT_METHODS: Mapping[str, Method] = MappingProxyType(
             result="ElicitResult",
             results=("ElicitResult",),
             capability="elicitation",
+            summary="Asks the person at the client for input: a small form to fill in, or a web page to visit.",
         ),
         "roots/list": Method(
             name="roots/list",
@@ -225,6 +244,7 @@ INPUT_METHODS: Mapping[str, Method] = MappingProxyType(
             result="ListRootsResult",
             results=("ListRootsResult",),
             capability="roots",
+            summary="Asks the client which folders or other places it lets the server work in.",
         ),
         "sampling/createMessage": Method(
             name="sampling/createMessage",
@@ -235,6 +255,7 @@ INPUT_METHODS: Mapping[str, Method] = MappingProxyType(
             result="CreateMessageResult",
             results=("CreateMessageResult",),
             capability="sampling",
+            summary="Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.",
         ),
     }
 )

@@ -7,85 +7,150 @@ What every model does is said in `dragoman_spec._base.Model`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
-from dragoman_spec._base import Integer, Model, NullKeepingModel, Number, NumberConstant, Opt, OptNull, constant
+from dragoman_spec._base import Model, NullKeepingModel, constant, describe
+from dragoman_spec._types import Integer, Number, NumberConstant, Opt, OptNull, SchemaObject
+from dragoman_spec.v2026_07_28.words import FIELDS
+
+if TYPE_CHECKING:
+    from dragoman_spec import v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25
 
 
 class BaseMetadata(Model):
-    """`BaseMetadata` of MCP 2026-07-28.
+    """The two names that many definitions have: one for programs, one for people.
 
-    Since 2025-06-18.
+    `BaseMetadata` of MCP 2026-07-28. Since 2025-06-18.
 
     Source: `schema/2026-07-28/schema.json#/$defs/BaseMetadata`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#basemetadata
     """
 
     name: str
+    """The name that programs use; also shown to people where there is no title."""
     title: Opt[str] = None
+    """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BaseMetadata: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BaseMetadata: ...
+
+        def _in_v2026_07_28(self) -> BaseMetadata: ...
 
 
 class BooleanSchema(Model):
-    """`BooleanSchema` of MCP 2026-07-28.
+    """A yes or no in a form.
 
-    Since 2025-06-18.
+    `BooleanSchema` of MCP 2026-07-28. Since 2025-06-18.
 
     Source: `schema/2026-07-28/schema.json#/$defs/BooleanSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#booleanschema
     """
 
-    default: Opt[StrictBool] = None
-    description: Opt[str] = None
-    title: Opt[str] = None
     type: Literal["boolean"] = constant("boolean")
+    """Always `boolean`."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    default: Opt[StrictBool] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BooleanSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BooleanSchema: ...
+
+        def _in_v2026_07_28(self) -> BooleanSchema: ...
 
 
 class CompleteRequestParamsArgument(Model):
-    """`CompleteRequestParamsArgument` of MCP 2026-07-28.
+    """An argument that is being typed.
 
-    Since 2024-11-05.
+    `CompleteRequestParamsArgument` of MCP 2026-07-28. Since 2024-11-05.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CompleteRequestParams/properties/argument`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
     """
 
     name: str
+    """The name of the argument."""
     value: str
+    """What has been typed so far."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsArgument: ...
+
+        def _in_v2026_07_28(self) -> CompleteRequestParamsArgument: ...
 
 
 class CompleteRequestParamsContext(Model):
-    """`CompleteRequestParamsContext` of MCP 2026-07-28.
+    """What is known beyond the argument that is being typed.
 
-    Since 2025-06-18.
+    `CompleteRequestParamsContext` of MCP 2026-07-28. Since 2025-06-18.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CompleteRequestParams/properties/context`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
     """
 
     arguments: Opt[dict[str, str]] = None
+    """The arguments that have been filled in already, by name."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParamsContext: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParamsContext: ...
+
+        def _in_v2026_07_28(self) -> CompleteRequestParamsContext: ...
 
 
 class CompleteResultCompletion(Model):
-    """`CompleteResultCompletion` of MCP 2026-07-28.
+    """Suggestions for an argument.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `CompleteResultCompletion` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CompleteResult/properties/completion`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresult
     """
 
-    has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
-    total: Opt[Integer] = None
     values: Annotated[list[str], Field(max_length=100)]
+    """The suggestions, best first; at most 100."""
+    total: Opt[Integer] = None
+    """How many there are in all, if that is known; may be more than are given."""
+    has_more: Annotated[Opt[StrictBool], Field(alias="hasMore")] = None
+    """Whether there are more than are given."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResultCompletion: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResultCompletion: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResultCompletion: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResultCompletion: ...
+
+        def _in_v2026_07_28(self) -> CompleteResultCompletion: ...
 
 
 Cursor = TypeAliasType("Cursor", str)
-"""`Cursor` of MCP 2026-07-28.
+"""Where a page of a list begins. Only whoever made it knows what it means.
 
-Since 2024-11-05.
+`Cursor` of MCP 2026-07-28. Since 2024-11-05.
 
 Source: `schema/2026-07-28/schema.json#/$defs/Cursor`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#cursor
@@ -93,164 +158,279 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#cursor
 
 
 class ElicitRequestURLParams(Model):
-    """`ElicitRequestURLParams` of MCP 2026-07-28.
+    """The params of `elicitation/create` that send the person to a web page, for what must not pass through the client.
 
-    Since 2025-11-25; changed in 2026-07-28.
+    `ElicitRequestURLParams` of MCP 2026-07-28. Since 2025-11-25; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ElicitRequestURLParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequesturlparams
     """
 
-    message: str
     mode: Literal["url"] = constant("url")
+    """Always `url`."""
+    message: str
+    """What the person is to do there, and why."""
     url: str
+    """The page to open."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequestURLParams: ...
+
+        def _in_v2026_07_28(self) -> ElicitRequestURLParams: ...
 
 
 class ElicitResult(Model):
-    """`ElicitResult` of MCP 2026-07-28.
+    """What answers `elicitation/create`: what the person did.
 
-    Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
+    `ElicitResult` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ElicitResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitresult
     """
 
     action: Literal["accept", "cancel", "decline"]
+    """`accept`, the person answered; `decline`, said no; `cancel`, went away without choosing."""
     content: Opt[dict[str, list[str] | str | Number | StrictBool]] = None
+    """The form as it was filled in, by name of the field; only after `accept`, and not for a web page."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ElicitResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitResult: ...
+
+        def _in_v2026_07_28(self) -> ElicitResult: ...
 
 
 class Error(NullKeepingModel):
-    """`Error` of MCP 2026-07-28.
+    """What went wrong with a request, as JSON-RPC says it.
 
-    Since 2025-11-25.
+    `Error` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Error`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#error
     """
 
     code: Integer
-    data: OptNull[Any] = None
+    """Which kind of error, as a number; JSON-RPC reserves those from -32768 to -32000."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Error: ...
+
+        def _in_v2026_07_28(self) -> Error: ...
 
 
 class HeaderMismatchErrorObject(NullKeepingModel):
-    """`HeaderMismatchErrorObject` of MCP 2026-07-28.
+    """The error itself, inside a `HeaderMismatchError`.
 
-    Since 2026-07-28.
+    `HeaderMismatchErrorObject` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/HeaderMismatchError/properties/error`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
     """
 
     code: NumberConstant[Literal[-32020]] = constant(-32020)
-    data: OptNull[Any] = None
+    """Always -32020."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> HeaderMismatchErrorObject: ...
 
 
 class Icon(Model):
-    """`Icon` of MCP 2026-07-28.
+    """A picture that stands for something in a user interface.
 
-    Since 2025-11-25.
+    `Icon` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Icon`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#icon
     """
 
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
-    sizes: Opt[list[str]] = None
     src: str
+    """Where the picture is: an HTTP URL, or a `data:` URI with the picture in it. It comes from a stranger: load it with care."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, where it is missing at the source or wrong there."""
+    sizes: Opt[list[str]] = None
+    """The sizes that it is good for, such as `48x48`, or `any` for a picture that scales. Absent, it fits all."""
     theme: Opt[Literal["dark", "light"]] = None
+    """Whether it is for a `light` or a `dark` background. Absent, it suits both."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Icon: ...
+
+        def _in_v2026_07_28(self) -> Icon: ...
 
 
 class Icons(Model):
-    """`Icons` of MCP 2026-07-28.
+    """What may have icons; other definitions repeat it.
 
-    Since 2025-11-25.
+    `Icons` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Icons`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#icons
     """
 
     icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Icons: ...
+
+        def _in_v2026_07_28(self) -> Icons: ...
 
 
 class Implementation(Model):
-    """`Implementation` of MCP 2026-07-28.
+    """The name and version of a program, as it introduces itself to the other side.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
+    `Implementation` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Implementation`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation
     """
 
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
     name: str
-    title: Opt[str] = None
+    """The name of the program."""
     version: str
+    """Its version, in whatever form it numbers them."""
+    title: Opt[str] = None
+    """The name of the program that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What the program is for."""
     website_url: Annotated[Opt[str], Field(alias="websiteUrl")] = None
+    """A web page about the program."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Implementation: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Implementation: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Implementation: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Implementation: ...
+
+        def _in_v2026_07_28(self) -> Implementation: ...
 
 
 class InternalError(NullKeepingModel):
-    """`InternalError` of MCP 2026-07-28.
+    """The error for something that failed inside the side that was asked.
 
-    Since 2026-07-28.
+    `InternalError` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/InternalError`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#internalerror
     """
 
     code: NumberConstant[Literal[-32603]] = constant(-32603)
-    data: OptNull[Any] = None
+    """Always -32603."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InternalError: ...
 
 
 class InvalidParamsError(NullKeepingModel):
-    """`InvalidParamsError` of MCP 2026-07-28.
+    """The error for params that the method does not take: an unknown name, a missing or a wrong argument.
 
-    Since 2026-07-28.
+    `InvalidParamsError` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/InvalidParamsError`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidparamserror
     """
 
     code: NumberConstant[Literal[-32602]] = constant(-32602)
-    data: OptNull[Any] = None
+    """Always -32602."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InvalidParamsError: ...
 
 
 class InvalidRequestError(NullKeepingModel):
-    """`InvalidRequestError` of MCP 2026-07-28.
+    """The error for JSON that is no proper JSON-RPC request.
 
-    Since 2026-07-28.
+    `InvalidRequestError` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/InvalidRequestError`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidrequesterror
     """
 
     code: NumberConstant[Literal[-32600]] = constant(-32600)
-    data: OptNull[Any] = None
+    """Always -32600."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InvalidRequestError: ...
 
 
 class JSONRPCNotification(Model):
-    """`JSONRPCNotification` of MCP 2026-07-28.
+    """A message that is not answered.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `JSONRPCNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/JSONRPCNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcnotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: str
+    """Which request or notification this is."""
     params: Opt[dict[str, Any]] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            method: str,
+            params: dict[str, Any] | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCNotification: ...
+
+        def _in_v2026_07_28(self) -> JSONRPCNotification: ...
 
 
 JSONValue = TypeAliasType("JSONValue", Any)
-"""`JSONValue` of MCP 2026-07-28.
+"""Any JSON value.
 
-Since 2026-07-28.
+`JSONValue` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/JSONValue`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonvalue
@@ -258,28 +438,40 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonvalue
 
 
 class LegacyTitledEnumSchema(Model):
-    """`LegacyTitledEnumSchema` of MCP 2026-07-28.
+    """A choice of one value in a form, with the labels in a list of their own: as 2025-06-18 writes it, and on its way out.
 
-    Since 2025-11-25.
+    `LegacyTitledEnumSchema` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/LegacyTitledEnumSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#legacytitledenumschema
     """
 
-    default: Opt[str] = None
-    description: Opt[str] = None
-    enum: list[str]
-    enum_names: Annotated[Opt[list[str]], Field(alias="enumNames")] = None
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    enum: list[str]
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    enum_names: Annotated[Opt[list[str]], Field(alias="enumNames")] = None
+    """What the person sees for each value, in the same order."""
+    default: Opt[str] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LegacyTitledEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> LegacyTitledEnumSchema: ...
 
 
 LoggingLevel = TypeAliasType(
     "LoggingLevel", Literal["alert", "critical", "debug", "emergency", "error", "info", "notice", "warning"]
 )
-"""`LoggingLevel` of MCP 2026-07-28.
+"""How serious a log message is: the eight levels of syslog (RFC 5424), from `debug` to `emergency`.
 
-Since 2024-11-05.
+`LoggingLevel` of MCP 2026-07-28. Since 2024-11-05.
 
 Source: `schema/2026-07-28/schema.json#/$defs/LoggingLevel`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#logginglevel
@@ -287,9 +479,9 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#logginglevel
 
 
 MetaObject = TypeAliasType("MetaObject", dict[str, Any])
-"""`MetaObject` of MCP 2026-07-28.
+"""Whatever either side wants to attach that is not part of the protocol, under keys of its own.
 
-Since 2026-07-28.
+`MetaObject` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/MetaObject`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#metaobject
@@ -297,94 +489,173 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#metaobject
 
 
 class MethodNotFoundError(NullKeepingModel):
-    """`MethodNotFoundError` of MCP 2026-07-28.
+    """The error for a method that the side asked does not have, or has not announced.
 
-    Since 2026-07-28.
+    `MethodNotFoundError` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/MethodNotFoundError`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#methodnotfounderror
     """
 
     code: NumberConstant[Literal[-32601]] = constant(-32601)
-    data: OptNull[Any] = None
+    """Always -32601."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> MethodNotFoundError: ...
 
 
 class ModelHint(Model):
-    """`ModelHint` of MCP 2026-07-28.
+    """A hint at a model that would do.
 
-    Since 2024-11-05.
+    `ModelHint` of MCP 2026-07-28. Since 2024-11-05.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ModelHint`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#modelhint
     """
 
     name: Opt[str] = None
+    """A part of the model's name, such as `sonnet`; the client may take one that is like it from another provider."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelHint: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelHint: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelHint: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelHint: ...
+
+        def _in_v2026_07_28(self) -> ModelHint: ...
 
 
 class ModelPreferences(Model):
-    """`ModelPreferences` of MCP 2026-07-28.
+    """Which kind of model a server would like. The client is free to choose another.
 
-    Since 2024-11-05.
+    `ModelPreferences` of MCP 2026-07-28. Since 2024-11-05.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ModelPreferences`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#modelpreferences
     """
 
-    cost_priority: Annotated[Opt[Number], Field(alias="costPriority", ge=0, le=1)] = None
     hints: Opt[list[ModelHint]] = None
-    intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
+    """Models that would do, the best first; they count for more than the priorities."""
+    cost_priority: Annotated[Opt[Number], Field(alias="costPriority", ge=0, le=1)] = None
+    """How much a low price matters, from 0 to 1."""
     speed_priority: Annotated[Opt[Number], Field(alias="speedPriority", ge=0, le=1)] = None
+    """How much a quick answer matters, from 0 to 1."""
+    intelligence_priority: Annotated[Opt[Number], Field(alias="intelligencePriority", ge=0, le=1)] = None
+    """How much ability matters, from 0 to 1."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ModelPreferences: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ModelPreferences: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ModelPreferences: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ModelPreferences: ...
+
+        def _in_v2026_07_28(self) -> ModelPreferences: ...
 
 
 class Notification(Model):
-    """`Notification` of MCP 2026-07-28.
+    """What all notifications have in common.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `Notification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Notification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#notification
     """
 
     method: str
+    """Which request or notification this is."""
     params: Opt[dict[str, Any]] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            method: str,
+            params: dict[str, Any] | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Notification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Notification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Notification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Notification: ...
+
+        def _in_v2026_07_28(self) -> Notification: ...
 
 
 class NumberSchema(Model):
-    """`NumberSchema` of MCP 2026-07-28.
+    """A number in a form.
 
-    Since 2025-06-18; changed in 2025-11-25.
+    `NumberSchema` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/NumberSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#numberschema
     """
 
-    default: Opt[Number] = None
-    description: Opt[str] = None
-    maximum: Opt[Number] = None
-    minimum: Opt[Number] = None
-    title: Opt[str] = None
     type: Literal["integer", "number"]
+    """`integer` for whole numbers, `number` for any."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    minimum: Opt[Number] = None
+    """The smallest number allowed."""
+    maximum: Opt[Number] = None
+    """The largest number allowed."""
+    default: Opt[Number] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NumberSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NumberSchema: ...
+
+        def _in_v2026_07_28(self) -> NumberSchema: ...
 
 
 class ParseError(NullKeepingModel):
-    """`ParseError` of MCP 2026-07-28.
+    """The error for something that is not JSON.
 
-    Since 2026-07-28.
+    `ParseError` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ParseError`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#parseerror
     """
 
     code: NumberConstant[Literal[-32700]] = constant(-32700)
-    data: OptNull[Any] = None
+    """Always -32700."""
     message: str
+    """What went wrong, in a sentence."""
+    data: OptNull[Any] = None
+    """More about the error, in whatever form its sender likes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ParseError: ...
 
 
 ProgressToken = TypeAliasType("ProgressToken", str | Integer)
-"""`ProgressToken` of MCP 2026-07-28.
+"""Tells the requests apart whose progress is reported; the sender of the request chooses it.
 
-Since 2024-11-05.
+`ProgressToken` of MCP 2026-07-28. Since 2024-11-05.
 
 Source: `schema/2026-07-28/schema.json#/$defs/ProgressToken`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#progresstoken
@@ -392,51 +663,104 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#progresstoken
 
 
 class PromptArgument(Model):
-    """`PromptArgument` of MCP 2026-07-28.
+    """Something that can be filled into the template of a prompt.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `PromptArgument` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2026-07-28/schema.json#/$defs/PromptArgument`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#promptargument
     """
 
-    description: Opt[str] = None
     name: str
-    required: Opt[StrictBool] = None
+    """The name of the argument."""
     title: Opt[str] = None
+    """The name that people see."""
+    description: Opt[str] = None
+    """What to fill in."""
+    required: Opt[StrictBool] = None
+    """Whether the prompt cannot do without it. Absent is no."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptArgument: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptArgument: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptArgument: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptArgument: ...
+
+        def _in_v2026_07_28(self) -> PromptArgument: ...
 
 
 class PromptReference(Model):
-    """`PromptReference` of MCP 2026-07-28.
+    """Names a prompt.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `PromptReference` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2026-07-28/schema.json#/$defs/PromptReference`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#promptreference
     """
 
     name: str
-    title: Opt[str] = None
+    """The name of the prompt."""
     type: Literal["ref/prompt"] = constant("ref/prompt")
+    """Always `ref/prompt`."""
+    title: Opt[str] = None
+    """The name that people see."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptReference: ...
+
+        def _in_v2026_07_28(self) -> PromptReference: ...
 
 
 class Request(Model):
-    """`Request` of MCP 2026-07-28.
+    """What all requests have in common.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `Request` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Request`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#request
     """
 
     method: str
+    """Which request or notification this is."""
     params: Opt[dict[str, Any]] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            method: str,
+            params: dict[str, Any] | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Request: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Request: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Request: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Request: ...
+
+        def _in_v2026_07_28(self) -> Request: ...
 
 
 RequestId = TypeAliasType("RequestId", str | Integer)
-"""`RequestId` of MCP 2026-07-28.
+"""Tells the requests of one sender apart. `1` and `"1"` are different ids.
 
-Since 2024-11-05.
+`RequestId` of MCP 2026-07-28. Since 2024-11-05.
 
 Source: `schema/2026-07-28/schema.json#/$defs/RequestId`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#requestid
@@ -444,48 +768,82 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#requestid
 
 
 class ResourceContents(Model):
-    """`ResourceContents` of MCP 2026-07-28.
+    """What the contents of a resource have in common, be they text or not.
 
-    Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
+    `ResourceContents` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResourceContents`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcecontents
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     uri: str
+    """The URI of the resource."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceContents: ...
+
+        def _in_v2026_07_28(self) -> ResourceContents: ...
 
 
 class ResourceTemplateReference(Model):
-    """`ResourceTemplateReference` of MCP 2026-07-28.
+    """Names a resource or a template of resources.
 
-    Since 2025-06-18.
+    `ResourceTemplateReference` of MCP 2026-07-28. Since 2025-06-18.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResourceTemplateReference`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcetemplatereference
     """
 
     type: Literal["ref/resource"] = constant("ref/resource")
+    """Always `ref/resource`."""
     uri: str
+    """The URI, or the template of URIs (RFC 6570)."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceReference: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceReference: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplateReference: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplateReference: ...
+
+        def _in_v2026_07_28(self) -> ResourceTemplateReference: ...
 
 
 class ResultMetaObject(Model):
-    """`ResultMetaObject` of MCP 2026-07-28.
+    """What may be attached to a result.
 
-    Since 2026-07-28.
+    `ResultMetaObject` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResultMetaObject`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resultmetaobject
     """
 
     server_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/serverInfo")] = None
+    """Name and version of the server that answers."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ResultMetaObject: ...
 
 
 ResultType = TypeAliasType("ResultType", str)
-"""`ResultType` of MCP 2026-07-28.
+"""How to read a result: `complete` is the whole answer, `input_required` asks something back first. Extensions may add others.
 
-Since 2026-07-28.
+`ResultType` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/ResultType`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#resulttype
@@ -493,9 +851,9 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#resulttype
 
 
 Role = TypeAliasType("Role", Literal["assistant", "user"])
-"""`Role` of MCP 2026-07-28.
+"""Who is speaking: the `user` or the `assistant`.
 
-Since 2024-11-05.
+`Role` of MCP 2026-07-28. Since 2024-11-05.
 
 Source: `schema/2026-07-28/schema.json#/$defs/Role`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#role
@@ -503,391 +861,703 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#role
 
 
 class Root(Model):
-    """`Root` of MCP 2026-07-28.
+    """A folder or another place that a client lets servers work in.
 
-    Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
+    `Root` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Root`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#root
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    name: Opt[str] = None
     uri: str
+    """The place; a `file://` URI."""
+    name: Opt[str] = None
+    """What people call it."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Root: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Root: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Root: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Root: ...
+
+        def _in_v2026_07_28(self) -> Root: ...
 
 
 class ServerCapabilitiesPrompts(Model):
-    """`ServerCapabilitiesPrompts` of MCP 2026-07-28.
+    """What a server can do about prompts.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesPrompts` of MCP 2026-07-28. Since 2024-11-05.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ServerCapabilities/properties/prompts`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesPrompts: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesPrompts: ...
+
+        def _in_v2026_07_28(self) -> ServerCapabilitiesPrompts: ...
 
 
 class ServerCapabilitiesResources(Model):
-    """`ServerCapabilitiesResources` of MCP 2026-07-28.
+    """What a server can do about resources.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesResources` of MCP 2026-07-28. Since 2024-11-05.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ServerCapabilities/properties/resources`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
     """
 
-    list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
     subscribe: Opt[StrictBool] = None
+    """Whether clients can ask to be told when a resource changes."""
+    list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesResources: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesResources: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesResources: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesResources: ...
+
+        def _in_v2026_07_28(self) -> ServerCapabilitiesResources: ...
 
 
 class ServerCapabilitiesTools(Model):
-    """`ServerCapabilitiesTools` of MCP 2026-07-28.
+    """What a server can do about tools.
 
-    Since 2024-11-05.
+    `ServerCapabilitiesTools` of MCP 2026-07-28. Since 2024-11-05.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ServerCapabilities/properties/tools`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
     """
 
     list_changed: Annotated[Opt[StrictBool], Field(alias="listChanged")] = None
+    """Whether notifications are sent when the list changes."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilitiesTools: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilitiesTools: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilitiesTools: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilitiesTools: ...
+
+        def _in_v2026_07_28(self) -> ServerCapabilitiesTools: ...
 
 
 class StringSchema(Model):
-    """`StringSchema` of MCP 2026-07-28.
+    """A text in a form.
 
-    Since 2025-06-18; changed in 2025-11-25.
+    `StringSchema` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/StringSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#stringschema
     """
 
-    default: Opt[str] = None
-    description: Opt[str] = None
-    format: Opt[Literal["date", "date-time", "email", "uri"]] = None
-    max_length: Annotated[Opt[Integer], Field(alias="maxLength")] = None
-    min_length: Annotated[Opt[Integer], Field(alias="minLength")] = None
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    min_length: Annotated[Opt[Integer], Field(alias="minLength")] = None
+    """How many characters it must have at least."""
+    max_length: Annotated[Opt[Integer], Field(alias="maxLength")] = None
+    """How many characters it may have at most."""
+    format: Opt[Literal["date", "date-time", "email", "uri"]] = None
+    """What kind of text is wanted: an address, a link, a day or a time."""
+    default: Opt[str] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.StringSchema: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.StringSchema: ...
+
+        def _in_v2026_07_28(self) -> StringSchema: ...
 
 
 class SubscriptionFilter(Model):
-    """`SubscriptionFilter` of MCP 2026-07-28.
+    """Which notifications a client wants to hear; what is absent it does not.
 
-    Since 2026-07-28.
+    `SubscriptionFilter` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionFilter`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionfilter
     """
 
-    prompts_list_changed: Annotated[Opt[StrictBool], Field(alias="promptsListChanged")] = None
-    resource_subscriptions: Annotated[Opt[list[str]], Field(alias="resourceSubscriptions")] = None
-    resources_list_changed: Annotated[Opt[StrictBool], Field(alias="resourcesListChanged")] = None
     tools_list_changed: Annotated[Opt[StrictBool], Field(alias="toolsListChanged")] = None
+    """Whether to hear that the list of tools changed."""
+    prompts_list_changed: Annotated[Opt[StrictBool], Field(alias="promptsListChanged")] = None
+    """Whether to hear that the list of prompts changed."""
+    resources_list_changed: Annotated[Opt[StrictBool], Field(alias="resourcesListChanged")] = None
+    """Whether to hear that the list of resources changed."""
+    resource_subscriptions: Annotated[Opt[list[str]], Field(alias="resourceSubscriptions")] = None
+    """The URIs of the resources to hear of when they change."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionFilter: ...
 
 
 class SubscriptionsListenResultMetaObject(Model):
-    """`SubscriptionsListenResultMetaObject` of MCP 2026-07-28.
+    """What is attached to the end of a stream of notifications.
 
-    Since 2026-07-28.
+    `SubscriptionsListenResultMetaObject` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenResultMetaObject`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresultmetaobject
     """
 
-    server_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/serverInfo")] = None
     subscription_id: Annotated[RequestId, Field(alias="io.modelcontextprotocol/subscriptionId")]
+    """The id of the `subscriptions/listen` request whose stream this belongs to."""
+    server_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/serverInfo")] = None
+    """Name and version of the server that answers."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenResultMetaObject: ...
 
 
 class TextResourceContents(Model):
-    """`TextResourceContents` of MCP 2026-07-28.
+    """The contents of a resource that is text.
 
-    Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
+    `TextResourceContents` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/TextResourceContents`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#textresourcecontents
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
-    text: str
     uri: str
+    """The URI of the resource."""
+    text: str
+    """The contents."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextResourceContents: ...
+
+        def _in_v2026_07_28(self) -> TextResourceContents: ...
 
 
 class TitledMultiSelectEnumSchemaItemsAnyOfItem(Model):
-    """`TitledMultiSelectEnumSchemaItemsAnyOfItem` of MCP 2026-07-28.
+    """A value to choose, with its label.
 
-    Since 2025-11-25.
+    `TitledMultiSelectEnumSchemaItemsAnyOfItem` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/TitledMultiSelectEnumSchema/properties/items/properties/anyOf/items`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
     """
 
     const: str
+    """The value."""
     title: str
+    """What the person sees for it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledMultiSelectEnumSchemaItemsAnyOfItem: ...
+
+        def _in_v2026_07_28(self) -> TitledMultiSelectEnumSchemaItemsAnyOfItem: ...
 
 
 class TitledSingleSelectEnumSchemaOneOfItem(Model):
-    """`TitledSingleSelectEnumSchemaOneOfItem` of MCP 2026-07-28.
+    """A value to choose, with its label.
 
-    Since 2025-11-25.
+    `TitledSingleSelectEnumSchemaOneOfItem` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/TitledSingleSelectEnumSchema/properties/oneOf/items`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#titledsingleselectenumschema
     """
 
     const: str
+    """The value."""
     title: str
+    """What the person sees for it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledSingleSelectEnumSchemaOneOfItem: ...
+
+        def _in_v2026_07_28(self) -> TitledSingleSelectEnumSchemaOneOfItem: ...
 
 
 class ToolAnnotations(Model):
-    """`ToolAnnotations` of MCP 2026-07-28.
+    """Hints on how a tool behaves. They are what the server says of itself: do not rely on those of one that you do not trust.
 
-    Since 2025-03-26.
+    `ToolAnnotations` of MCP 2026-07-28. Since 2025-03-26.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ToolAnnotations`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#toolannotations
     """
 
-    destructive_hint: Annotated[Opt[StrictBool], Field(alias="destructiveHint")] = None
-    idempotent_hint: Annotated[Opt[StrictBool], Field(alias="idempotentHint")] = None
-    open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
-    read_only_hint: Annotated[Opt[StrictBool], Field(alias="readOnlyHint")] = None
     title: Opt[str] = None
+    """The name that people see."""
+    read_only_hint: Annotated[Opt[StrictBool], Field(alias="readOnlyHint")] = None
+    """Whether it leaves everything as it was. Absent, it does not."""
+    destructive_hint: Annotated[Opt[StrictBool], Field(alias="destructiveHint")] = None
+    """Whether it may overwrite or delete; says something only where `readOnlyHint` is not true. Absent, it may."""
+    idempotent_hint: Annotated[Opt[StrictBool], Field(alias="idempotentHint")] = None
+    """Whether a second call with the same arguments changes nothing more; says something only where `readOnlyHint` is not true. Absent, it may change more."""
+    open_world_hint: Annotated[Opt[StrictBool], Field(alias="openWorldHint")] = None
+    """Whether it deals with things outside, such as the web, and not only with a closed set of its own. Absent, it does."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolAnnotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolAnnotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolAnnotations: ...
+
+        def _in_v2026_07_28(self) -> ToolAnnotations: ...
 
 
 class ToolChoice(Model):
-    """`ToolChoice` of MCP 2026-07-28.
+    """Whether a model may use tools.
 
-    Since 2025-11-25.
+    `ToolChoice` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ToolChoice`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#toolchoice
     """
 
     mode: Opt[Literal["auto", "none", "required"]] = None
+    """`auto`, it may; `required`, it must use one at least; `none`, it must not. Absent is `auto`."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolChoice: ...
+
+        def _in_v2026_07_28(self) -> ToolChoice: ...
 
 
-class ToolInputSchema(Model):
-    """`ToolInputSchema` of MCP 2026-07-28.
+ToolInputSchema = TypeAliasType(
+    "ToolInputSchema",
+    Annotated[
+        dict[str, Any],
+        SchemaObject(
+            {
+                "type": Literal["object"],
+                "$schema": str,
+            },
+            required=("type",),
+        ),
+    ],
+)
+"""A JSON Schema of the arguments of a tool; a plain dict, checked as far as the protocol constrains it.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+`ToolInputSchema` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
-    Source: `schema/2026-07-28/schema.json#/$defs/Tool/properties/inputSchema`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#tool
-    """
-
-    schema_: Annotated[Opt[str], Field(alias="$schema")] = None
-    type: Literal["object"] = constant("object")
+Source: `schema/2026-07-28/schema.json#/$defs/Tool/properties/inputSchema`,
+https://modelcontextprotocol.io/specification/2026-07-28/schema#tool
+"""
 
 
-class ToolOutputSchema(Model):
-    """`ToolOutputSchema` of MCP 2026-07-28.
+ToolOutputSchema = TypeAliasType(
+    "ToolOutputSchema",
+    Annotated[
+        dict[str, Any],
+        SchemaObject(
+            {
+                "$schema": str,
+            },
+            required=(),
+        ),
+    ],
+)
+"""A JSON Schema of what a tool answers for programs; a plain dict, checked as far as the protocol constrains it.
 
-    Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
+`ToolOutputSchema` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
 
-    Source: `schema/2026-07-28/schema.json#/$defs/Tool/properties/outputSchema`,
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#tool
-    """
-
-    schema_: Annotated[Opt[str], Field(alias="$schema")] = None
+Source: `schema/2026-07-28/schema.json#/$defs/Tool/properties/outputSchema`,
+https://modelcontextprotocol.io/specification/2026-07-28/schema#tool
+"""
 
 
 class ToolUseContent(Model):
-    """`ToolUseContent` of MCP 2026-07-28.
+    """A model's wish to use a tool.
 
-    Since 2025-11-25; changed in 2026-07-28.
+    `ToolUseContent` of MCP 2026-07-28. Since 2025-11-25; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ToolUseContent`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#toolusecontent
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    id: str
-    input: dict[str, Any]
-    name: str
     type: Literal["tool_use"] = constant("tool_use")
+    """Always `tool_use`: tells this block from other kinds of content."""
+    id: str
+    """Tells this use from others; the answer repeats it."""
+    name: str
+    """The name of the tool."""
+    input: dict[str, Any]
+    """The arguments for the tool."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolUseContent: ...
+
+        def _in_v2026_07_28(self) -> ToolUseContent: ...
 
 
 class UnsupportedProtocolVersionErrorObjectData(Model):
-    """`UnsupportedProtocolVersionErrorObjectData` of MCP 2026-07-28.
+    """Which revision was asked for, and which there are.
 
-    Since 2026-07-28.
+    `UnsupportedProtocolVersionErrorObjectData` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/UnsupportedProtocolVersionError/properties/error/properties/data`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
     """
 
-    requested: str
     supported: list[str]
+    """The revisions that the server speaks."""
+    requested: str
+    """The revision that the request named."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> UnsupportedProtocolVersionErrorObjectData: ...
 
 
 class UntitledMultiSelectEnumSchemaItems(Model):
-    """`UntitledMultiSelectEnumSchemaItems` of MCP 2026-07-28.
+    """The values to choose from, shown as they are.
 
-    Since 2025-11-25.
+    `UntitledMultiSelectEnumSchemaItems` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/UntitledMultiSelectEnumSchema/properties/items`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledmultiselectenumschema
     """
 
-    enum: list[str]
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    enum: list[str]
+    """The values to choose from."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UntitledMultiSelectEnumSchemaItems: ...
+
+        def _in_v2026_07_28(self) -> UntitledMultiSelectEnumSchemaItems: ...
 
 
 class UntitledSingleSelectEnumSchema(Model):
-    """`UntitledSingleSelectEnumSchema` of MCP 2026-07-28.
+    """A choice of one value in a form, shown as it is.
 
-    Since 2025-11-25.
+    `UntitledSingleSelectEnumSchema` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/UntitledSingleSelectEnumSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledsingleselectenumschema
     """
 
-    default: Opt[str] = None
-    description: Opt[str] = None
-    enum: list[str]
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    enum: list[str]
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    default: Opt[str] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UntitledSingleSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> UntitledSingleSelectEnumSchema: ...
 
 
 class Annotations(Model):
-    """`Annotations` of MCP 2026-07-28.
+    """Hints on something that a client shows or gives to a model: for whom it is meant, and how much it matters.
 
-    Since 2024-11-05; changed in 2025-06-18.
+    `Annotations` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Annotations`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#annotations
     """
 
     audience: Opt[list[Role]] = None
-    last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
+    """For whom it is meant: the `user`, the `assistant`, or both."""
     priority: Annotated[Opt[Number], Field(ge=0, le=1)] = None
+    """How much it matters, from 0, can be left out, to 1, has to be there."""
+    last_modified: Annotated[Opt[str], Field(alias="lastModified")] = None
+    """When it was last changed, as an ISO 8601 time."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Annotations: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Annotations: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Annotations: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Annotations: ...
+
+        def _in_v2026_07_28(self) -> Annotations: ...
 
 
 class AudioContent(Model):
-    """`AudioContent` of MCP 2026-07-28.
+    """A sound recording, in the message itself.
 
-    Since 2025-03-26; changed in 2025-06-18, 2026-07-28.
+    `AudioContent` of MCP 2026-07-28. Since 2025-03-26; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/AudioContent`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#audiocontent
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    data: str
-    mime_type: Annotated[str, Field(alias="mimeType")]
     type: Literal["audio"] = constant("audio")
+    """Always `audio`: tells this block from other kinds of content."""
+    data: str
+    """The recording, in base64."""
+    mime_type: Annotated[str, Field(alias="mimeType")]
+    """The media type, such as `audio/wav`."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_03_26(self) -> v2025_03_26.AudioContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.AudioContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.AudioContent: ...
+
+        def _in_v2026_07_28(self) -> AudioContent: ...
 
 
 class BlobResourceContents(Model):
-    """`BlobResourceContents` of MCP 2026-07-28.
+    """The contents of a resource that is not text.
 
-    Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
+    `BlobResourceContents` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/BlobResourceContents`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#blobresourcecontents
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    blob: str
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     uri: str
+    """The URI of the resource."""
+    blob: str
+    """The contents, in base64."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.BlobResourceContents: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.BlobResourceContents: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.BlobResourceContents: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.BlobResourceContents: ...
+
+        def _in_v2026_07_28(self) -> BlobResourceContents: ...
 
 
 class CacheableResult(Model):
-    """`CacheableResult` of MCP 2026-07-28.
+    """What results that a client may store and use again have in common.
 
-    Since 2026-07-28.
+    `CacheableResult` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CacheableResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#cacheableresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
-    result_type: Annotated[str, Field(alias="resultType")]
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
+    """For how many milliseconds the result may be used again without asking; 0 is not at all."""
+    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
+    """Who may be given a stored copy: `public`, anybody; `private`, only whoever sent this request."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> CacheableResult: ...
 
 
 class CompleteResult(Model):
-    """`CompleteResult` of MCP 2026-07-28.
+    """What answers `completion/complete`.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `CompleteResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CompleteResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     completion: CompleteResultCompletion
-    result_type: Annotated[str, Field(alias="resultType")]
+    """The suggestions."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteResult: ...
+
+        def _in_v2026_07_28(self) -> CompleteResult: ...
 
 
 class CompleteResultResponse(Model):
-    """`CompleteResultResponse` of MCP 2026-07-28.
+    """The response that carries a `CompleteResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `CompleteResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CompleteResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: CompleteResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> CompleteResultResponse: ...
 
 
 class EmbeddedResource(Model):
-    """`EmbeddedResource` of MCP 2026-07-28.
+    """The contents of a resource, in the message itself.
 
-    Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
+    `EmbeddedResource` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/EmbeddedResource`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#embeddedresource
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    resource: TextResourceContents | BlobResourceContents
     type: Literal["resource"] = constant("resource")
+    """Always `resource`: tells this block from other kinds of content."""
+    resource: TextResourceContents | BlobResourceContents
+    """The contents, as text or in base64."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.EmbeddedResource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.EmbeddedResource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.EmbeddedResource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.EmbeddedResource: ...
+
+        def _in_v2026_07_28(self) -> EmbeddedResource: ...
 
 
 class HeaderMismatchError(Model):
-    """`HeaderMismatchError` of MCP 2026-07-28.
+    """The error for a request over HTTP whose headers say something else than its body.
 
-    Since 2026-07-28.
+    `HeaderMismatchError` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/HeaderMismatchError`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
     """
 
-    error: HeaderMismatchErrorObject
-    id: Opt[RequestId] = None
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    error: HeaderMismatchErrorObject
+    """What went wrong."""
+    id: Opt[RequestId] = None
+    """Tells the requests of one sender apart; the answer repeats it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> HeaderMismatchError: ...
 
 
 class ImageContent(Model):
-    """`ImageContent` of MCP 2026-07-28.
+    """A picture, in the message itself.
 
-    Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
+    `ImageContent` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ImageContent`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#imagecontent
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    data: str
-    mime_type: Annotated[str, Field(alias="mimeType")]
     type: Literal["image"] = constant("image")
+    """Always `image`: tells this block from other kinds of content."""
+    data: str
+    """The picture, in base64."""
+    mime_type: Annotated[str, Field(alias="mimeType")]
+    """The media type, such as `image/png`."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ImageContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ImageContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ImageContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ImageContent: ...
+
+        def _in_v2026_07_28(self) -> ImageContent: ...
 
 
 JSONArray = TypeAliasType("JSONArray", list[JSONValue])
-"""`JSONArray` of MCP 2026-07-28.
+"""A list of any JSON values.
 
-Since 2026-07-28.
+`JSONArray` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/JSONArray`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonarray
@@ -895,9 +1565,9 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonarray
 
 
 JSONObject = TypeAliasType("JSONObject", dict[str, JSONValue])
-"""`JSONObject` of MCP 2026-07-28.
+"""A JSON object with any members.
 
-Since 2026-07-28.
+`JSONObject` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/JSONObject`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonobject
@@ -905,483 +1575,917 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonobject
 
 
 class JSONRPCErrorResponse(Model):
-    """`JSONRPCErrorResponse` of MCP 2026-07-28.
+    """The answer to a request that failed.
 
-    Since 2025-11-25.
+    `JSONRPCErrorResponse` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/JSONRPCErrorResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcerrorresponse
     """
 
-    error: Error
-    id: Opt[RequestId] = None
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    error: Error
+    """What went wrong."""
+    id: Opt[RequestId] = None
+    """The id of the request; absent if it could not be read."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCError: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCError: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCError: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCErrorResponse: ...
+
+        def _in_v2026_07_28(self) -> JSONRPCErrorResponse: ...
 
 
 class JSONRPCRequest(Model):
-    """`JSONRPCRequest` of MCP 2026-07-28.
+    """A message that is answered, under its id.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `JSONRPCRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/JSONRPCRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: str
+    """Which request or notification this is."""
     params: Opt[dict[str, Any]] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            id: RequestId,
+            method: str,
+            params: dict[str, Any] | dict[str, Any] | Model | None = None,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2024_11_05(self) -> v2024_11_05.JSONRPCRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.JSONRPCRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.JSONRPCRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCRequest: ...
+
+        def _in_v2026_07_28(self) -> JSONRPCRequest: ...
 
 
 class ListRootsRequestParams(Model):
-    """`ListRootsRequestParams` of MCP 2026-07-28.
+    """The params of `roots/list`. Asks the client which folders or other places it lets the server work in.
 
-    Since 2026-07-28.
+    `ListRootsRequestParams` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListRootsRequest/properties/params`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
     """
 
     meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListRootsRequestParams: ...
 
 
 class ListRootsResult(Model):
-    """`ListRootsResult` of MCP 2026-07-28.
+    """What answers `roots/list`.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `ListRootsResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListRootsResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsresult
     """
 
     roots: list[Root]
+    """The folders or other places that the server may work in."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsResult: ...
+
+        def _in_v2026_07_28(self) -> ListRootsResult: ...
 
 
 class NotificationMetaObject(Model):
-    """`NotificationMetaObject` of MCP 2026-07-28.
+    """What may be attached to a notification.
 
-    Since 2026-07-28.
+    `NotificationMetaObject` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/NotificationMetaObject`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationmetaobject
     """
 
     subscription_id: Annotated[Opt[RequestId], Field(alias="io.modelcontextprotocol/subscriptionId")] = None
+    """The id of the `subscriptions/listen` request whose stream this belongs to."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> NotificationMetaObject: ...
 
 
 class NotificationParams(Model):
-    """`NotificationParams` of MCP 2026-07-28.
+    """What the params of all notifications have in common.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `NotificationParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/NotificationParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationparams
     """
 
     meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.NotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.NotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.NotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.NotificationParams: ...
+
+        def _in_v2026_07_28(self) -> NotificationParams: ...
 
 
 class PaginatedResult(Model):
-    """`PaginatedResult` of MCP 2026-07-28.
+    """What pages of a list have in common.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `PaginatedResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/PaginatedResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
-    result_type: Annotated[str, Field(alias="resultType")]
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedResult: ...
+
+        def _in_v2026_07_28(self) -> PaginatedResult: ...
 
 
 class ProgressNotificationParams(Model):
-    """`ProgressNotificationParams` of MCP 2026-07-28.
+    """The params of `notifications/progress`. Says how far a long-running request has come; goes to whoever sent a progress token with it.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
+    `ProgressNotificationParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ProgressNotificationParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotificationparams
     """
 
-    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
-    message: Opt[str] = None
-    progress: Number
     progress_token: Annotated[ProgressToken, Field(alias="progressToken")]
+    """The token that came with the request."""
+    progress: Number
+    """How far it is, in any unit; each notification has a larger number than the one before."""
     total: Opt[Number] = None
+    """How far it will be in the end, if that is known."""
+    message: Opt[str] = None
+    """What is being done, for people."""
+    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> ProgressNotificationParams: ...
 
 
 class Prompt(Model):
-    """`Prompt` of MCP 2026-07-28.
+    """A prompt that a server offers: a template that people choose and fill in.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
+    `Prompt` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Prompt`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#prompt
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    arguments: Opt[list[PromptArgument]] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
     name: str
+    """The name of the prompt, for `prompts/get`."""
     title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What the prompt is for."""
+    arguments: Opt[list[PromptArgument]] = None
+    """What can be filled into the template."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Prompt: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Prompt: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Prompt: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Prompt: ...
+
+        def _in_v2026_07_28(self) -> Prompt: ...
 
 
 class PromptListChangedNotification(Model):
-    """`PromptListChangedNotification` of MCP 2026-07-28.
+    """The notification `notifications/prompts/list_changed`. Says that the prompts on offer are no longer those that were listed.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `PromptListChangedNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/PromptListChangedNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#promptlistchangednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/prompts/list_changed"] = constant("notifications/prompts/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> PromptListChangedNotification: ...
 
 
 class ReadResourceResult(Model):
-    """`ReadResourceResult` of MCP 2026-07-28.
+    """What answers `resources/read`.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `ReadResourceResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ReadResourceResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
-    contents: list[TextResourceContents | BlobResourceContents]
-    result_type: Annotated[str, Field(alias="resultType")]
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
+    """For how many milliseconds the result may be used again without asking; 0 is not at all."""
+    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
+    """Who may be given a stored copy: `public`, anybody; `private`, only whoever sent this request."""
+    contents: list[TextResourceContents | BlobResourceContents]
+    """The contents; several where the resource is made of parts, such as a folder of files."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceResult: ...
+
+        def _in_v2026_07_28(self) -> ReadResourceResult: ...
 
 
 class Resource(Model):
-    """`Resource` of MCP 2026-07-28.
+    """Something that a server lets clients read: a file, a record, a page.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
+    `Resource` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Resource`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resource
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     name: str
-    size: Opt[Integer] = None
-    title: Opt[str] = None
+    """The name of the resource that programs use."""
     uri: str
+    """The URI of the resource."""
+    title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What is in it, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    size: Opt[Integer] = None
+    """Its size in bytes, before any encoding, if that is known."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Resource: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Resource: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Resource: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Resource: ...
+
+        def _in_v2026_07_28(self) -> Resource: ...
 
 
 class ResourceLink(Model):
-    """`ResourceLink` of MCP 2026-07-28.
+    """A link to a resource, which the client can read if it wants it.
 
-    Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
+    `ResourceLink` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResourceLink`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcelink
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
-    name: str
-    size: Opt[Integer] = None
-    title: Opt[str] = None
     type: Literal["resource_link"] = constant("resource_link")
+    """Always `resource_link`: tells this block from other kinds of content."""
+    name: str
+    """The name of the resource that programs use."""
     uri: str
+    """The URI of the resource."""
+    title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What is in it, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, such as `text/plain`, if it is known."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    size: Opt[Integer] = None
+    """Its size in bytes, before any encoding, if that is known."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceLink: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceLink: ...
+
+        def _in_v2026_07_28(self) -> ResourceLink: ...
 
 
 class ResourceListChangedNotification(Model):
-    """`ResourceListChangedNotification` of MCP 2026-07-28.
+    """The notification `notifications/resources/list_changed`. Says that the resources on offer are no longer those that were listed.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ResourceListChangedNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResourceListChangedNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcelistchangednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/resources/list_changed"] = constant("notifications/resources/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> ResourceListChangedNotification: ...
 
 
 class ResourceTemplate(Model):
-    """`ResourceTemplate` of MCP 2026-07-28.
+    """A family of resources that a server lets clients read, described by a template of their URIs.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
+    `ResourceTemplate` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResourceTemplate`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcetemplate
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
-    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
     name: str
-    title: Opt[str] = None
+    """The name of the family that programs use."""
     uri_template: Annotated[str, Field(alias="uriTemplate")]
+    """The template of the URIs (RFC 6570), such as `file:///{path}`."""
+    title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What these resources are for, as a help for models."""
+    mime_type: Annotated[Opt[str], Field(alias="mimeType")] = None
+    """The media type, if all resources of the family have the same."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceTemplate: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceTemplate: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceTemplate: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceTemplate: ...
+
+        def _in_v2026_07_28(self) -> ResourceTemplate: ...
 
 
 class ResourceUpdatedNotificationParams(Model):
-    """`ResourceUpdatedNotificationParams` of MCP 2026-07-28.
+    """The params of `notifications/resources/updated`. Says that a resource that the client listens to has changed and can be read again.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `ResourceUpdatedNotificationParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResourceUpdatedNotificationParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resourceupdatednotificationparams
     """
 
-    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
     uri: str
+    """The resource that changed; it may be a part of the one that was subscribed to."""
+    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> ResourceUpdatedNotificationParams: ...
 
 
 class Result(Model):
-    """`Result` of MCP 2026-07-28.
+    """What all results have in common.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `Result` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Result`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#result
     """
 
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    result_type: Annotated[str, Field(alias="resultType")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Result: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Result: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Result: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Result: ...
+
+        def _in_v2026_07_28(self) -> Result: ...
 
 
 class ServerCapabilities(Model):
-    """`ServerCapabilities` of MCP 2026-07-28.
+    """What a server can do beyond the basics; what is absent it cannot. Members that the protocol does not name are allowed.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
+    `ServerCapabilities` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ServerCapabilities`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
     """
 
-    completions: Opt[JSONObject] = None
     experimental: Opt[dict[str, JSONObject]] = None
-    extensions: Opt[dict[str, JSONObject]] = None
+    """Features that no specification knows, by name, each with settings of its own."""
     logging: Opt[JSONObject] = None
+    """That it sends log messages."""
+    completions: Opt[JSONObject] = None
+    """That it can complete arguments."""
     prompts: Opt[ServerCapabilitiesPrompts] = None
+    """That it offers prompts."""
     resources: Opt[ServerCapabilitiesResources] = None
+    """That it offers resources."""
     tools: Opt[ServerCapabilitiesTools] = None
+    """That it offers tools."""
+    extensions: Opt[dict[str, JSONObject]] = None
+    """Extensions of the protocol that this side supports, by identifier, each with its settings."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ServerCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ServerCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ServerCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ServerCapabilities: ...
+
+        def _in_v2026_07_28(self) -> ServerCapabilities: ...
 
 
 class SubscriptionsAcknowledgedNotificationParams(Model):
-    """`SubscriptionsAcknowledgedNotificationParams` of MCP 2026-07-28.
+    """The params of `notifications/subscriptions/acknowledged`. Says which of the notifications that the client asked to hear of it will get.
 
-    Since 2026-07-28.
+    `SubscriptionsAcknowledgedNotificationParams` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsAcknowledgedNotificationParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionsacknowledgednotificationparams
     """
 
-    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
     notifications: SubscriptionFilter
+    """What the server will send; may be less than was asked for."""
+    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsAcknowledgedNotificationParams: ...
 
 
 class SubscriptionsListenResult(Model):
-    """`SubscriptionsListenResult` of MCP 2026-07-28.
+    """What ends the stream of a `subscriptions/listen`.
 
-    Since 2026-07-28.
+    `SubscriptionsListenResult` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresult
     """
 
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     meta: Annotated[SubscriptionsListenResultMetaObject, Field(alias="_meta")]
-    result_type: Annotated[str, Field(alias="resultType")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenResult: ...
 
 
 class SubscriptionsListenResultResponse(Model):
-    """`SubscriptionsListenResultResponse` of MCP 2026-07-28.
+    """The response that carries a `SubscriptionsListenResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `SubscriptionsListenResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: SubscriptionsListenResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenResultResponse: ...
 
 
 class TextContent(Model):
-    """`TextContent` of MCP 2026-07-28.
+    """A piece of text.
 
-    Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
+    `TextContent` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/TextContent`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#textcontent
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    annotations: Opt[Annotations] = None
-    text: str
     type: Literal["text"] = constant("text")
+    """Always `text`: tells this block from other kinds of content."""
+    text: str
+    """The text."""
+    annotations: Opt[Annotations] = None
+    """Hints for the client: for whom it is meant, and how much it matters."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.TextContent: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.TextContent: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.TextContent: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TextContent: ...
+
+        def _in_v2026_07_28(self) -> TextContent: ...
 
 
 class TitledMultiSelectEnumSchemaItems(Model):
-    """`TitledMultiSelectEnumSchemaItems` of MCP 2026-07-28.
+    """The values to choose from, each with a label.
 
-    Since 2025-11-25.
+    `TitledMultiSelectEnumSchemaItems` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/TitledMultiSelectEnumSchema/properties/items`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
     """
 
     any_of: Annotated[list[TitledMultiSelectEnumSchemaItemsAnyOfItem], Field(alias="anyOf")]
+    """The values, each with its label."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledMultiSelectEnumSchemaItems: ...
+
+        def _in_v2026_07_28(self) -> TitledMultiSelectEnumSchemaItems: ...
 
 
 class TitledSingleSelectEnumSchema(Model):
-    """`TitledSingleSelectEnumSchema` of MCP 2026-07-28.
+    """A choice of one value in a form, each with a label.
 
-    Since 2025-11-25.
+    `TitledSingleSelectEnumSchema` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/TitledSingleSelectEnumSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#titledsingleselectenumschema
     """
 
-    default: Opt[str] = None
-    description: Opt[str] = None
-    one_of: Annotated[list[TitledSingleSelectEnumSchemaOneOfItem], Field(alias="oneOf")]
-    title: Opt[str] = None
     type: Literal["string"] = constant("string")
+    """Always `string`."""
+    one_of: Annotated[list[TitledSingleSelectEnumSchemaOneOfItem], Field(alias="oneOf")]
+    """The values to choose from, each with its label."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    default: Opt[str] = None
+    """The value that the form shows at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledSingleSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> TitledSingleSelectEnumSchema: ...
 
 
 class Tool(Model):
-    """`Tool` of MCP 2026-07-28.
+    """A function that a server lets models call.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28.
+    `Tool` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/Tool`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#tool
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    annotations: Opt[ToolAnnotations] = None
-    description: Opt[str] = None
-    icons: Opt[list[Icon]] = None
-    input_schema: Annotated[ToolInputSchema, Field(alias="inputSchema")]
     name: str
-    output_schema: Annotated[Opt[ToolOutputSchema], Field(alias="outputSchema")] = None
+    """The name of the tool, for `tools/call`."""
+    input_schema: Annotated[ToolInputSchema, Field(alias="inputSchema")]
+    """The arguments that the tool takes: a JSON Schema of an object."""
     title: Opt[str] = None
+    """The name that people see."""
+    icons: Opt[list[Icon]] = None
+    """Pictures for it, in the sizes and formats that there are."""
+    description: Opt[str] = None
+    """What the tool does and when to use it, written for the model that chooses."""
+    output_schema: Annotated[Opt[ToolOutputSchema], Field(alias="outputSchema")] = None
+    """The form of the tool's `structuredContent`: a JSON Schema of any value. Absent, nothing is promised."""
+    annotations: Opt[ToolAnnotations] = None
+    """Hints on how the tool behaves; do not rely on those of a server that you do not trust."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.Tool: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.Tool: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.Tool: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.Tool: ...
+
+        def _in_v2026_07_28(self) -> Tool: ...
 
 
 class ToolListChangedNotification(Model):
-    """`ToolListChangedNotification` of MCP 2026-07-28.
+    """The notification `notifications/tools/list_changed`. Says that the tools on offer are no longer those that were listed.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ToolListChangedNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ToolListChangedNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#toollistchangednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/tools/list_changed"] = constant("notifications/tools/list_changed")
+    """Which request or notification this is."""
     params: Opt[NotificationParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ToolListChangedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ToolListChangedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ToolListChangedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolListChangedNotification: ...
+
+        def _in_v2026_07_28(self) -> ToolListChangedNotification: ...
 
 
 class UnsupportedProtocolVersionErrorObject(Model):
-    """`UnsupportedProtocolVersionErrorObject` of MCP 2026-07-28.
+    """The error itself, inside an `UnsupportedProtocolVersionError`.
 
-    Since 2026-07-28.
+    `UnsupportedProtocolVersionErrorObject` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/UnsupportedProtocolVersionError/properties/error`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
     """
 
     code: NumberConstant[Literal[-32022]] = constant(-32022)
-    data: UnsupportedProtocolVersionErrorObjectData
+    """Always -32022."""
     message: str
+    """What went wrong, in a sentence."""
+    data: UnsupportedProtocolVersionErrorObjectData
+    """Which revision was asked for, and which there are."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> UnsupportedProtocolVersionErrorObject: ...
 
 
 class UntitledMultiSelectEnumSchema(Model):
-    """`UntitledMultiSelectEnumSchema` of MCP 2026-07-28.
+    """A choice of several values in a form, shown as they are.
 
-    Since 2025-11-25.
+    `UntitledMultiSelectEnumSchema` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/UntitledMultiSelectEnumSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledmultiselectenumschema
     """
 
-    default: Opt[list[str]] = None
-    description: Opt[str] = None
-    items: UntitledMultiSelectEnumSchemaItems
-    max_items: Annotated[Opt[Integer], Field(alias="maxItems")] = None
-    min_items: Annotated[Opt[Integer], Field(alias="minItems")] = None
-    title: Opt[str] = None
     type: Literal["array"] = constant("array")
+    """Always `array`."""
+    items: UntitledMultiSelectEnumSchemaItems
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    min_items: Annotated[Opt[Integer], Field(alias="minItems")] = None
+    """How many must be chosen at least."""
+    max_items: Annotated[Opt[Integer], Field(alias="maxItems")] = None
+    """How many may be chosen at most."""
+    default: Opt[list[str]] = None
+    """The values that are chosen at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.UntitledMultiSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> UntitledMultiSelectEnumSchema: ...
 
 
 class CancelledNotificationParams(Model):
-    """`CancelledNotificationParams` of MCP 2026-07-28.
+    """The params of `notifications/cancelled`. Says that the client no longer needs the answer to a request; over stdio, also that the server ends a stream of notifications.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `CancelledNotificationParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CancelledNotificationParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotificationparams
     """
 
-    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
-    reason: Opt[str] = None
     request_id: Annotated[RequestId, Field(alias="requestId")]
+    """The id of the request, which the client sent."""
+    reason: Opt[str] = None
+    """Why, for logs and people."""
+    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> CancelledNotificationParams: ...
 
 
 class ClientCapabilitiesElicitation(Model):
-    """`ClientCapabilitiesElicitation` of MCP 2026-07-28.
+    """In which ways a client can ask the person for input; an empty object stands for forms.
 
-    Since 2025-11-25; changed in 2026-07-28.
+    `ClientCapabilitiesElicitation` of MCP 2026-07-28. Since 2025-11-25; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities/properties/elicitation`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
     """
 
     form: Opt[JSONObject] = None
+    """That it can show forms."""
     url: Opt[JSONObject] = None
+    """That it can send the person to a web page."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilitiesElicitation: ...
+
+        def _in_v2026_07_28(self) -> ClientCapabilitiesElicitation: ...
 
 
 class ClientCapabilitiesSampling(Model):
-    """`ClientCapabilitiesSampling` of MCP 2026-07-28.
+    """What a client can do when it is asked to run its model.
 
-    Since 2025-11-25; changed in 2026-07-28.
+    `ClientCapabilitiesSampling` of MCP 2026-07-28. Since 2025-11-25; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities/properties/sampling`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
     """
 
     context: Opt[JSONObject] = None
+    """That it heeds `includeContext`."""
     tools: Opt[JSONObject] = None
+    """That its model can be given tools to use."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilitiesSampling: ...
+
+        def _in_v2026_07_28(self) -> ClientCapabilitiesSampling: ...
 
 
 class ClientNotification(Model):
-    """`ClientNotification` of MCP 2026-07-28.
+    """Any notification that a client may send.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `ClientNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ClientNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#clientnotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/cancelled"] = constant("notifications/cancelled")
+    """Which request or notification this is."""
     params: CancelledNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ClientNotification: ...
 
 
 ClientResult = TypeAliasType("ClientResult", Result)
-"""`ClientResult` of MCP 2026-07-28.
+"""Any result that a client may answer with.
 
-Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
+`ClientResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/ClientResult`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#clientresult
@@ -1392,9 +2496,9 @@ ContentBlock = TypeAliasType(
     "ContentBlock",
     Annotated[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource, Field(discriminator="type")],
 )
-"""`ContentBlock` of MCP 2026-07-28.
+"""One piece of what somebody says: text, a picture, a sound, or a resource.
 
-Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
+`ContentBlock` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-03-26, 2025-06-18.
 
 Source: `schema/2026-07-28/schema.json#/$defs/ContentBlock`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#contentblock
@@ -1402,41 +2506,61 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#contentblock
 
 
 class DiscoverResult(Model):
-    """`DiscoverResult` of MCP 2026-07-28.
+    """What answers `server/discover`: what the server is and can do.
 
-    Since 2026-07-28.
+    `DiscoverResult` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/DiscoverResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
-    capabilities: ServerCapabilities
-    instructions: Opt[str] = None
-    result_type: Annotated[str, Field(alias="resultType")]
-    supported_versions: Annotated[list[str], Field(alias="supportedVersions")]
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
+    """For how many milliseconds the result may be used again without asking; 0 is not at all."""
+    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
+    """Who may be given a stored copy: `public`, anybody; `private`, only whoever sent this request."""
+    supported_versions: Annotated[list[str], Field(alias="supportedVersions")]
+    """The revisions that the server speaks; each request names the one it is made in."""
+    capabilities: ServerCapabilities
+    """What the server can do."""
+    instructions: Opt[str] = None
+    """How to use this server well, written for the model; clients often put it into the system prompt."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> DiscoverResult: ...
 
 
 class DiscoverResultResponse(Model):
-    """`DiscoverResultResponse` of MCP 2026-07-28.
+    """The response that carries a `DiscoverResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `DiscoverResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/DiscoverResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: DiscoverResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> DiscoverResultResponse: ...
 
 
 EmptyResult = TypeAliasType("EmptyResult", Result)
-"""`EmptyResult` of MCP 2026-07-28.
+"""A result that says no more than that it was done.
 
-Since 2024-11-05.
+`EmptyResult` of MCP 2026-07-28. Since 2024-11-05.
 
 Source: `schema/2026-07-28/schema.json#/$defs/EmptyResult`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#emptyresult
@@ -1444,218 +2568,418 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#emptyresult
 
 
 class JSONRPCResultResponse(Model):
-    """`JSONRPCResultResponse` of MCP 2026-07-28.
+    """The answer to a request that succeeded.
 
-    Since 2025-11-25.
+    `JSONRPCResultResponse` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/JSONRPCResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """The id of the request."""
     result: Result
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            jsonrpc: Literal["2.0"] = "2.0",
+            id: RequestId,
+            result: Result | dict[str, Any] | Model,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.JSONRPCResultResponse: ...
+
+        def _in_v2026_07_28(self) -> JSONRPCResultResponse: ...
 
 
 class ListPromptsResult(Model):
-    """`ListPromptsResult` of MCP 2026-07-28.
+    """What answers `prompts/list`: a page of prompts.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `ListPromptsResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListPromptsResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
-    prompts: list[Prompt]
-    result_type: Annotated[str, Field(alias="resultType")]
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
+    """For how many milliseconds the result may be used again without asking; 0 is not at all."""
+    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
+    """Who may be given a stored copy: `public`, anybody; `private`, only whoever sent this request."""
+    prompts: list[Prompt]
+    """The prompts of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsResult: ...
+
+        def _in_v2026_07_28(self) -> ListPromptsResult: ...
 
 
 class ListPromptsResultResponse(Model):
-    """`ListPromptsResultResponse` of MCP 2026-07-28.
+    """The response that carries a `ListPromptsResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `ListPromptsResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListPromptsResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: ListPromptsResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListPromptsResultResponse: ...
 
 
 class ListResourceTemplatesResult(Model):
-    """`ListResourceTemplatesResult` of MCP 2026-07-28.
+    """What answers `resources/templates/list`: a page of templates.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `ListResourceTemplatesResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListResourceTemplatesResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
-    resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
-    result_type: Annotated[str, Field(alias="resultType")]
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
+    """For how many milliseconds the result may be used again without asking; 0 is not at all."""
+    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
+    """Who may be given a stored copy: `public`, anybody; `private`, only whoever sent this request."""
+    resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
+    """The templates of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesResult: ...
+
+        def _in_v2026_07_28(self) -> ListResourceTemplatesResult: ...
 
 
 class ListResourceTemplatesResultResponse(Model):
-    """`ListResourceTemplatesResultResponse` of MCP 2026-07-28.
+    """The response that carries a `ListResourceTemplatesResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `ListResourceTemplatesResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListResourceTemplatesResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: ListResourceTemplatesResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListResourceTemplatesResultResponse: ...
 
 
 class ListResourcesResult(Model):
-    """`ListResourcesResult` of MCP 2026-07-28.
+    """What answers `resources/list`: a page of resources.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `ListResourcesResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListResourcesResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
-    resources: list[Resource]
-    result_type: Annotated[str, Field(alias="resultType")]
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
+    """For how many milliseconds the result may be used again without asking; 0 is not at all."""
+    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
+    """Who may be given a stored copy: `public`, anybody; `private`, only whoever sent this request."""
+    resources: list[Resource]
+    """The resources of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesResult: ...
+
+        def _in_v2026_07_28(self) -> ListResourcesResult: ...
 
 
 class ListResourcesResultResponse(Model):
-    """`ListResourcesResultResponse` of MCP 2026-07-28.
+    """The response that carries a `ListResourcesResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `ListResourcesResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListResourcesResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: ListResourcesResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListResourcesResultResponse: ...
 
 
 class ListRootsRequest(Model):
-    """`ListRootsRequest` of MCP 2026-07-28.
+    """The request `roots/list`. Asks the client which folders or other places it lets the server work in.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `ListRootsRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListRootsRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
     """
 
     method: Literal["roots/list"] = constant("roots/list")
+    """Which request or notification this is."""
     params: Opt[ListRootsRequestParams] = None
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListRootsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListRootsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListRootsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListRootsRequest: ...
+
+        def _in_v2026_07_28(self) -> ListRootsRequest: ...
 
 
 class ListToolsResult(Model):
-    """`ListToolsResult` of MCP 2026-07-28.
+    """What answers `tools/list`: a page of tools.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `ListToolsResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListToolsResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
-    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
-    result_type: Annotated[str, Field(alias="resultType")]
-    tools: list[Tool]
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     ttl_ms: Annotated[Integer, Field(alias="ttlMs", ge=0)]
+    """For how many milliseconds the result may be used again without asking; 0 is not at all."""
+    cache_scope: Annotated[Literal["private", "public"], Field(alias="cacheScope")]
+    """Who may be given a stored copy: `public`, anybody; `private`, only whoever sent this request."""
+    tools: list[Tool]
+    """The tools of this page."""
+    next_cursor: Annotated[Opt[str], Field(alias="nextCursor")] = None
+    """Where the next page begins; absent on the last one."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsResult: ...
+
+        def _in_v2026_07_28(self) -> ListToolsResult: ...
 
 
 class ListToolsResultResponse(Model):
-    """`ListToolsResultResponse` of MCP 2026-07-28.
+    """The response that carries a `ListToolsResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `ListToolsResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListToolsResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: ListToolsResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ListToolsResultResponse: ...
 
 
 class LoggingMessageNotificationParams(Model):
-    """`LoggingMessageNotificationParams` of MCP 2026-07-28.
+    """The params of `notifications/message`. Carries a log message of the server.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `LoggingMessageNotificationParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/LoggingMessageNotificationParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#loggingmessagenotificationparams
     """
 
-    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
-    data: Any
     level: LoggingLevel
+    """How serious it is."""
+    data: Any
+    """What is logged: a sentence, or any JSON value."""
     logger: Opt[str] = None
+    """Which part of the server says it."""
+    meta: Annotated[Opt[NotificationMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotificationParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotificationParams: ...
+
+        def _in_v2026_07_28(self) -> LoggingMessageNotificationParams: ...
 
 
 class ProgressNotification(Model):
-    """`ProgressNotification` of MCP 2026-07-28.
+    """The notification `notifications/progress`. Says how far a long-running request has come; goes to whoever sent a progress token with it.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ProgressNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ProgressNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/progress"] = constant("notifications/progress")
+    """Which request or notification this is."""
     params: ProgressNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ProgressNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ProgressNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ProgressNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ProgressNotification: ...
+
+        def _in_v2026_07_28(self) -> ProgressNotification: ...
 
 
 class PromptMessage(Model):
-    """`PromptMessage` of MCP 2026-07-28.
+    """One message of a prompt.
 
-    Since 2024-11-05.
+    `PromptMessage` of MCP 2026-07-28. Since 2024-11-05.
 
     Source: `schema/2026-07-28/schema.json#/$defs/PromptMessage`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#promptmessage
     """
 
-    content: ContentBlock
     role: Role
+    """Who is speaking, the person or the model."""
+    content: ContentBlock
+    """What is said in it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PromptMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PromptMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PromptMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PromptMessage: ...
+
+        def _in_v2026_07_28(self) -> PromptMessage: ...
 
 
 class ResourceUpdatedNotification(Model):
-    """`ResourceUpdatedNotification` of MCP 2026-07-28.
+    """The notification `notifications/resources/updated`. Says that a resource that the client listens to has changed and can be read again.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ResourceUpdatedNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResourceUpdatedNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resourceupdatednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/resources/updated"] = constant("notifications/resources/updated")
+    """Which request or notification this is."""
     params: ResourceUpdatedNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ResourceUpdatedNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ResourceUpdatedNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ResourceUpdatedNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceUpdatedNotification: ...
+
+        def _in_v2026_07_28(self) -> ResourceUpdatedNotification: ...
 
 
 SingleSelectEnumSchema = TypeAliasType(
     "SingleSelectEnumSchema", UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
 )
-"""`SingleSelectEnumSchema` of MCP 2026-07-28.
+"""A choice of one value in a form.
 
-Since 2025-11-25.
+`SingleSelectEnumSchema` of MCP 2026-07-28. Since 2025-11-25.
 
 Source: `schema/2026-07-28/schema.json#/$defs/SingleSelectEnumSchema`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#singleselectenumschema
@@ -1663,112 +2987,202 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#singleselectenum
 
 
 class SubscriptionsAcknowledgedNotification(Model):
-    """`SubscriptionsAcknowledgedNotification` of MCP 2026-07-28.
+    """The notification `notifications/subscriptions/acknowledged`. Says which of the notifications that the client asked to hear of it will get.
 
-    Since 2026-07-28.
+    `SubscriptionsAcknowledgedNotification` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsAcknowledgedNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionsacknowledgednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/subscriptions/acknowledged"] = constant("notifications/subscriptions/acknowledged")
+    """Which request or notification this is."""
     params: SubscriptionsAcknowledgedNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsAcknowledgedNotification: ...
 
 
 class TitledMultiSelectEnumSchema(Model):
-    """`TitledMultiSelectEnumSchema` of MCP 2026-07-28.
+    """A choice of several values in a form, each with a label.
 
-    Since 2025-11-25.
+    `TitledMultiSelectEnumSchema` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/TitledMultiSelectEnumSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
     """
 
-    default: Opt[list[str]] = None
-    description: Opt[str] = None
-    items: TitledMultiSelectEnumSchemaItems
-    max_items: Annotated[Opt[Integer], Field(alias="maxItems")] = None
-    min_items: Annotated[Opt[Integer], Field(alias="minItems")] = None
-    title: Opt[str] = None
     type: Literal["array"] = constant("array")
+    """Always `array`."""
+    items: TitledMultiSelectEnumSchemaItems
+    """The values to choose from."""
+    title: Opt[str] = None
+    """The label in the form."""
+    description: Opt[str] = None
+    """What the question means, for the person who answers."""
+    min_items: Annotated[Opt[Integer], Field(alias="minItems")] = None
+    """How many must be chosen at least."""
+    max_items: Annotated[Opt[Integer], Field(alias="maxItems")] = None
+    """How many may be chosen at most."""
+    default: Opt[list[str]] = None
+    """The values that are chosen at first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.TitledMultiSelectEnumSchema: ...
+
+        def _in_v2026_07_28(self) -> TitledMultiSelectEnumSchema: ...
 
 
 class ToolResultContent(NullKeepingModel):
-    """`ToolResultContent` of MCP 2026-07-28.
+    """What a tool answered, told to the model that asked for it.
 
-    Since 2025-11-25; changed in 2026-07-28.
+    `ToolResultContent` of MCP 2026-07-28. Since 2025-11-25; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ToolResultContent`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#toolresultcontent
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    content: list[ContentBlock]
-    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
-    structured_content: Annotated[OptNull[Any], Field(alias="structuredContent")] = None
-    tool_use_id: Annotated[str, Field(alias="toolUseId")]
     type: Literal["tool_result"] = constant("tool_result")
+    """Always `tool_result`: tells this block from other kinds of content."""
+    tool_use_id: Annotated[str, Field(alias="toolUseId")]
+    """The `id` of the `ToolUseContent` that this answers."""
+    content: list[ContentBlock]
+    """What it says, block by block."""
+    structured_content: Annotated[OptNull[Any], Field(alias="structuredContent")] = None
+    """The result as any JSON value, for programs."""
+    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
+    """Whether the tool failed. Absent is no."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ToolResultContent: ...
+
+        def _in_v2026_07_28(self) -> ToolResultContent: ...
 
 
 class UnsupportedProtocolVersionError(Model):
-    """`UnsupportedProtocolVersionError` of MCP 2026-07-28.
+    """The error for a request in a revision that the server does not speak.
 
-    Since 2026-07-28.
+    `UnsupportedProtocolVersionError` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/UnsupportedProtocolVersionError`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
     """
 
-    error: UnsupportedProtocolVersionErrorObject
-    id: Opt[RequestId] = None
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    error: UnsupportedProtocolVersionErrorObject
+    """What went wrong."""
+    id: Opt[RequestId] = None
+    """Tells the requests of one sender apart; the answer repeats it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> UnsupportedProtocolVersionError: ...
 
 
 class CallToolResult(NullKeepingModel):
-    """`CallToolResult` of MCP 2026-07-28.
+    """What a tool answered. That the tool itself failed stands in `isError`, so that a model can see it; a JSON-RPC error says that it could not be called.
 
-    Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
+    `CallToolResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CallToolResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     content: list[ContentBlock]
-    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
-    result_type: Annotated[str, Field(alias="resultType")]
+    """What the tool says, block by block, for the model or the person to read."""
     structured_content: Annotated[OptNull[Any], Field(alias="structuredContent")] = None
+    """The same as a JSON value of any kind, for programs; has the form that the tool's output schema promises, if there is one."""
+    is_error: Annotated[Opt[StrictBool], Field(alias="isError")] = None
+    """Whether the tool failed; `content` then says how. Absent is no."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolResult: ...
+
+        def _in_v2026_07_28(self) -> CallToolResult: ...
 
 
 class CancelledNotification(Model):
-    """`CancelledNotification` of MCP 2026-07-28.
+    """The notification `notifications/cancelled`. Says that the client no longer needs the answer to a request; over stdio, also that the server ends a stream of notifications.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CancelledNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CancelledNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/cancelled"] = constant("notifications/cancelled")
+    """Which request or notification this is."""
     params: CancelledNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CancelledNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CancelledNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CancelledNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CancelledNotification: ...
+
+        def _in_v2026_07_28(self) -> CancelledNotification: ...
 
 
 class ClientCapabilities(Model):
-    """`ClientCapabilities` of MCP 2026-07-28.
+    """What a client can do beyond the basics; what is absent it cannot. Members that the protocol does not name are allowed.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
+    `ClientCapabilities` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ClientCapabilities`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
     """
 
-    elicitation: Opt[ClientCapabilitiesElicitation] = None
     experimental: Opt[dict[str, JSONObject]] = None
-    extensions: Opt[dict[str, JSONObject]] = None
+    """Features that no specification knows, by name, each with settings of its own."""
     roots: Opt[dict[str, Any]] = None
+    """That it can be asked for its roots."""
     sampling: Opt[ClientCapabilitiesSampling] = None
+    """That it can be asked to run its model."""
+    elicitation: Opt[ClientCapabilitiesElicitation] = None
+    """That it can ask the person for input."""
+    extensions: Opt[dict[str, JSONObject]] = None
+    """Extensions of the protocol that this side supports, by identifier, each with its settings."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ClientCapabilities: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ClientCapabilities: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ClientCapabilities: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ClientCapabilities: ...
+
+        def _in_v2026_07_28(self) -> ClientCapabilities: ...
 
 
 EnumSchema = TypeAliasType(
@@ -1779,9 +3193,9 @@ EnumSchema = TypeAliasType(
     | TitledMultiSelectEnumSchema
     | LegacyTitledEnumSchema,
 )
-"""`EnumSchema` of MCP 2026-07-28.
+"""A choice between given values, in a form.
 
-Since 2025-06-18; changed in 2025-11-25.
+`EnumSchema` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25.
 
 Source: `schema/2026-07-28/schema.json#/$defs/EnumSchema`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#enumschema
@@ -1789,26 +3203,44 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#enumschema
 
 
 class GetPromptResult(Model):
-    """`GetPromptResult` of MCP 2026-07-28.
+    """What answers `prompts/get`: the prompt, ready for a model.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `GetPromptResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/GetPromptResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
-    description: Opt[str] = None
+    result_type: Annotated[str, Field(alias="resultType")] = constant("complete")
+    """How to read the result: `complete` is the whole answer, `input_required` asks something back first."""
     messages: list[PromptMessage]
-    result_type: Annotated[str, Field(alias="resultType")]
+    """The messages to give to the model."""
+    description: Opt[str] = None
+    """What the prompt is for."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "complete"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptResult: ...
+
+        def _in_v2026_07_28(self) -> GetPromptResult: ...
 
 
 JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage", JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse
 )
-"""`JSONRPCMessage` of MCP 2026-07-28.
+"""Anything that one side sends the other: a request, a notification or a response.
 
-Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.
+`JSONRPCMessage` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-03-26, 2025-06-18, 2025-11-25.
 
 Source: `schema/2026-07-28/schema.json#/$defs/JSONRPCMessage`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcmessage
@@ -1816,9 +3248,9 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcmessage
 
 
 JSONRPCResponse = TypeAliasType("JSONRPCResponse", JSONRPCResultResponse | JSONRPCErrorResponse)
-"""`JSONRPCResponse` of MCP 2026-07-28.
+"""The answer to a request, whether it succeeded or failed.
 
-Since 2024-11-05; changed in 2025-11-25.
+`JSONRPCResponse` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
 Source: `schema/2026-07-28/schema.json#/$defs/JSONRPCResponse`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcresponse
@@ -1826,37 +3258,57 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcresponse
 
 
 class LoggingMessageNotification(Model):
-    """`LoggingMessageNotification` of MCP 2026-07-28.
+    """The notification `notifications/message`. Carries a log message of the server.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `LoggingMessageNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/LoggingMessageNotification`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#loggingmessagenotification
     """
 
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
     method: Literal["notifications/message"] = constant("notifications/message")
+    """Which request or notification this is."""
     params: LoggingMessageNotificationParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.LoggingMessageNotification: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.LoggingMessageNotification: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.LoggingMessageNotification: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.LoggingMessageNotification: ...
+
+        def _in_v2026_07_28(self) -> LoggingMessageNotification: ...
 
 
 class MissingRequiredClientCapabilityErrorObjectData(Model):
-    """`MissingRequiredClientCapabilityErrorObjectData` of MCP 2026-07-28.
+    """What is missing, in a `MissingRequiredClientCapabilityError`.
 
-    Since 2026-07-28.
+    `MissingRequiredClientCapabilityErrorObjectData` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError/properties/error/properties/data`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
     required_capabilities: Annotated[ClientCapabilities, Field(alias="requiredCapabilities")]
+    """The capabilities that the client would have to declare."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> MissingRequiredClientCapabilityErrorObjectData: ...
 
 
 MultiSelectEnumSchema = TypeAliasType(
     "MultiSelectEnumSchema", UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
 )
-"""`MultiSelectEnumSchema` of MCP 2026-07-28.
+"""A choice of several values in a form.
 
-Since 2025-11-25.
+`MultiSelectEnumSchema` of MCP 2026-07-28. Since 2025-11-25.
 
 Source: `schema/2026-07-28/schema.json#/$defs/MultiSelectEnumSchema`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#multiselectenumschema
@@ -1874,9 +3326,9 @@ PrimitiveSchemaDefinition = TypeAliasType(
     | TitledMultiSelectEnumSchema
     | LegacyTitledEnumSchema,
 )
-"""`PrimitiveSchemaDefinition` of MCP 2026-07-28.
+"""One field of a form: a JSON Schema of a single value, or of a choice.
 
-Since 2025-06-18; changed in 2025-11-25.
+`PrimitiveSchemaDefinition` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25.
 
 Source: `schema/2026-07-28/schema.json#/$defs/PrimitiveSchemaDefinition`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#primitiveschemadefinition
@@ -1884,44 +3336,74 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#primitiveschemad
 
 
 class RequestMetaObject(Model):
-    """`RequestMetaObject` of MCP 2026-07-28.
+    """What every request says of its sender, since there is no session to remember it.
 
-    Since 2026-07-28.
+    `RequestMetaObject` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/RequestMetaObject`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#requestmetaobject
     """
 
-    client_capabilities: Annotated[ClientCapabilities, Field(alias="io.modelcontextprotocol/clientCapabilities")]
-    client_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/clientInfo")] = None
-    log_level: Annotated[Opt[LoggingLevel], Field(alias="io.modelcontextprotocol/logLevel")] = None
     protocol_version: Annotated[str, Field(alias="io.modelcontextprotocol/protocolVersion")]
+    """The revision that this request is made in."""
+    client_capabilities: Annotated[ClientCapabilities, Field(alias="io.modelcontextprotocol/clientCapabilities")]
+    """What the client can do, for this request."""
     progress_token: Annotated[Opt[ProgressToken], Field(alias="progressToken")] = None
+    """Any string or number of the sender's choice: progress of this request is reported under it. Absent, none is."""
+    client_info: Annotated[Opt[Implementation], Field(alias="io.modelcontextprotocol/clientInfo")] = None
+    """Name and version of the client."""
+    log_level: Annotated[Opt[LoggingLevel], Field(alias="io.modelcontextprotocol/logLevel")] = None
+    """From which level on the client wants log messages about this request. Absent, it wants none."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> RequestMetaObject: ...
 
 
 class RequestParams(Model):
-    """`RequestParams` of MCP 2026-07-28.
+    """What the params of all requests have in common.
 
-    Since 2024-11-05; changed in 2026-07-28.
+    `RequestParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/RequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
     """
 
     meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """What every request says of its sender: revision, capabilities, name and version; and a progress token."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.RequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.RequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.RequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.RequestParams: ...
+
+        def _in_v2026_07_28(self) -> RequestParams: ...
 
 
 class ResourceRequestParams(Model):
-    """`ResourceRequestParams` of MCP 2026-07-28.
+    """What the params of requests about one resource have in common.
 
-    Since 2025-11-25; changed in 2026-07-28.
+    `ResourceRequestParams` of MCP 2026-07-28. Since 2025-11-25; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ResourceRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcerequestparams
     """
 
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
     uri: str
+    """The URI of the resource."""
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> ResourceRequestParams: ...
 
 
 SamplingMessageContentBlock = TypeAliasType(
@@ -1930,9 +3412,9 @@ SamplingMessageContentBlock = TypeAliasType(
         TextContent | ImageContent | AudioContent | ToolUseContent | ToolResultContent, Field(discriminator="type")
     ],
 )
-"""`SamplingMessageContentBlock` of MCP 2026-07-28.
+"""One piece of a message to or from a model: text, a picture, a sound, a wish to use a tool, or what the tool answered.
 
-Since 2025-11-25.
+`SamplingMessageContentBlock` of MCP 2026-07-28. Since 2025-11-25.
 
 Source: `schema/2026-07-28/schema.json#/$defs/SamplingMessageContentBlock`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#samplingmessagecontentblock
@@ -1953,9 +3435,9 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ServerNotification` of MCP 2026-07-28.
+"""Any notification that a server may send.
 
-Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+`ServerNotification` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/ServerNotification`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#servernotification
@@ -1963,83 +3445,140 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#servernotificati
 
 
 class SubscriptionsListenRequestParams(Model):
-    """`SubscriptionsListenRequestParams` of MCP 2026-07-28.
+    """The params of `subscriptions/listen`. Opens a stream on which the server sends the notifications that the client asks to hear.
 
-    Since 2026-07-28.
+    `SubscriptionsListenRequestParams` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequestparams
     """
 
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
     notifications: SubscriptionFilter
+    """What the client wants to hear."""
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenRequestParams: ...
 
 
 class CompleteRequestParams(Model):
-    """`CompleteRequestParams` of MCP 2026-07-28.
+    """The params of `completion/complete`. Asks the server how an argument that somebody is typing could go on.
 
-    Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
+    `CompleteRequestParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CompleteRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
     """
 
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    argument: CompleteRequestParamsArgument
-    context: Opt[CompleteRequestParamsContext] = None
     ref: Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")]
+    """The prompt or the template of resources that the argument belongs to."""
+    argument: CompleteRequestParamsArgument
+    """The argument that is being typed."""
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+    context: Opt[CompleteRequestParamsContext] = None
+    """What is known beyond that argument."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequestParams: ...
+
+        def _in_v2026_07_28(self) -> CompleteRequestParams: ...
 
 
 class CreateMessageResult(Model):
-    """`CreateMessageResult` of MCP 2026-07-28.
+    """What answers `sampling/createMessage`: the message of the model.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
+    `CreateMessageResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CreateMessageResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessageresult
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
-    model: str
     role: Role
+    """Who is speaking; for a model it is `assistant`."""
+    content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """What the model said, or which tools it asks for: one block, or several."""
+    model: str
+    """The name of the model that said it."""
     stop_reason: Annotated[Opt[str], Field(alias="stopReason")] = None
+    """Why the model stopped, such as `endTurn`, `stopSequence`, `maxTokens` or another word of the provider's."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageResult: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageResult: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageResult: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageResult: ...
+
+        def _in_v2026_07_28(self) -> CreateMessageResult: ...
 
 
 class DiscoverRequest(Model):
-    """`DiscoverRequest` of MCP 2026-07-28.
+    """The request `server/discover`. Asks a server which revisions it speaks and what it can do, before any other request.
 
-    Since 2026-07-28.
+    `DiscoverRequest` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/DiscoverRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["server/discover"] = constant("server/discover")
+    """Which request or notification this is."""
     params: RequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> DiscoverRequest: ...
 
 
 class ElicitRequestFormParamsRequestedSchema(Model):
-    """`ElicitRequestFormParamsRequestedSchema` of MCP 2026-07-28.
+    """The fields of a form: a JSON Schema of an object whose members are single values.
 
-    Since 2025-11-25.
+    `ElicitRequestFormParamsRequestedSchema` of MCP 2026-07-28. Since 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ElicitRequestFormParams/properties/requestedSchema`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestformparams
     """
 
-    schema_: Annotated[Opt[str], Field(alias="$schema")] = None
-    properties: dict[str, PrimitiveSchemaDefinition]
-    required: Opt[list[str]] = None
     type: Literal["object"] = constant("object")
+    """Always `object`."""
+    properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by name."""
+    schema_: Annotated[Opt[str], Field(alias="$schema")] = None
+    """The dialect of JSON Schema that this one is written in, as a URI; absent, the protocol says which."""
+    required: Opt[list[str]] = None
+    """The names of the fields that must be filled in."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequestFormParamsRequestedSchema: ...
+
+        def _in_v2026_07_28(self) -> ElicitRequestFormParamsRequestedSchema: ...
 
 
 InputResponse = TypeAliasType("InputResponse", CreateMessageResult | ListRootsResult | ElicitResult)
-"""`InputResponse` of MCP 2026-07-28.
+"""The answer to one question of an `InputRequiredResult`.
 
-Since 2026-07-28.
+`InputResponse` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/InputResponse`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#inputresponse
@@ -2047,9 +3586,9 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#inputresponse
 
 
 InputResponses = TypeAliasType("InputResponses", dict[str, InputResponse])
-"""`InputResponses` of MCP 2026-07-28.
+"""The answers to the questions of an `InputRequiredResult`, each under the key of its question.
 
-Since 2026-07-28.
+`InputResponses` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/InputResponses`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#inputresponses
@@ -2057,146 +3596,270 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#inputresponses
 
 
 class MissingRequiredClientCapabilityErrorObject(Model):
-    """`MissingRequiredClientCapabilityErrorObject` of MCP 2026-07-28.
+    """The error itself, inside a `MissingRequiredClientCapabilityError`.
 
-    Since 2026-07-28.
+    `MissingRequiredClientCapabilityErrorObject` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError/properties/error`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
     code: NumberConstant[Literal[-32021]] = constant(-32021)
-    data: MissingRequiredClientCapabilityErrorObjectData
+    """Always -32021."""
     message: str
+    """What went wrong, in a sentence."""
+    data: MissingRequiredClientCapabilityErrorObjectData
+    """What is missing."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> MissingRequiredClientCapabilityErrorObject: ...
 
 
 class PaginatedRequestParams(Model):
-    """`PaginatedRequestParams` of MCP 2026-07-28.
+    """What the params of requests for a page of a list have in common.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `PaginatedRequestParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/PaginatedRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
     """
 
     meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
     cursor: Opt[str] = None
+    """Where the page begins: the `nextCursor` of the page before. Absent for the first."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequestParams: ...
+
+        def _in_v2026_07_28(self) -> PaginatedRequestParams: ...
 
 
 class ReadResourceRequestParams(Model):
-    """`ReadResourceRequestParams` of MCP 2026-07-28.
+    """The params of `resources/read`. Fetches what a resource contains.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `ReadResourceRequestParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ReadResourceRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequestparams
     """
 
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
-    request_state: Annotated[Opt[str], Field(alias="requestState")] = None
     uri: str
+    """The resource to read: any URI that the server understands, listed or not."""
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
+    """The answers to what the server asked in its last result, each under the key of its question."""
+    request_state: Annotated[Opt[str], Field(alias="requestState")] = None
+    """What the server wants back unchanged with the next attempt; means nothing to the client."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequestParams: ...
+
+        def _in_v2026_07_28(self) -> ReadResourceRequestParams: ...
 
 
 class SamplingMessage(Model):
-    """`SamplingMessage` of MCP 2026-07-28.
+    """One message of a conversation with a model.
 
-    Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
+    `SamplingMessage` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-03-26, 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SamplingMessage`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#samplingmessage
     """
 
-    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
-    content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
     role: Role
+    """Who is speaking, the person or the model."""
+    content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """What is said in it: one block, or several."""
+    meta: Annotated[Opt[MetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.SamplingMessage: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.SamplingMessage: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.SamplingMessage: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.SamplingMessage: ...
+
+        def _in_v2026_07_28(self) -> SamplingMessage: ...
 
 
 class SubscriptionsListenRequest(Model):
-    """`SubscriptionsListenRequest` of MCP 2026-07-28.
+    """The request `subscriptions/listen`. Opens a stream on which the server sends the notifications that the client asks to hear.
 
-    Since 2026-07-28.
+    `SubscriptionsListenRequest` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/SubscriptionsListenRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["subscriptions/listen"] = constant("subscriptions/listen")
+    """Which request or notification this is."""
     params: SubscriptionsListenRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> SubscriptionsListenRequest: ...
 
 
 class CallToolRequestParams(Model):
-    """`CallToolRequestParams` of MCP 2026-07-28.
+    """The params of `tools/call`. Runs a tool with the arguments given.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `CallToolRequestParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CallToolRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
     """
 
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    arguments: Opt[dict[str, Any]] = None
-    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
     name: str
+    """The name of the tool, as `tools/list` gave it."""
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
+    """The answers to what the server asked in its last result, each under the key of its question."""
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
+    """What the server wants back unchanged with the next attempt; means nothing to the client."""
+    arguments: Opt[dict[str, Any]] = None
+    """The arguments, as the tool's input schema asks for them."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequestParams: ...
+
+        def _in_v2026_07_28(self) -> CallToolRequestParams: ...
 
 
 class CompleteRequest(Model):
-    """`CompleteRequest` of MCP 2026-07-28.
+    """The request `completion/complete`. Asks the server how an argument that somebody is typing could go on.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CompleteRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CompleteRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["completion/complete"] = constant("completion/complete")
+    """Which request or notification this is."""
     params: CompleteRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CompleteRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CompleteRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CompleteRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CompleteRequest: ...
+
+        def _in_v2026_07_28(self) -> CompleteRequest: ...
 
 
 class CreateMessageRequestParams(Model):
-    """`CreateMessageRequestParams` of MCP 2026-07-28.
+    """The params of `sampling/createMessage`. Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `CreateMessageRequestParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CreateMessageRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequestparams
     """
 
-    include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
-    max_tokens: Annotated[Integer, Field(alias="maxTokens")]
     messages: list[SamplingMessage]
-    metadata: Opt[JSONObject] = None
+    """The conversation so far."""
+    max_tokens: Annotated[Integer, Field(alias="maxTokens")]
+    """How many tokens the answer may have at most."""
     model_preferences: Annotated[Opt[ModelPreferences], Field(alias="modelPreferences")] = None
-    stop_sequences: Annotated[Opt[list[str]], Field(alias="stopSequences")] = None
+    """Which kind of model is wanted; the client chooses."""
     system_prompt: Annotated[Opt[str], Field(alias="systemPrompt")] = None
+    """The system prompt wanted; the client may use another."""
+    include_context: Annotated[Opt[Literal["allServers", "none", "thisServer"]], Field(alias="includeContext")] = None
+    """Whether to add what the client knows of this server, or of all of them. The client may add less."""
     temperature: Opt[Number] = None
-    tool_choice: Annotated[Opt[ToolChoice], Field(alias="toolChoice")] = None
+    """How freely the model should choose; higher is freer."""
+    stop_sequences: Annotated[Opt[list[str]], Field(alias="stopSequences")] = None
+    """Texts at which the model should stop."""
+    metadata: Opt[JSONObject] = None
+    """Settings for the provider of the model, in its own form."""
     tools: Opt[list[Tool]] = None
+    """Tools that the model may ask to use; only for clients that have said that they can."""
+    tool_choice: Annotated[Opt[ToolChoice], Field(alias="toolChoice")] = None
+    """Whether the model may, must or must not use a tool. Absent, it may."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequestParams: ...
+
+        def _in_v2026_07_28(self) -> CreateMessageRequestParams: ...
 
 
 class ElicitRequestFormParams(Model):
-    """`ElicitRequestFormParams` of MCP 2026-07-28.
+    """The params of `elicitation/create` that ask for a form to be filled in.
 
-    Since 2025-11-25; changed in 2026-07-28.
+    `ElicitRequestFormParams` of MCP 2026-07-28. Since 2025-11-25; changed in 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ElicitRequestFormParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestformparams
     """
 
     message: str
-    mode: Opt[Literal["form"]] = None
+    """What the person is asked, and why."""
     requested_schema: Annotated[ElicitRequestFormParamsRequestedSchema, Field(alias="requestedSchema")]
+    """The fields of the form, as a flat JSON Schema."""
+    mode: Opt[Literal["form"]] = None
+    """Always `form`; may be left out."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequestFormParams: ...
+
+        def _in_v2026_07_28(self) -> ElicitRequestFormParams: ...
 
 
 ElicitRequestParams = TypeAliasType("ElicitRequestParams", ElicitRequestFormParams | ElicitRequestURLParams)
-"""`ElicitRequestParams` of MCP 2026-07-28.
+"""The params of `elicitation/create`. Asks the person at the client for input: a small form to fill in, or a web page to visit.
 
-Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
+`ElicitRequestParams` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/ElicitRequestParams`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestparams
@@ -2204,201 +3867,384 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestpar
 
 
 class GetPromptRequestParams(Model):
-    """`GetPromptRequestParams` of MCP 2026-07-28.
+    """The params of `prompts/get`. Fetches one prompt, its template filled in with the arguments given.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `GetPromptRequestParams` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/GetPromptRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequestparams
     """
 
-    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
-    arguments: Opt[dict[str, str]] = None
-    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
     name: str
+    """The name of the prompt, as `prompts/list` gave it."""
+    meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+    input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
+    """The answers to what the server asked in its last result, each under the key of its question."""
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
+    """What the server wants back unchanged with the next attempt; means nothing to the client."""
+    arguments: Opt[dict[str, str]] = None
+    """What to fill into the template, by name of the argument."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequestParams: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequestParams: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequestParams: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequestParams: ...
+
+        def _in_v2026_07_28(self) -> GetPromptRequestParams: ...
 
 
 class InputResponseRequestParams(Model):
-    """`InputResponseRequestParams` of MCP 2026-07-28.
+    """What the params of a request have in common that can be sent again with answers to the server's questions.
 
-    Since 2026-07-28.
+    `InputResponseRequestParams` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/InputResponseRequestParams`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#inputresponserequestparams
     """
 
     meta: Annotated[RequestMetaObject, Field(alias="_meta")]
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
     input_responses: Annotated[Opt[InputResponses], Field(alias="inputResponses")] = None
+    """The answers to what the server asked in its last result, each under the key of its question."""
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
+    """What the server wants back unchanged with the next attempt; means nothing to the client."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InputResponseRequestParams: ...
 
 
 class ListPromptsRequest(Model):
-    """`ListPromptsRequest` of MCP 2026-07-28.
+    """The request `prompts/list`. Asks which prompts the server offers, a page at a time.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `ListPromptsRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListPromptsRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["prompts/list"] = constant("prompts/list")
+    """Which request or notification this is."""
     params: PaginatedRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListPromptsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListPromptsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListPromptsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListPromptsRequest: ...
+
+        def _in_v2026_07_28(self) -> ListPromptsRequest: ...
 
 
 class ListResourceTemplatesRequest(Model):
-    """`ListResourceTemplatesRequest` of MCP 2026-07-28.
+    """The request `resources/templates/list`. Asks which families of resources the server offers, as templates of URIs, a page at a time.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `ListResourceTemplatesRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListResourceTemplatesRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["resources/templates/list"] = constant("resources/templates/list")
+    """Which request or notification this is."""
     params: PaginatedRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourceTemplatesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourceTemplatesRequest: ...
+
+        def _in_v2026_07_28(self) -> ListResourceTemplatesRequest: ...
 
 
 class ListResourcesRequest(Model):
-    """`ListResourcesRequest` of MCP 2026-07-28.
+    """The request `resources/list`. Asks which resources the server offers, a page at a time.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `ListResourcesRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListResourcesRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["resources/list"] = constant("resources/list")
+    """Which request or notification this is."""
     params: PaginatedRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListResourcesRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListResourcesRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListResourcesRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListResourcesRequest: ...
+
+        def _in_v2026_07_28(self) -> ListResourcesRequest: ...
 
 
 class ListToolsRequest(Model):
-    """`ListToolsRequest` of MCP 2026-07-28.
+    """The request `tools/list`. Asks which tools the server offers, a page at a time.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `ListToolsRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ListToolsRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["tools/list"] = constant("tools/list")
+    """Which request or notification this is."""
     params: PaginatedRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ListToolsRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ListToolsRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ListToolsRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ListToolsRequest: ...
+
+        def _in_v2026_07_28(self) -> ListToolsRequest: ...
 
 
 class MissingRequiredClientCapabilityError(Model):
-    """`MissingRequiredClientCapabilityError` of MCP 2026-07-28.
+    """The error for a request that can only be served to a client with capabilities that this one did not declare.
 
-    Since 2026-07-28.
+    `MissingRequiredClientCapabilityError` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
-    error: MissingRequiredClientCapabilityErrorObject
-    id: Opt[RequestId] = None
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    error: MissingRequiredClientCapabilityErrorObject
+    """What went wrong."""
+    id: Opt[RequestId] = None
+    """Tells the requests of one sender apart; the answer repeats it."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> MissingRequiredClientCapabilityError: ...
 
 
 class PaginatedRequest(Model):
-    """`PaginatedRequest` of MCP 2026-07-28.
+    """What requests for a page of a list have in common.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `PaginatedRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/PaginatedRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: str
+    """Which request or notification this is."""
     params: PaginatedRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.PaginatedRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.PaginatedRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.PaginatedRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.PaginatedRequest: ...
+
+        def _in_v2026_07_28(self) -> PaginatedRequest: ...
 
 
 class ReadResourceRequest(Model):
-    """`ReadResourceRequest` of MCP 2026-07-28.
+    """The request `resources/read`. Fetches what a resource contains.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `ReadResourceRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ReadResourceRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["resources/read"] = constant("resources/read")
+    """Which request or notification this is."""
     params: ReadResourceRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.ReadResourceRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.ReadResourceRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ReadResourceRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ReadResourceRequest: ...
+
+        def _in_v2026_07_28(self) -> ReadResourceRequest: ...
 
 
 class CallToolRequest(Model):
-    """`CallToolRequest` of MCP 2026-07-28.
+    """The request `tools/call`. Runs a tool with the arguments given.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `CallToolRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CallToolRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["tools/call"] = constant("tools/call")
+    """Which request or notification this is."""
     params: CallToolRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CallToolRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CallToolRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CallToolRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CallToolRequest: ...
+
+        def _in_v2026_07_28(self) -> CallToolRequest: ...
 
 
 class CreateMessageRequest(Model):
-    """`CreateMessageRequest` of MCP 2026-07-28.
+    """The request `sampling/createMessage`. Asks the client to let its model continue a conversation. The client and the person behind it decide whether and with which model.
 
-    Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+    `CreateMessageRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CreateMessageRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequest
     """
 
     method: Literal["sampling/createMessage"] = constant("sampling/createMessage")
+    """Which request or notification this is."""
     params: CreateMessageRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.CreateMessageRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.CreateMessageRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.CreateMessageRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.CreateMessageRequest: ...
+
+        def _in_v2026_07_28(self) -> CreateMessageRequest: ...
 
 
 class ElicitRequest(Model):
-    """`ElicitRequest` of MCP 2026-07-28.
+    """The request `elicitation/create`. Asks the person at the client for input: a small form to fill in, or a web page to visit.
 
-    Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
+    `ElicitRequest` of MCP 2026-07-28. Since 2025-06-18; changed in 2025-11-25, 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ElicitRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequest
     """
 
     method: Literal["elicitation/create"] = constant("elicitation/create")
+    """Which request or notification this is."""
     params: ElicitRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2025_06_18(self) -> v2025_06_18.ElicitRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.ElicitRequest: ...
+
+        def _in_v2026_07_28(self) -> ElicitRequest: ...
 
 
 class GetPromptRequest(Model):
-    """`GetPromptRequest` of MCP 2026-07-28.
+    """The request `prompts/get`. Fetches one prompt, its template filled in with the arguments given.
 
-    Since 2024-11-05; changed in 2025-11-25.
+    `GetPromptRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25.
 
     Source: `schema/2026-07-28/schema.json#/$defs/GetPromptRequest`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequest
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     method: Literal["prompts/get"] = constant("prompts/get")
+    """Which request or notification this is."""
     params: GetPromptRequestParams
+    """What is asked or told, in detail."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2024_11_05(self) -> v2024_11_05.GetPromptRequest: ...
+
+        def _in_v2025_03_26(self) -> v2025_03_26.GetPromptRequest: ...
+
+        def _in_v2025_06_18(self) -> v2025_06_18.GetPromptRequest: ...
+
+        def _in_v2025_11_25(self) -> v2025_11_25.GetPromptRequest: ...
+
+        def _in_v2026_07_28(self) -> GetPromptRequest: ...
 
 
 InputRequest = TypeAliasType(
     "InputRequest", Annotated[CreateMessageRequest | ListRootsRequest | ElicitRequest, Field(discriminator="method")]
 )
-"""`InputRequest` of MCP 2026-07-28.
+"""A question of the server that stands in a result, because in this revision servers send no requests.
 
-Since 2026-07-28.
+`InputRequest` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/InputRequest`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequest
@@ -2406,9 +4252,9 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequest
 
 
 InputRequests = TypeAliasType("InputRequests", dict[str, InputRequest])
-"""`InputRequests` of MCP 2026-07-28.
+"""The questions of an `InputRequiredResult`, each under a key of the server's choice.
 
-Since 2026-07-28.
+`InputRequests` of MCP 2026-07-28. Since 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/InputRequests`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequests
@@ -2416,32 +4262,49 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequests
 
 
 class InputRequiredResult(Model):
-    """`InputRequiredResult` of MCP 2026-07-28.
+    """Says that the server needs something before it can answer. The client sends its request again, with answers and state.
 
-    Since 2026-07-28.
+    `InputRequiredResult` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/InputRequiredResult`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequiredresult
     """
 
-    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    result_type: Annotated[str, Field(alias="resultType")] = constant("input_required")
+    """`input_required`: tells this from a whole answer."""
     input_requests: Annotated[Opt[InputRequests], Field(alias="inputRequests")] = None
+    """What the server asks, each under a key; the answers go under the same keys."""
     request_state: Annotated[Opt[str], Field(alias="requestState")] = None
-    result_type: Annotated[str, Field(alias="resultType")]
+    """What the server wants back unchanged with the next attempt. Without questions, the client just tries again."""
+    meta: Annotated[Opt[ResultMetaObject], Field(alias="_meta")] = None
+    """Whatever either side wants to attach that is not part of the protocol, under keys of its own."""
+
+    _filled: ClassVar[dict[str, Any]] = {"resultType": "input_required"}
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> InputRequiredResult: ...
 
 
 class ReadResourceResultResponse(Model):
-    """`ReadResourceResultResponse` of MCP 2026-07-28.
+    """The response that carries a `ReadResourceResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `ReadResourceResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/ReadResourceResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: InputRequiredResult | ReadResourceResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> ReadResourceResultResponse: ...
 
 
 ServerResult = TypeAliasType(
@@ -2459,9 +4322,9 @@ ServerResult = TypeAliasType(
     | CallToolResult
     | CompleteResult,
 )
-"""`ServerResult` of MCP 2026-07-28.
+"""Any result that a server may answer with.
 
-Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+`ServerResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/ServerResult`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#serverresult
@@ -2469,17 +4332,24 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#serverresult
 
 
 class CallToolResultResponse(Model):
-    """`CallToolResultResponse` of MCP 2026-07-28.
+    """The response that carries a `CallToolResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `CallToolResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/CallToolResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: InputRequiredResult | CallToolResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> CallToolResultResponse: ...
 
 
 ClientRequest = TypeAliasType(
@@ -2498,9 +4368,9 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-"""`ClientRequest` of MCP 2026-07-28.
+"""Any request that a client may send.
 
-Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
+`ClientRequest` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-11-25, 2026-07-28.
 
 Source: `schema/2026-07-28/schema.json#/$defs/ClientRequest`,
 https://modelcontextprotocol.io/specification/2026-07-28/schema#clientrequest
@@ -2508,14 +4378,24 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#clientrequest
 
 
 class GetPromptResultResponse(Model):
-    """`GetPromptResultResponse` of MCP 2026-07-28.
+    """The response that carries a `GetPromptResult`, with the id of the request.
 
-    Since 2026-07-28.
+    `GetPromptResultResponse` of MCP 2026-07-28. Since 2026-07-28.
 
     Source: `schema/2026-07-28/schema.json#/$defs/GetPromptResultResponse`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresultresponse
     """
 
-    id: RequestId
     jsonrpc: Literal["2.0"] = constant("2.0")
+    """The version of JSON-RPC: always `2.0`."""
+    id: RequestId
+    """Tells the requests of one sender apart; the answer repeats it."""
     result: InputRequiredResult | GetPromptResult
+    """What was asked for."""
+
+    if TYPE_CHECKING:
+
+        def _in_v2026_07_28(self) -> GetPromptResultResponse: ...
+
+
+describe(__name__, FIELDS)

@@ -1,0 +1,177 @@
+"""The types that the members of models have beyond Python's own, so that they take what JSON Schema takes.
+
+Pure pydantic. An annotation here changes how a value is checked, never what it is: numbers keep their kind, dicts their
+order. Must not live here: the models (`_base`). Used by `v*/models.py` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
+
+__all__ = ["EXACT", "Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject"]
+
+T = TypeVar("T")
+EXACT = "dragoman_exact"
+
+
+class _NotNull:
+    """Takes the `None` of a field's Python type out of what is valid on the wire."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        return schema["schema"] if schema["type"] == "nullable" else schema
+
+
+class _WholeNumber:
+    """JSON Schema's `integer`: an int, or a float without a fraction, which stays a float."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        whole = core_schema.no_info_after_validator_function(_check_whole, core_schema.float_schema(strict=True))
+        return core_schema.union_schema(
+            [core_schema.int_schema(strict=True), whole],
+            mode="left_to_right",
+            custom_error_type="integer",
+            custom_error_message="Input should be an integer",
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "integer"}
+
+
+class _AnyNumber:
+    """JSON Schema's `number`: an int stays an int, a float a float."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.union_schema(
+            [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True)],
+            mode="left_to_right",
+            custom_error_type="number",
+            custom_error_message="Input should be a number",
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "number"}
+
+
+class _AsGiven:
+    """Keeps the kind of a number that equals a constant.
+
+    -32600.0 is valid where -32600 is asked for, and stays a float.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(
+            _check_and_keep, handler(source), serialization=core_schema.simple_ser_schema("any")
+        )
+
+
+def _check_and_keep(value: Any, check: core_schema.ValidatorFunctionWrapHandler) -> Any:
+    check(value)
+    return value
+
+
+def _check_whole(value: float) -> float:
+    if not value.is_integer():
+        raise ValueError(value)
+    return value
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None
+
+
+NumberConstant: TypeAlias = Annotated[T, _AsGiven()]
+"""A constant that is a number."""
+
+Opt: TypeAlias = Annotated[T | None, _NotNull(), Field(exclude_if=_is_absent)]
+"""An optional member: absent reads as `None`, and `null` is not valid on the wire."""
+
+OptNull: TypeAlias = T | None
+"""An optional member that may be `null` on the wire."""
+
+Integer: TypeAlias = Annotated[int, _WholeNumber()]
+"""A whole number of any size."""
+
+Number: TypeAlias = Annotated[int | float, _AnyNumber()]
+"""A number of either kind, kept as it came."""
+
+
+class SchemaObject:
+    """A JSON Schema as a plain dict: any members, but those named here are of the types named here.
+
+    What is given is copied once and otherwise kept as it came, order included. Most values are right at first sight,
+    which takes a few tests; for the others pydantic says what is wrong.
+
+    Args:
+        members: The types of the members that the protocol restricts.
+        required: Which of them must be there.
+    """
+
+    def __init__(self, members: Mapping[str, Any], required: Sequence[str] = ()) -> None:
+        self.members = dict(members)
+        self.required = frozenset(required)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        fields = {
+            name: core_schema.typed_dict_field(handler.generate_schema(kind), required=name in self.required)
+            for name, kind in self.members.items()
+        }
+        exact = core_schema.typed_dict_schema(fields, extra_behavior="allow")
+        fits = _fits(self.members, self.required)
+        validator = cache(lambda: SchemaValidator(exact))
+
+        def check(value: Any) -> Any:
+            return value.copy() if fits(value) else validator().validate_python(value)
+
+        return core_schema.no_info_plain_validator_function(check, metadata={EXACT: exact})
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(schema["metadata"][EXACT])
+
+
+def _fits(members: Mapping[str, Any], required: frozenset[str]) -> Callable[[Any], bool]:
+    """A quick test that says yes only to what is right, and to most of that: no function call and no copy in it."""
+    constants = [(name, get_args(kind)[0]) for name, kind in members.items() if get_origin(kind) is Literal]
+    strings = [name for name, kind in members.items() if kind is str]
+    lists = [name for name, kind in members.items() if kind == list[str]]
+    maps = [name for name, kind in members.items() if kind == dict[str, dict[str, Any]]]
+    others = members.keys() - {name for name, _ in constants} - {*strings, *lists, *maps}
+    others |= required - {name for name, _ in constants}
+
+    def fits(value: Any) -> bool:
+        if value.__class__ is not dict or others:
+            return False
+        for key in value:
+            if key.__class__ is not str:
+                return False
+        for name, wanted in constants:
+            if value.get(name) != wanted:
+                return False
+        for name in strings:
+            if name in value and value[name].__class__ is not str:
+                return False
+        for name in lists:
+            if name in value:
+                items = value[name]
+                if items.__class__ is not list:
+                    return False
+                for item in items:
+                    if item.__class__ is not str:
+                        return False
+        for name in maps:
+            if name in value:
+                items = value[name]
+                if items.__class__ is not dict:
+                    return False
+                for key, item in items.items():
+                    if key.__class__ is not str or item.__class__ is not dict:
+                        return False
+        return True
+
+    return fits

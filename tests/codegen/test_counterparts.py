@@ -1,0 +1,39 @@
+"""What a model is called in other revisions: the same, or what renames along the steps make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.counterparts import find_counterparts
+from codegen.load import load_spec
+from codegen.normalise import read_normalised
+from codegen.pins import check_pins
+from codegen.regen import plan_steps
+from tests.support.judge import ROOT
+
+
+def _found() -> dict[str, Any]:
+    revisions = list(check_pins(ROOT / "schema"))
+    plans, _ = plan_steps(ROOT, [load_spec(ROOT, revision) for revision in revisions], accept_defaults=False)
+    return find_counterparts([read_normalised(ROOT, revision) for revision in revisions], plans)
+
+
+FOUND = _found()
+
+
+def test_model_that_every_revision_has_is_its_own_counterpart() -> None:
+    assert FOUND["2025-06-18"]["Tool"] == dict.fromkeys(FOUND, "Tool")
+
+
+def test_model_is_found_where_there_is_one() -> None:
+    assert sorted(FOUND["2025-11-25"]["Task"]) == ["2025-11-25"]
+
+
+def test_renames_are_followed_both_ways() -> None:
+    assert FOUND["2024-11-05"]["ResourceReference"]["2026-07-28"] == "ResourceTemplateReference"
+    assert FOUND["2026-07-28"]["ResourceTemplateReference"]["2024-11-05"] == "ResourceReference"
+
+
+def test_aliases_have_no_counterparts() -> None:
+    assert "ContentBlock" not in FOUND["2025-11-25"]
+    assert "2025-11-25" not in FOUND["2024-11-05"]["JSONRPCResponse"]

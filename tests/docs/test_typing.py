@@ -1,0 +1,92 @@
+"""The examples of the documentation pass strict type checkers, without a plugin.
+
+Mypy and pyright; each where it is installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_docs import PAGES, ROOT, blocks
+
+SOURCES = (ROOT / "generated", ROOT / "runtime")
+LONGEST_S = 300
+
+
+def _program(page: Path) -> str:
+    """What a page shows of Python, as one program, which prints what the interpreter would."""
+    lines = list(blocks(page, "python"))
+    for block in blocks(page, "pycon"):
+        for example in doctest.DocTestParser().get_examples(block):
+            is_value = isinstance(ast.parse(example.source).body[0], ast.Expr) and not example.exc_msg
+            lines.append(f"print(\n{example.source})" if is_value else example.source)
+    return "\n".join(lines)
+
+
+def _needs_the_sdk(example: Path) -> bool:
+    return "mcp" in {name.split(".")[0] for name in _imports(ast.parse(example.read_text(encoding="utf-8")))}
+
+
+def _imports(tree: ast.Module) -> list[str]:
+    names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return names + [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a program for each page that shows Python, and for each example that needs only us."""
+    folder = tmp_path_factory.mktemp("typed")
+    for page in PAGES:
+        if program := _program(page):
+            (folder / f"{page.stem.lower().replace('-', '_')}_page.py").write_text(program, encoding="utf-8")
+    for example in sorted(ROOT.glob("examples/*.py")):
+        if not _needs_the_sdk(example):
+            (folder / f"{example.stem}_example.py").write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
+    return folder
+
+
+def test_there_is_something_to_check(programs: Path) -> None:
+    assert {"readme_page.py", "python_api_page.py", "embedded_example.py"} <= {path.name for path in programs.iterdir()}
+
+
+def test_examples_pass_mypy(programs: Path) -> None:
+    pytest.importorskip("mypy")
+    paths = "\n  ".join(map(str, SOURCES))
+    configuration = f"[mypy]\nstrict = true\nexplicit_package_bases = true\nmypy_path =\n  {paths}\n"
+    (programs / "mypy.ini").write_text(configuration, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file=mypy.ini", "--follow-imports=silent", "--no-error-summary"]
+    assert _complaints([*command, *sorted(path.name for path in programs.glob("*.py"))], programs) == ""
+
+
+def test_examples_pass_pyright(programs: Path) -> None:
+    pytest.importorskip("pyright")
+    # The package fetches the checker from npm when it first runs.
+    if subprocess.run([sys.executable, "-m", "pyright", "--version"], capture_output=True, check=False).returncode:
+        pytest.skip("pyright is installed, and could not fetch its program")
+    configuration = {"typeCheckingMode": "strict", "extraPaths": [str(path) for path in SOURCES], "include": ["."]}
+    (programs / "pyrightconfig.json").write_text(json.dumps(configuration), encoding="utf-8")
+    found = _complaints([sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", "."], programs)
+    assert [line for line in found.splitlines() if not line.startswith("0 errors")] == []
+
+
+def _complaints(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    return done.stdout.strip()
+
+
+def test_wrong_type_is_noticed(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    wrong = "from dragoman_spec import v2025_06_18 as v\nv.Tool(name='x', input_schema=5)\n"
+    (tmp_path / "wrong.py").write_text(wrong, encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text(
+        f"[mypy]\nexplicit_package_bases = true\nmypy_path = {SOURCES[0]}\n", encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "mypy", "--config-file=mypy.ini", "--follow-imports=silent", "wrong.py"]
+    assert "incompatible type" in _complaints(command, tmp_path)
