@@ -29,7 +29,7 @@ def models(revision: str) -> dict[str, type[Model]]:
 
 
 def unions(revision: str) -> dict[str, Any]:
-    """What is a type alias and not a model: `JSONRPCResponse`, where results and errors are definitions of their own."""
+    """What is a type alias and not a model: `JSONRPCResponse`, where there are a result and an error of their own."""
     module = load(revision)
     found = {name: getattr(module, name, None) for name in read_schema(revision).definitions}
     return {name: kind for name, kind in found.items() if kind is not None and not isinstance(kind, type)}
