@@ -112,6 +112,14 @@ def test_references_of_a_schema_with_an_id_are_its_own() -> None:
     assert schemas.wrap_schema(with_id, None, Losses(), key="result")["properties"]["result"] == with_id
 
 
+@pytest.mark.parametrize("kinds", [None, ["object", "null"]])
+def test_a_schema_that_may_be_one_of_an_object_is_left_out(kinds: Any) -> None:
+    losses = Losses()
+    schema = {} if kinds is None else {"type": kinds}
+    assert schemas.wrap_schema(schema, None, losses, key="result") is actions.GONE
+    assert [loss.kind for loss in noted(losses)] == ["dropped"]
+
+
 def test_references_of_a_schema_without_one_move_with_it() -> None:
     schema = {"type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {}}}
     wrapped = schemas.wrap_schema(schema, None, Losses(), key="result")
