@@ -73,6 +73,16 @@ def test_a_renamed_method_goes_under_its_other_name(direction: str, names: dict[
     assert (found.methods, dict(found.refused)) == (names, {})
 
 
+def test_a_renamed_method_takes_its_definitions_with_it() -> None:
+    results = {f"{name}Result": object_of("a", a=STRING) for name in ("Ask", "Tell")}
+    older, newer = revision("ask", AskResult=results["AskResult"]), revision("tell", TellResult=results["TellResult"])
+    found = way(older, newer, RENAMED)
+    assert found.renamed == {"AskRequest": "TellRequest", "AskResult": "TellResult"}
+    node = found.nodes[found.definitions["AskRequest"]]
+    assert isinstance(node, ObjectNode)
+    assert node.facts == {"method": "tell"}
+
+
 def test_a_rename_of_a_method_that_is_not_there_is_refused() -> None:
     with pytest.raises(UnusedDecision, match=r"\[methodask\]: it matches nothing"):
         plan(revision("tell"), revision("tell"), RENAMED)
@@ -174,6 +184,11 @@ def test_a_schema_without_ids_has_nothing_to_ask_of_them() -> None:
 def test_a_hook_on_errors_is_called_for_every_error() -> None:
     found = way(revision("ask"), revision("ask"), HOOK.format("*", "error", "peek"))
     assert found.every_error == (Action("peek", entry="look"),)
+
+
+def test_a_hook_on_errors_is_called_in_its_profiles_alone() -> None:
+    found = way(revision("ask"), revision("ask"), HOOK.format("*", "error", "peek"), profile="minimal")
+    assert found.every_error == ()
 
 
 ERROR = '[[error]]\nname = "code"\ndirection = "{}"\ncodes = [-9, -1]\ndo = "set-code"\nreason = "So."\n'

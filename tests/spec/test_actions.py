@@ -29,6 +29,23 @@ def test_nothing_is_cut_off_what_is_short_or_no_list(value: Any) -> None:
     assert noted(losses) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "lost"), [(0, 1), (False, 1), (0.0, 1), ("a", 1), ("", 0), ([], 0), ({}, 0), (None, 0)]
+)
+def test_what_is_dropped_is_a_loss_unless_it_is_empty(value: Any, lost: int) -> None:
+    for drop in (actions.lose, lambda y, key, at, out: actions.lose_unless(y, key, "same", at, out)):
+        losses, mine = Losses(), {"a": value}
+        drop(mine, "a", None, losses)
+        assert (mine, len(noted(losses))) == ({}, lost)
+
+
+@pytest.mark.parametrize(("value", "lost"), [({}, 1), (None, 0)])
+def test_an_empty_object_that_declares_something_is_a_loss(value: Any, lost: int) -> None:
+    losses = Losses()
+    actions.lose_declared({"a": value}, "a", None, losses)
+    assert len(noted(losses)) == lost
+
+
 @pytest.mark.parametrize(("value", "lost"), [(None, 0), (1, 1)])
 def test_a_null_that_goes_is_no_loss(value: Any, lost: int) -> None:
     losses = Losses()
@@ -83,9 +100,24 @@ def test_code_is_replaced_for_its_method_or_an_unknown_one(method: str | None, c
     assert frames.replace_code(error(-5), method, Losses(), code=1, only="a")["error"]["code"] == code
 
 
+@pytest.mark.parametrize(("code", "restored"), [(-32022, True), (-32021, True), (-32020, False), (-32023, False)])
+def test_an_original_code_is_restored_in_its_range_alone(code: int, restored: bool) -> None:
+    given = error(-32602, original={"code": code})
+    made = frames.restore_code(given, None, Losses(), codes=[-32022, -32021])
+    assert made["error"]["code"] == (code if restored else -32602)
+
+
 def test_references_of_a_schema_with_an_id_are_its_own() -> None:
     with_id = {"$id": "https://example.com/s", "type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {}}}
     assert schemas.wrap_schema(with_id, None, Losses(), key="result")["properties"]["result"] == with_id
+
+
+@pytest.mark.parametrize("kinds", [None, ["object", "null"]])
+def test_a_schema_that_may_be_one_of_an_object_is_left_out(kinds: Any) -> None:
+    losses = Losses()
+    schema = {} if kinds is None else {"type": kinds}
+    assert schemas.wrap_schema(schema, None, losses, key="result") is actions.GONE
+    assert [loss.kind for loss in noted(losses)] == ["dropped"]
 
 
 def test_references_of_a_schema_without_one_move_with_it() -> None:
