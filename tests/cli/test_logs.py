@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.logs import LINE, LINE_BYTES, LINE_OF_MANY, OneLine, PatientHandler, Whose
+from dragoman.cli.logs import ALIKE, LINE, LINE_BYTES, LINE_OF_MANY, WHILE_S, Flood, OneLine, PatientHandler, Whose
 from dragoman.cli.stderr import PatientWriter
 from dragoman.transports.label import LABEL
 
@@ -95,3 +95,37 @@ def test_among_many_sessions_a_line_says_when_and_whose(pipe: tuple[int, int]) -
     assert re.fullmatch(
         r"\d{4} WARNING dragoman\.x \[session 3 of ada\]: lost\n\d{4} WARNING dragoman\.x: found\n", said
     )
+
+
+def records(count: int, level: int = logging.WARNING) -> list[logging.LogRecord]:
+    return [logging.LogRecord("dragoman.x", level, "", 0, "no frame: %s", (n,), None) for n in range(count)]
+
+
+def test_of_very_many_alike_warnings_some_are_written_and_the_others_counted() -> None:
+    now = 0.0
+    flood = Flood(lambda: now)
+    written = [record.getMessage() for record in records(1000) if flood.filter(record)]
+    assert written[0] == "no frame: 0"
+    assert written[-1] == f"no frame: {ALIKE - 1} (more like this is left out for {WHILE_S:g} s)"
+    assert len(written) == ALIKE
+    now = WHILE_S
+    (later,) = [record for record in records(1) if flood.filter(record)]
+    assert later.getMessage() == f"no frame: 0 ({1000 - ALIKE} more like this left out before)"
+
+
+def test_a_flood_of_one_kind_keeps_no_other_kind_out() -> None:
+    flood = Flood(lambda: 0.0)
+    for record in records(1000):
+        flood.filter(record)
+    assert flood.filter(a_record("all is lost"))
+
+
+def test_who_asks_for_details_gets_all_of_them() -> None:
+    flood = Flood(lambda: 0.0)
+    assert all(flood.filter(record) for record in records(1000, logging.INFO))
+
+
+def test_kinds_without_end_are_not_kept() -> None:
+    flood = Flood(lambda: 0.0)
+    assert all(flood.filter(a_record(f"kind {number}")) for number in range(5000))
+    assert len(flood._kinds) <= 1000

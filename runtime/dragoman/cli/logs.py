@@ -3,18 +3,28 @@
 Lives here: how a line looks, and the handler that `dragoman proxy` logs through. A client may never read the stderr of
 the server that it started; were a log line to block then, the session would stand still with it. So a line goes out
 only if there is room for it right now (`cli.stderr`); lines that are left out are counted, and the next one that goes
-out says how many there were.
+out says how many there were. Peers choose how often most things happen that are warned of: of lines that say the same
+about different peers, `Flood` lets some through in a while.
 """
 
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from typing import Final
 
 from dragoman.cli.stderr import PatientWriter
 
 LINE_BYTES: Final = 2048
 """The longest line written: a pipe that has room at all has room for this much."""
+
+ALIKE: Final = 50
+"""How many warnings of one kind are written within `WHILE_S`."""
+
+WHILE_S: Final = 10.0
+
+_KINDS: Final = 1000
 
 LINE: Final = "%(levelname)s %(name)s: %(message)s"
 LINE_OF_MANY: Final = "%(asctime)s %(levelname)s %(name)s%(whose)s: %(message)s"
@@ -43,6 +53,42 @@ class Whose(logging.Filter):
         label = LABEL.get()
         record.whose = f" [{label}]" if label else ""
         return True
+
+
+class Flood(logging.Filter):
+    """Lets through so many warnings of one kind in a while; the last one says so, the next one how many were left out.
+
+    A kind is what we wrote down, before names and reasons are put in.
+
+    Args:
+        clock: Gives seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}  # since when it is counted, and how many there were
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Count a record; whether it is written."""
+        if record.levelno < logging.WARNING:
+            return True
+        now, kind = self._clock(), (record.name, str(record.msg))
+        if len(self._kinds) >= _KINDS and kind not in self._kinds:
+            self._kinds.clear()  # somebody else's words are no kinds
+        since, count = self._kinds.get(kind, (now, 0))
+        if now - since >= WHILE_S:
+            _add(record, f"{count - ALIKE} more like this left out before" if count > ALIKE else "")
+            since, count = now, 0
+        self._kinds[kind] = since, count + 1
+        if count == ALIKE - 1:
+            _add(record, f"more like this is left out for {WHILE_S:g} s")
+        return count < ALIKE
+
+
+def _add(record: logging.LogRecord, words: str) -> None:
+    if words:
+        record.msg, record.args = f"{record.getMessage()} ({words})", ()
 
 
 class PatientHandler(logging.Handler):
@@ -75,6 +121,7 @@ def set_up_logging(level: str, line: str = LINE) -> None:
         line: How a line is laid out.
     """
     handler = PatientHandler(PatientWriter(), OneLine(line, "%Y-%m-%dT%H:%M:%S%z"))
+    handler.addFilter(Flood())
     if line is LINE_OF_MANY:
         handler.addFilter(Whose())
     for name, lowest in (("dragoman", level.upper()), ("asyncio", "WARNING")):

@@ -389,6 +389,15 @@ async def test_sessions_beyond_the_cap_are_refused_until_one_ends() -> None:
 
 
 @on_loop
+async def test_sessions_beyond_the_cap_are_logged_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(FrontConfig(limits=Limits(sessions=1))) as stage:
+        await stage.open()
+        for _ in range(5):
+            await stage.post(initialize(), mcp_session_id="")
+        assert sum("--max-sessions" in line for line in caplog.messages) == 1
+
+
+@on_loop
 async def test_requests_beyond_the_cap_of_a_session_are_refused() -> None:
     async with serving(replace(QUICK, limits=Limits(streams=2))) as stage:
         await stage.open()

@@ -63,3 +63,8 @@ def test_what_does_not_come_to_its_end_was_cut(members: int, lost: int) -> None:
 
 def test_nothing_at_all_is_not_cut() -> None:
     assert unfold(b"") == b""
+
+
+def test_others_are_served_between_empty_members() -> None:
+    pieces = list(Inflater("peer", "gzip").feed(gzip.compress(b"") * 1000))
+    assert pieces == [b""] * 1000

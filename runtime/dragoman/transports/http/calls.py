@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman.transports.http.streams import Stream
+from dragoman.transports.http.streams import Connection, Stream
 
 
 class Call:
@@ -20,9 +20,12 @@ class Call:
         takes_stream: Whether it may be answered with a stream.
         is_batch: Whether an array was posted.
         decided: Done as soon as it is clear how to answer.
+
+    Attributes:
+        connection: That of the POST, once it is answered with a stream: it is there to read from the first event on.
     """
 
-    __slots__ = ("answers", "decided", "is_batch", "keys", "opened", "stream", "takes_stream", "tokens")
+    __slots__ = ("answers", "connection", "decided", "is_batch", "keys", "opened", "stream", "takes_stream", "tokens")
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class Call:
         self.is_batch = is_batch
         self.opened = False  # whether the session is open by this
         self.stream: Stream | None = None
+        self.connection: Connection | None = None
         self.answers: list[bytes] = []
         self.decided = decided
 
@@ -57,7 +61,8 @@ class Call:
 
     def become_stream(self, stream: Stream) -> None:
         """Answer with a stream from here on, what was answered already first; it ends with that if that is all."""
-        self.stream = stream
+        self.stream, self.connection = stream, Connection()
+        stream.attach(self.connection)
         for line in self.answers:
             stream.append(line)
         self.answers.clear()

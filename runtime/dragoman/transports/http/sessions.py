@@ -186,8 +186,8 @@ class Sessions:
         if self.closing:
             raise Refused(503, "the server is stopping", _RETRY_AFTER)
         if len(self._sessions) >= self._limit:
-            logger.warning("a session is refused: all %d are taken", self._limit)
-            raise Refused(503, f"all {self._limit} sessions are taken", _RETRY_AFTER)
+            taken = f"all {self._limit} sessions are taken"
+            raise Refused(503, taken, _RETRY_AFTER, advice=f"{taken}, and --max-sessions allows for more")
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
         session = Session(caller, transport, self._serve(transport, caller), label)

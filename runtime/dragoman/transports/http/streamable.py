@@ -155,10 +155,8 @@ class StreamableFront:
                 timer.cancel()
         elif not call.decided.done():
             await _wait(exchange, call)
-        if call.stream is not None:
-            connection = Connection()
-            call.stream.attach(connection)
-            await self._send_stream(exchange, transport, call.stream, connection, is_new=True)
+        if call.stream is not None and call.connection is not None:
+            await self._send_stream(exchange, transport, call.stream, call.connection, is_new=True)
         elif takes_json and call.answers and len(body := call.body()) < LARGE_BYTES:
             await exchange.reply(200, body, JSON)
         else:

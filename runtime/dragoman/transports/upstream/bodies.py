@@ -35,6 +35,9 @@ listings of tools to 40; only where the same is said over and over it is 300, an
 
 _AT_ONCE_BYTES: Final = 4 * 1024 * 1024
 
+_FED_BYTES: Final = 16 * 1024
+"""How much is looked at together: what follows a member is copied, and a member may have 20 bytes."""
+
 _RECEIPT_BYTES: Final = 64 * 1024
 _RECEIPT_S: Final = 1.0
 
@@ -59,8 +62,12 @@ class Inflater:
         self._in_member = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Give what a chunk holds, in pieces of bounded size."""
+        """Give what a chunk holds, in pieces of bounded size; some are empty, and are there for others to be served."""
         self._came += len(chunk)
+        for start in range(0, len(chunk), _FED_BYTES):
+            yield from self._unfold(chunk[start : start + _FED_BYTES])
+
+    def _unfold(self, chunk: bytes) -> Iterator[bytes]:
         while chunk:
             self._in_member = True
             try:
@@ -71,10 +78,11 @@ class Inflater:
             if self._unfolded > max(self._free_bytes, RATIO * self._came):
                 reason = f"its compressed answer unfolds to more than {RATIO} times its length"
                 raise TransportError(self._peer, reason)
-            if piece:
+            ended = self._inflate.eof
+            if piece or ended:
                 yield piece
             chunk = self._inflate.unconsumed_tail
-            if self._inflate.eof:  # one body may be several members, one after the other
+            if ended:  # one body may be several members, one after the other
                 chunk = self._inflate.unused_data
                 self._inflate = zlib.decompressobj(self._window)
                 self._in_member = False
