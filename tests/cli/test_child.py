@@ -97,3 +97,14 @@ def test_behind_a_network_front_a_server_finds_only_what_is_no_secret(
     assert note.read_text() == ("theirs nothing\n" if gets else "nothing nothing\n")
     assert (said.count("the server is not given API_KEY") == 1) == warned
     assert "theirs" not in said
+
+
+def test_behind_a_network_front_an_http_proxy_with_a_password_is_left_out_and_named(tmp_path: Path) -> None:
+    note = tmp_path / "found"
+    server = ["sh", "-c", f'echo "${{HTTPS_PROXY-nothing}} ${{HTTP_PROXY-nothing}}" > {note}']
+    with listening(server=server, HTTPS_PROXY="http://ada:hush@h:1", HTTP_PROXY="http://h:1") as proxy:
+        proxy.post(INITIALIZE)
+        _, said = proxy.end()
+    assert note.read_text() == "nothing http://h:1\n"
+    assert "the server is not given HTTPS_PROXY:" in said
+    assert "hush" not in said

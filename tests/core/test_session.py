@@ -189,6 +189,15 @@ def test_stopping_answers_both_sides() -> None:
     assert commands[-1] == Finish(Outcome.STOPPED, "the proxy was stopped by SIGTERM")
 
 
+def test_an_initialize_that_crosses_the_stop_is_told_why(caplog: pytest.LogCaptureFixture) -> None:
+    session = make_session()
+    session.stop("the proxy was stopped by SIGTERM")
+    answer = decode(sent(session.receive(CLIENT, encode_line(initialize(A, 7))), CLIENT))
+    assert (answer["id"], answer["error"]["message"]) == (7, "the proxy was stopped by SIGTERM")
+    assert not caplog.records
+    assert session.receive(CLIENT, encode_line(notification("notifications/initialized"))) == []
+
+
 def test_the_server_queue_is_bounded() -> None:
     session = make_session(queue_frames=1)
     first = session.receive(SERVER, encode_line(request(1, "roots/list")))

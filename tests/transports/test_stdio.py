@@ -350,3 +350,27 @@ def test_what_else_prints_to_stdout_ends_up_on_stderr() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, stdin=subprocess.DEVNULL, timeout=20)
     assert (done.stdout, done.stderr) == (b"protocol", b"stray\n")
     assert callable(take_standard_streams)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it takes Linux to be given orphans without being process 1")
+def test_what_a_child_left_behind_is_reaped_where_that_is_up_to_us() -> None:
+    """As in a container whose first process we are: no zombie stays, and none is waited for."""
+    code = """
+import asyncio, ctypes, os, sys
+from dragoman.transports.spawn import spawn
+from dragoman.transports.stdio import ChildTransport, Patience
+from tests.transports.recorder import Recorder
+
+ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+async def main():
+    child = ChildTransport(spawn(["sh", "-c", "sleep 0.2 & exec cat"]), Patience(30, 30, 30))
+    child.start(Recorder())
+    await child.close()
+    print(open(f"/proc/self/task/{os.getpid()}/children").read().split())
+
+asyncio.run(main())
+"""
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=20, cwd=root, check=False)
+    assert (done.stdout, done.stderr) == (b"[]\n", b"")

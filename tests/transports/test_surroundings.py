@@ -35,6 +35,23 @@ def test_a_mode_says_what_is_handed_on(mode: str, given: dict[str, str]) -> None
     assert make_environment(mode, OURS, {"EXTRA": "1", "HOME": "/"}) == {**given, "EXTRA": "1", "HOME": "/"}
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "safe"),
+    [
+        ("HTTPS_PROXY", "http://proxy.example:3128", True),
+        ("https_proxy", "http://ada:secret@proxy.example:3128", False),
+        ("no_proxy", "localhost,.example", True),
+        ("NODE_EXTRA_CA_CERTS", "/etc/ssl/company.pem", True),
+        ("UV_CACHE_DIR", "/var/cache/uv", True),
+        ("PYENV_ROOT", "/opt/pyenv", True),
+        ("UV_INDEX_URL", "https://ada:secret@packages.example/simple", False),
+    ],
+)
+def test_what_wrappers_need_to_fetch_a_server_is_safe_without_password(name: str, value: str, safe: bool) -> None:
+    assert (name in make_environment("safe", {name: value})) == safe
+    assert secretive_names([name]) == ([name] if "proxy" in name.lower() else [])
+
+
 def test_names_that_look_like_secrets_are_told_from_others() -> None:
     names = ("OPENAI_API_KEY", "GITHUB_TOKEN", "token", "DRAGOMAN_AUTH_TOKEN", "KEYBOARD", "PATH", "PGPASSWORD", "TZ")
     assert secretive_names(names) == ["GITHUB_TOKEN", "OPENAI_API_KEY", "token"]

@@ -76,6 +76,33 @@ def test_a_child_that_is_forgotten_is_left_alone() -> None:
     end_of(one)
 
 
+def test_forgetting_who_was_never_known_changes_nothing() -> None:
+    warden = Warden(grace_s=0.1)
+    stubborn = spawn(["sh", "-c", STUBBORN], warden=warden)
+    assert stubborn.stdout is not None
+    stubborn.stdout.readline()
+    for _ in range(18):  # each once doubled the list of groups
+        warden.forget(2**22 + 1)
+    warden.close()
+    assert end_of(stubborn) == -signal.SIGKILL
+
+
+def test_a_shell_that_hangs_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    shell = tmp_path / "shell"
+    shell.write_text("#!/bin/sh\nexec sleep 60\n")
+    shell.chmod(0o755)
+    monkeypatch.setattr("dragoman.transports.warden._SHELL", str(shell))
+    monkeypatch.setattr("dragoman.transports.warden._START_S", 0.2)
+    began = time.monotonic()
+    with caplog.at_level(logging.INFO, "dragoman.stdio"):
+        process = spawn([sys.executable, "-c", "input()"], warden=Warden())
+    assert time.monotonic() - began < PATIENCE_S
+    assert "servers are left behind if this process is killed by SIGKILL" in caplog.text
+    end_of(process)
+
+
 def test_it_is_no_child_of_ours() -> None:
     before = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     warden = Warden()

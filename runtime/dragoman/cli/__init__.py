@@ -6,7 +6,6 @@ Each module beside this one has `add_arguments(parser)` and `run(args) -> int`, 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import errno
 import os
@@ -106,6 +105,8 @@ def _run(name: str, arguments: list[str], owns_process: bool) -> int:
 
 
 def _explain(arguments: list[str]) -> int:
+    import argparse
+
     from dragoman.cli.parsing import CommandParser, suggest
 
     listed = "\n".join(f"  {name:<10} {what}" for name, what in COMMANDS.items())

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
+from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
 from dragoman.cli.options import seconds
@@ -139,7 +140,9 @@ def listen(
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
         url = describe(listener, where, args.mcp_path)
-        cautions = [*([] if caution is None else [caution]), *_cautions(args, front)]
+        limits = front.config.limits
+        warned = (caution, raise_limit(limits.connections, limits.sessions))
+        cautions = [*filter(None, warned), *_cautions(args, front)]
         try:
             await server.run(lambda: _announce(url, pool, cautions), pool.close)
         finally:

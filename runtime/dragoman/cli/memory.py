@@ -33,8 +33,10 @@ def give_back() -> None:
     """Free what is in cycles, and hand what is free to the system, where the C library can."""
     gc.collect()
     if sys.platform == "linux":
-        import ctypes
-
+        try:
+            import ctypes
+        except OSError:  # no descriptor is left to read it by: another time
+            return
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none, and keeps little
         if trim is not None:
             trim(0)

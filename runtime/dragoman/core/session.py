@@ -250,6 +250,9 @@ class Session:
         self._post(side, line)
 
     def _take_initialize(self, frame: Frame) -> None:
+        if frame.kind == "request" and self.state is State.CLOSED:  # a signal came first
+            self._reply(Side.CLIENT, frame, self._write_failure(frame.key))
+            return
         if frame.kind != "request" or self.state not in (State.CONNECTING, State.FAILED):
             reason = "initialize must be a request, and the first of its session"
             key = None if frame.key == self._client_owed else frame.key

@@ -160,11 +160,23 @@ class ChildTransport:
 
     def _is_alone(self) -> bool:
         """Whether nothing is left of what the child started, as far as it stayed in the child's group."""
+        if self._exited.is_set():
+            self._reap_orphans()
         try:
             os.killpg(self.process.pid, 0)
         except (ProcessLookupError, PermissionError):
             return True
         return False
+
+    def _reap_orphans(self) -> None:
+        """Take note of the ends of what the child left behind, where that is up to us.
+
+        It is where we are the first process of a container: what has lost its parent is our child then, and stays in
+        its group after its end until we ask.
+        """
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-self.process.pid, os.WNOHANG) != (0, 0):
+                pass
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

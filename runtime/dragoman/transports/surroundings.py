@@ -15,15 +15,30 @@ OURS: Final = "DRAGOMAN_"
 _OF_SDKS: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """What the official SDKs hand on by default."""
 
-_OF_PLACES: Final = ("LANG", "LANGUAGE", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_OF_PLACES: Final = ("LANG", "LANGUAGE", "TZ", "TMPDIR")
 """What says in which language, when and where; none of it is ever a secret, nor of what follows."""
 
-_OF_PROGRAMS: Final = ("LD_LIBRARY_PATH", "NODE_PATH", "PYTHONPATH", "VIRTUAL_ENV")
-"""What says where a program has its parts."""
+_OF_CERTIFICATES: Final = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "NIX_SSL_CERT_FILE"),
+    *("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
+)
+"""What says whom to trust: without it nothing can be fetched where a company looks into its TLS connections."""
+
+_OF_PROGRAMS: Final = (
+    *("LD_LIBRARY_PATH", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME"),
+    *("ASDF_DATA_DIR", "MISE_DATA_DIR", "NVM_DIR", "PYENV_ROOT", "RBENV_ROOT", "VOLTA_HOME"),
+    *("NPM_CONFIG_CACHE", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "UV_PYTHON_INSTALL_DIR"),
+)
+"""What says where a program has its parts, and where those who install programs (`npx`, `uvx`) keep them."""
+
+PROXIES: Final = frozenset(
+    f(name) for name in ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY") for f in (str.upper, str.lower)
+)
+"""What says by which HTTP proxy to go; a secret where there is a user and a password in it."""
 
 _OF_DESKTOPS: Final = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 
-SAFE: Final = frozenset((*_OF_SDKS, *_OF_PLACES, *_OF_PROGRAMS, *_OF_DESKTOPS))
+SAFE: Final = frozenset((*_OF_SDKS, *_OF_PLACES, *_OF_CERTIFICATES, *_OF_PROGRAMS, *_OF_DESKTOPS))
 
 _SAFE_BEGINNING: Final = "LC_"
 _SECRETIVE: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS", "PAT")
@@ -56,9 +71,15 @@ def without_ours(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def secretive_names(names: Iterable[str]) -> list[str]:
-    """Give those names of variables that look as if they named a secret that a server may be in need of, sorted."""
-    return sorted(name for name in names if not name.startswith(OURS) and name.upper().split("_")[-1] in _SECRETIVE)
+    """Give those names of variables that may be secrets of which a server is in need, sorted."""
+    return sorted(name for name in names if not name.startswith(OURS) and _may_be_needed(name))
+
+
+def _may_be_needed(name: str) -> bool:
+    return name in PROXIES or name.upper().split("_")[-1] in _SECRETIVE
 
 
 def _is_safe(name: str, value: str) -> bool:
+    if name in PROXIES:
+        return "@" not in value
     return (name in SAFE or name.startswith(_SAFE_BEGINNING)) and not value.startswith(_A_FUNCTION)

@@ -28,7 +28,10 @@ GRACE_S: Final = 1
 
 _SHELL: Final = "/bin/sh"
 
-_SCRIPT: Final = """
+_START_S: Final = 5.0
+"""How long the shell may take to begin; far more than it does on a machine with too much to do."""
+
+_SCRIPT: Final = """# ends the servers of dragoman proxy, should it be killed
 trap '' HUP INT TERM
 exec 3<&0
 {
@@ -36,7 +39,7 @@ exec 3<&0
     while read -r change group; do
         case $change in
             add) groups="$groups$group " ;;
-            drop) groups="${groups%% $group *} ${groups#* $group }" ;;
+            drop) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;
         esac
     done
     for signal in TERM KILL; do
@@ -91,8 +94,15 @@ class Warden:
         os.set_blocking(self._fd, False)
         command = [_SHELL, "-c", _SCRIPT, "dragoman-warden", f"{self._grace_s:g}"]
         try:
-            surroundings = {"PATH": os.defpath}
-            subprocess.run(command, stdin=read_fd, start_new_session=True, cwd="/", env=surroundings, check=True)
+            subprocess.run(
+                command,
+                stdin=read_fd,
+                start_new_session=True,
+                cwd="/",
+                env={"PATH": os.defpath},
+                timeout=_START_S,
+                check=True,
+            )
         except (OSError, subprocess.SubprocessError) as error:
             logger.info("servers are left behind if this process is killed by SIGKILL: no %s: %s", _SHELL, error)
             self.close()
