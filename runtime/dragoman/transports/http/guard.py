@@ -77,7 +77,12 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._hold.release()
         super().connection_lost(exc)
+        if self.pipeline:  # uvicorn tells only the last request, and it is the first that is served
+            self._served.disconnected = True
+            self._served.message_event.set()
+            self.pipeline.clear()
         self._corked.forget()
+        self.flow.forget()
 
     def data_received(self, data: bytes) -> None:
         """Take what came; whatever goes wrong about it ends this connection and nothing else."""
@@ -145,6 +150,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if upgrades:
             self._check_upgrade()
         self.scope["extensions"] = {ABORT: self._corked.abort, HOLD: self._hold}  # type: ignore[dict-item]
+        if self.cycle is not None and not self.pipeline:
+            self._served = self.cycle  # unless it is answered already; then this one waits for nothing
         super().on_headers_complete()
         self._barren_bytes = 0
         self._in_headers, self._in_body = False, True
@@ -194,6 +201,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._corked.flush()
         if self._hold.size:
             self._hold.release()
+        if self.pipeline:
+            self._served = self.pipeline[-1][0]
         super().on_response_complete()
 
     def handle_websocket_upgrade(self) -> None:
