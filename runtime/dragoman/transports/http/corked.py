@@ -32,6 +32,7 @@ class Corked:
         is_unheard: Whether the client is sending what nobody will read. To close then would make the system reset the
             connection, and the client lose the answer; so what comes is dropped for a while (RFC 9112, 9.6).
         stall_s: How long a client may take to read the rest after we have closed.
+        ended: Called when the connection has ended.
 
     Attributes:
         is_lingering: Whether what comes is to be dropped.
@@ -39,6 +40,7 @@ class Corked:
 
     __slots__ = (
         "_end",
+        "_ended",
         "_held",
         "_is_unheard",
         "_stall_s",
@@ -49,8 +51,15 @@ class Corked:
         "is_lingering",
     )
 
-    def __init__(self, transport: asyncio.Transport, is_unheard: Callable[[], bool], stall_s: float) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        is_unheard: Callable[[], bool],
+        stall_s: float,
+        ended: Callable[[], object] = lambda: None,
+    ) -> None:
         self._transport = transport
+        self._ended = ended
         self._is_unheard = is_unheard
         self._stall_s = stall_s
         self._write = transport.write
@@ -111,8 +120,13 @@ class Corked:
         self.forget()
         self._end = asyncio.get_running_loop().call_later(patience_s, self.abort)
 
+    def lose(self) -> None:
+        """Take note that the connection has ended."""
+        self.forget()
+        self._ended()
+
     def forget(self) -> None:
-        """The connection has ended."""
+        """Wait no longer to cut it."""
         if self._end is not None:
             self._end.cancel()
             self._end = None
@@ -166,7 +180,7 @@ class Flow(FlowControl):
         return paused_s
 
     def forget(self) -> None:
-        """The connection has ended."""
+        """Look no more: the connection has ended."""
         if self._glance is not None:
             self._glance.cancel()
             self._glance = None

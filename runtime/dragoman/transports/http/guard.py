@@ -44,6 +44,7 @@ class GuardedProtocol(HttpToolsProtocol):
         is_surplus: Whether it is one too many, and every request of it gets 503.
         accepted_at: When it was accepted, by the loop's clock; the first request has to come in time from then on.
         arrived: Called as soon as it is here.
+        ended: Called when it has ended, whichever protocol it speaks by then.
     """
 
     front_config: FrontConfig
@@ -52,11 +53,12 @@ class GuardedProtocol(HttpToolsProtocol):
     is_surplus = False
     accepted_at: float | None = None
     arrived: Callable[[], object] | None = None
+    ended: Callable[[], object]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a client that connects has something to say."""
         patience = self.front_config.patience
-        self._corked = Corked(transport, self._is_unheard, patience.stall_s)
+        self._corked = Corked(transport, self._is_unheard, patience.stall_s, self.ended)
         super().connection_made(self._corked)  # type: ignore[arg-type]
         self.flow: Flow = Flow(self._corked, self.pipeline, self.loop)  # type: ignore[arg-type]
         self.limit_concurrency = None  # counted at the door
@@ -81,8 +83,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self._served.disconnected = True
             self._served.message_event.set()
             self.pipeline.clear()
-        self._corked.forget()
         self.flow.forget()
+        self._corked.lose()
 
     def data_received(self, data: bytes) -> None:
         """Take what came; whatever goes wrong about it ends this connection and nothing else."""
