@@ -201,7 +201,7 @@ def wait_for_cuts(connections: list[socket.socket], patience_s: float) -> tuple[
 def is_cut(connection: Any) -> bool:
     """Whether the other side has closed; what it says before is of no interest."""
     try:
-        return connection.recv(4096) == b""
+        return not connection.recv(4096)
     except (ssl.SSLWantReadError, BlockingIOError):
         return False
     except OSError:
@@ -279,7 +279,7 @@ def close_stdin_alone() -> float | None:
         try:
             process.wait(GONE_WITHIN_S)
         except subprocess.TimeoutExpired:
-            for pid in (*children_of(process.pid), process.pid):
+            for pid in (*children_of(process.pid), str(process.pid)):
                 os.kill(int(pid), signal.SIGKILL)
             return None
         return time.monotonic() - began
