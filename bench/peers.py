@@ -232,8 +232,10 @@ def started(command: tuple[str, ...]) -> Iterator[tuple[subprocess.Popen[bytes],
         line = process.stderr.readline().decode()
         found = ADDRESS.search(line)
         assert found, line
-        yield process, int(found[1])
-        process.terminate()
+        try:
+            yield process, int(found[1])
+        finally:
+            process.terminate()
 
 
 def _encode(frame: dict[str, Any]) -> bytes:

@@ -1,13 +1,15 @@
-"""What the tests themselves stand on: signals as a terminal leaves them, and waits that end."""
+"""What the tests themselves stand on: signals as a terminal leaves them, waits that end, and servers that are ended."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bench.peers import started
 from tests.support.lines import Lines
 
 ROOT = Path(__file__).parents[1]
@@ -63,3 +65,10 @@ def test_the_end_of_a_pipe_is_an_empty_line() -> None:
         lines = Lines(process.stdout)
         assert (lines.read(), lines.read()) == (b"1", b"")
         process.communicate(timeout=30)
+
+
+def test_a_server_of_the_benchmarks_is_ended_though_what_is_done_with_it_fails() -> None:
+    code = "import sys, time; print('listening on http://127.0.0.1:1/mcp', file=sys.stderr, flush=True); time.sleep(20)"
+    with pytest.raises(ValueError, match="it failed"), started((sys.executable, "-c", code)) as (process, _):
+        raise ValueError("it failed")
+    assert process.returncode == -signal.SIGTERM

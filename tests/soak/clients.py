@@ -43,7 +43,7 @@ class SsePeer(Peer):
     """A client of `/sse`."""
 
     def __init__(self, port: int, revision: str, secret: str = "") -> None:
-        super().__init__(revision)
+        super().__init__(0, revision)
         self._shown = shown(secret)
         self._reading = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
         self._reading.request("GET", "/sse", headers={"Accept": "text/event-stream", **self._shown})
@@ -81,7 +81,7 @@ class WebSocketPeer(Peer):
     """A client of `/ws`, for frames below 64 bits of length and without extensions."""
 
     def __init__(self, port: int, revision: str, secret: str = "") -> None:
-        super().__init__(revision)
+        super().__init__(0, revision)
         self._socket = socket.create_connection(("127.0.0.1", port), LIMIT_S)
         key = base64.b64encode(os.urandom(16)).decode()
         head = f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

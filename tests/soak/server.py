@@ -35,7 +35,7 @@ class Server:
             answer(frame, {})
         elif "id" in frame:
             info = {"name": "soak", "version": "1"}
-            known = {
+            known: dict[str, dict[str, Any]] = {
                 "initialize": {"protocolVersion": REVISION, "capabilities": CAPABILITIES, "serverInfo": info},
                 "tools/list": {"tools": [{"name": f"tool_{n}", "inputSchema": {"type": "object"}} for n in range(100)]},
             }

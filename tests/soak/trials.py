@@ -96,7 +96,8 @@ def run_trials(folder: Path, minutes: int) -> Iterator[Verdict]:
 def silent_tls(folder: Path, part: float) -> Verdict:
     """Hold connections that never become requests: silent before the handshake, in it, and after it.
 
-    Target: others are served meanwhile, and each is cut `--header-timeout` after it was accepted.
+    Target: others are served meanwhile, each is cut `--header-timeout` after it was accepted, and the memory that they
+    took is given back soon after.
     """
     certificate = make_certificate(folder)
     if certificate is None:
@@ -112,6 +113,8 @@ def silent_tls(folder: Path, part: float) -> Verdict:
             opened_s = time.monotonic() - began
             served_s = serve_one(proxy.port)
             last_s, left = wait_for_cuts(silent, CUT_WITHIN_S)
+        at_once = proxy.hold()
+        wait_until(lambda: proxy.hold().memory_kb <= before.memory_kb + MEMORY_MARGIN_KB, BACK_WITHIN_S)
         after = proxy.rest()
     failed = []
     if left:
@@ -122,6 +125,7 @@ def silent_tls(folder: Path, part: float) -> Verdict:
     found = (
         f"{count} connections in {opened_s:.1f} s, the last cut {last_s:.1f} s later, another served in {served_s} s"
     )
+    found += f", then {at_once.memory_kb / 1000:.1f} MB"
     return Verdict("silent TLS", f"{found}, {before} -> {after}", tuple(failed))
 
 
@@ -197,7 +201,7 @@ def wait_for_cuts(connections: list[socket.socket], patience_s: float) -> tuple[
 def is_cut(connection: Any) -> bool:
     """Whether the other side has closed; what it says before is of no interest."""
     try:
-        return connection.recv(4096) == b""
+        return not connection.recv(4096)
     except (ssl.SSLWantReadError, BlockingIOError):
         return False
     except OSError:
@@ -275,7 +279,7 @@ def close_stdin_alone() -> float | None:
         try:
             process.wait(GONE_WITHIN_S)
         except subprocess.TimeoutExpired:
-            for pid in (*children_of(process.pid), process.pid):
+            for pid in (*children_of(process.pid), str(process.pid)):
                 os.kill(int(pid), signal.SIGKILL)
             return None
         return time.monotonic() - began

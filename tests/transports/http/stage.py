@@ -128,11 +128,14 @@ class Stage:
 
 @asynccontextmanager
 async def serving(
-    config: FrontConfig | None = None, address: Address | None = None, **proxy: Any
+    config: FrontConfig | None = None,
+    address: Address | None = None,
+    tidy: Callable[[], None] | None = None,
+    **proxy: Any,
 ) -> AsyncIterator[Stage]:
     address = address or Address()
     stage: Stage
-    front = HttpFront(lambda transport, _: Proxy(ProxyConfig(**proxy), transport, stage.connect), config)
+    front = HttpFront(lambda transport, _: Proxy(ProxyConfig(**proxy), transport, stage.connect), config, tidy)
     listener = bind(address)
     stage = Stage(front, listener.getsockname()[1])
     server = HttpServer(front, listener, address)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
+import struct
 
-from dragoman.transports.http.corked import Corked
+import pytest
+
+from dragoman.transports.http.corked import Corked, has_gone
 from tests.transports.http.stage import on_loop, within
 
 
@@ -63,3 +67,36 @@ async def test_a_client_that_is_still_sending_hears_the_end_before_the_connectio
     client.close()
     await within(far.lost)
     corked.forget()
+
+
+@pytest.mark.skipif(not hasattr(select, "POLLRDHUP"), reason="this system does not say so")
+@pytest.mark.parametrize("says_goodbye", [True, False])
+def test_a_peer_that_closed_behind_what_nobody_has_read_has_gone_where_a_goodbye_counts(says_goodbye: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        ours, _ = listener.accept()
+        with ours:
+            client.sendall(b"what nobody has read")
+            assert not has_gone(ours, says_goodbye)
+            client.close()
+            assert has_gone(ours, says_goodbye) is says_goodbye
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="this system does not say so")
+def test_a_peer_that_was_cut_off_has_gone_without_a_goodbye() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        ours, _ = listener.accept()
+        with ours:
+            client.sendall(b"what nobody has read")
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+            assert has_gone(ours, says_goodbye=False)
+
+
+def test_a_system_without_poll_says_nothing_of_a_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(select, "poll", raising=False)
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    assert not has_gone(ours, says_goodbye=True)
+    ours.close()

@@ -8,12 +8,13 @@ import errno
 import socket
 import ssl
 import subprocess
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dragoman.transports.http import door
+from dragoman.transports.http import door, tidying
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.door import Door
 from dragoman.transports.http.refusals import Refusals
@@ -150,3 +151,41 @@ async def test_accepting_rests_while_the_system_has_no_descriptors(
     assert "no connection can be accepted: OSError: [Errno 24] Too many open files" in caplog.text
     entrance.close()
     writer.close()
+
+
+async def leave_before(port: int, _: Path) -> None:
+    _, writer = await connect(port)
+    writer.close()
+
+
+async def leave_after(port: int, _: Path) -> None:
+    _, writer = await connect_tls(port)
+    writer.transport.abort()
+
+
+async def leave_a_websocket(port: int, certificate: Path) -> None:
+    reader, writer = await connect_tls(port)
+    writer.write(
+        b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
+    )
+    assert (await read_reply(reader, writer)).status == 404
+    writer.transport.abort()
+
+
+@pytest.mark.parametrize("leave", [leave_before, leave_after, leave_a_websocket])
+@on_loop
+async def test_whoever_made_the_front_may_tidy_up_after_many_connections_have_ended(
+    leave: Callable[[int, Path], Awaitable[None]], certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tidying, "CONNECTIONS", 3)
+    tidied: list[int] = []
+    config = FrontConfig(patience=Patience(tidy_s=0.01))
+    async with serving(config, over_tls(certificate), tidy=lambda: tidied.append(1)) as stage:
+        for _ in range(2):
+            await leave(stage.port, certificate)
+        await until(lambda: not stage.connections)
+        await asyncio.sleep(0.05)
+        assert not tidied
+        await leave(stage.port, certificate)
+        await until(lambda: bool(tidied))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
+from dragoman.transports.http import corked
 from dragoman.transports.http.config import FrontConfig, Patience
-from tests.transports.http.stage import Stage, call, content, on_loop, serving, text_of, until
+from tests.transports.http.stage import BOTH, Stage, call, content, on_loop, serving, text_of, until
 from tests.transports.http.test_websocket import closed_with, dial, hear, say, shake_hands
-from tests.transports.http.wire import hang_up
+from tests.transports.http.wire import connect, hang_up
 
 LARGE = "x" * 200_000
 QUICK = FrontConfig(patience=Patience(idle_s=0.4, keepalive_s=0.1, stall_s=5))
@@ -44,6 +46,57 @@ async def test_a_session_whose_server_does_not_read_ends_as_idle_whatever_its_cl
             reply = await one
             assert reply.status == 404 or "the server read nothing" in (await reply.frame())["error"]["message"]
         await hang_up()
+
+
+async def send_two(stage: Stage, accept: str) -> asyncio.StreamWriter:
+    """Send a request, and another one behind it on the same connection; return once the first is served."""
+    _, writer = await connect(stage.port)
+    for key in (2, 3):
+        body = json.dumps(call(key)).encode()
+        given = {"host": "localhost", "content-type": "application/json", "content-length": str(len(body))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in (given | stage.headers({"accept": accept})).items())
+        writer.write(b"POST /mcp HTTP/1.1\r\n" + head.encode() + b"\r\n" + body)
+    assert (await stage.server.hear())["id"] == 2
+    (connection,) = (one for one in stage.connections if one.pipeline)
+    await until(lambda: connection.flow.read_paused)
+    return writer
+
+
+@pytest.mark.parametrize("accept", [BOTH, "application/json"])
+@on_loop
+async def test_a_client_that_vanishes_with_a_request_behind_an_unanswered_one_is_seen_to_have_gone(
+    accept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corked, "GLANCE_S", 0.05)
+    async with serving(QUICK) as stage:
+        await stage.open()
+        writer = await send_two(stage, accept)
+        assert stage.front.sessions.all()[0].visits == 1
+        writer.close()
+        await is_over(stage)
+
+
+@on_loop
+async def test_the_request_that_is_served_hears_of_the_end_though_others_wait_behind_it() -> None:
+    async with serving(PATIENT) as stage:
+        await stage.open()
+        await send_two(stage, BOTH)
+        (session,) = stage.front.sessions.all()
+        (connection,) = (one for one in stage.connections if one.pipeline)
+        connection.transport.abort()
+        await until(lambda: not session.visits)
+        assert stage.server.hears_nothing()
+
+
+@on_loop
+async def test_requests_behind_an_unanswered_one_are_served_after_many_glances(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corked, "GLANCE_S", 0.01)
+    async with serving(PATIENT) as stage:
+        await stage.open()
+        await send_two(stage, "application/json")
+        await asyncio.sleep(0.1)  # some glances
+        stage.server.answer(2, **content("first"))
+        assert (await stage.server.hear())["id"] == 3
 
 
 @on_loop

@@ -44,7 +44,8 @@ class HttpFront:
     Args:
         serve: Makes what runs a session, from its transport and who opened it: a `Proxy`, say.
         config: What was decided.
-        tidy: Called a few seconds after sessions have ended, for whoever wants to give memory back then.
+        tidy: Called a few seconds after sessions have ended, or many connections where `serve` runs it, for whoever
+            wants to give memory back then.
     """
 
     def __init__(

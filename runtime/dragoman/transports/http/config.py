@@ -74,8 +74,8 @@ class Patience:
             its revision knows of that (2025-11-25); None keeps it open.
         retry_s: How long a client is asked to wait before it comes back.
         closing_s: How long connections may take to end when the server stops.
-        tidy_s: How long after the end of the last session whoever made the front may tidy up; while others are open, it
-            is twelve times as long.
+        tidy_s: How long after the end of the last session, or of many connections, whoever made the front may tidy up;
+            while sessions are open, it is twelve times as long.
     """
 
     headers_s: float = 10.0

@@ -1,12 +1,14 @@
 """A connection as the guards write to it, and when it is read.
 
-Lives here: joining the head of an answer to its body, closing without losing what was said last, and holding back
-requests that come before their turn. Must not: know HTTP beyond the first bytes of an answer. A part of `guard`.
+Lives here: joining the head of an answer to its body, closing without losing what was said last, holding back requests
+that come before their turn, and seeing that a client has gone while it is not read. Must not: know HTTP beyond the
+first bytes of an answer. A part of `guard`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import select
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
@@ -15,6 +17,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 LINGER_S: Final = 2.0
 """How long a client that is still sending gets to hear why nobody wants it."""
+
+GLANCE_S: Final = 1.0
+"""How often we look whether a client that is not read is still there."""
 
 
 class Corked:
@@ -27,6 +32,7 @@ class Corked:
         is_unheard: Whether the client is sending what nobody will read. To close then would make the system reset the
             connection, and the client lose the answer; so what comes is dropped for a while (RFC 9112, 9.6).
         stall_s: How long a client may take to read the rest after we have closed.
+        ended: Called when the connection has ended.
 
     Attributes:
         is_lingering: Whether what comes is to be dropped.
@@ -34,6 +40,7 @@ class Corked:
 
     __slots__ = (
         "_end",
+        "_ended",
         "_held",
         "_is_unheard",
         "_stall_s",
@@ -44,8 +51,15 @@ class Corked:
         "is_lingering",
     )
 
-    def __init__(self, transport: asyncio.Transport, is_unheard: Callable[[], bool], stall_s: float) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        is_unheard: Callable[[], bool],
+        stall_s: float,
+        ended: Callable[[], object] = lambda: None,
+    ) -> None:
         self._transport = transport
+        self._ended = ended
         self._is_unheard = is_unheard
         self._stall_s = stall_s
         self._write = transport.write
@@ -106,8 +120,13 @@ class Corked:
         self.forget()
         self._end = asyncio.get_running_loop().call_later(patience_s, self.abort)
 
+    def lose(self) -> None:
+        """Take note that the connection has ended."""
+        self.forget()
+        self._ended()
+
     def forget(self) -> None:
-        """The connection has ended."""
+        """Wait no longer to cut it."""
         if self._end is not None:
             self._end.cancel()
             self._end = None
@@ -124,6 +143,8 @@ def _is_false() -> bool:
 class Flow(FlowControl):
     """When a connection is read: not while requests of it wait, for uvicorn would take in more with each answer.
 
+    A loop that does not read a connection is not told of its end. So while it is not read, the system is asked.
+
     Args:
         transport: Of asyncio.
         pipeline: The requests that wait.
@@ -135,12 +156,15 @@ class Flow(FlowControl):
         self._pipeline = pipeline
         self._loop = loop
         self._paused_at = self._paused_s = 0.0
+        self._glance: asyncio.TimerHandle | None = None
 
     def pause_reading(self) -> None:
         """Read nothing more for now."""
         if not self.read_paused:
             self._paused_at = self._loop.time()
             super().pause_reading()
+            if self._glance is None:
+                self._glance = self._loop.call_later(GLANCE_S, self._look)
 
     def resume_reading(self) -> None:
         """Go on reading, if nothing waits."""
@@ -154,3 +178,35 @@ class Flow(FlowControl):
         paused_s = self._paused_s + (now - self._paused_at if self.read_paused else 0.0)
         self._paused_at, self._paused_s = now, 0.0
         return paused_s
+
+    def forget(self) -> None:
+        """Look no more: the connection has ended."""
+        if self._glance is not None:
+            self._glance.cancel()
+            self._glance = None
+
+    def _look(self) -> None:
+        """Cut a connection that is not read and whose client has gone; one that is read ends by itself."""
+        self._glance = None
+        if not self.read_paused or self._transport.is_closing():
+            return
+        # Of a body that nobody has taken, the rest is still to be had after the client's goodbye.
+        if has_gone(self._transport.get_extra_info("socket"), says_goodbye=bool(self._pipeline)):
+            self._transport.abort()
+        else:
+            self._glance = self._loop.call_later(GLANCE_S, self._look)
+
+
+def has_gone(connection: Any, says_goodbye: bool) -> bool:
+    """Whether the peer of a socket has gone, also where it has said something before that nobody has read.
+
+    Args:
+        connection: Of asyncio or uvloop; a platform without `poll` knows nothing about it.
+        says_goodbye: Whether it counts that it has closed in order, beside that it was cut off.
+    """
+    if not hasattr(select, "poll"):
+        return False
+    goodbye = getattr(select, "POLLRDHUP", 0) if says_goodbye else 0
+    asking = select.poll()
+    asking.register(connection.fileno(), goodbye)  # that it was cut off is said unasked
+    return any(event & (goodbye | select.POLLHUP | select.POLLERR) for _, event in asking.poll(0))

@@ -47,6 +47,7 @@ class Door:
         count: Gives how many protocols have a connection.
         make: Makes a protocol.
         refusals: Who is turned away is noted here.
+        ended: Called for each connection that ended without its protocol having had it.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Door:
         count: Callable[[], int],
         make: Made,
         refusals: Refusals,
+        ended: Callable[[], object] = lambda: None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._listener = listener
@@ -67,6 +69,7 @@ class Door:
         self._count = count
         self._make = make
         self._refusals = refusals
+        self._ended = ended
         self._tasks: set[asyncio.Task[None]] = set()
         self._arriving: dict[int, socket.socket] = {}
         self._numbers = itertools.count()  # descriptors are used again
@@ -138,5 +141,6 @@ class Door:
             self._refusals.note(
                 "connections without TLS handshake", f"a connection from {peer} ends in its TLS handshake: {error}"
             )
+            self._ended()
         finally:
             arrived()

@@ -44,6 +44,7 @@ class GuardedProtocol(HttpToolsProtocol):
         is_surplus: Whether it is one too many, and every request of it gets 503.
         accepted_at: When it was accepted, by the loop's clock; the first request has to come in time from then on.
         arrived: Called as soon as it is here.
+        ended: Called when it has ended, whichever protocol it speaks by then.
     """
 
     front_config: FrontConfig
@@ -52,11 +53,12 @@ class GuardedProtocol(HttpToolsProtocol):
     is_surplus = False
     accepted_at: float | None = None
     arrived: Callable[[], object] | None = None
+    ended: Callable[[], object]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a client that connects has something to say."""
         patience = self.front_config.patience
-        self._corked = Corked(transport, self._is_unheard, patience.stall_s)
+        self._corked = Corked(transport, self._is_unheard, patience.stall_s, self.ended)
         super().connection_made(self._corked)  # type: ignore[arg-type]
         self.flow: Flow = Flow(self._corked, self.pipeline, self.loop)  # type: ignore[arg-type]
         self.limit_concurrency = None  # counted at the door
@@ -77,7 +79,12 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._hold.release()
         super().connection_lost(exc)
-        self._corked.forget()
+        if self.pipeline:  # uvicorn tells only the last request, and it is the first that is served
+            self._served.disconnected = True
+            self._served.message_event.set()
+            self.pipeline.clear()
+        self.flow.forget()
+        self._corked.lose()
 
     def data_received(self, data: bytes) -> None:
         """Take what came; whatever goes wrong about it ends this connection and nothing else."""
@@ -145,6 +152,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if upgrades:
             self._check_upgrade()
         self.scope["extensions"] = {ABORT: self._corked.abort, HOLD: self._hold}  # type: ignore[dict-item]
+        if self.cycle is not None and not self.pipeline:
+            self._served = self.cycle  # unless it is answered already; then this one waits for nothing
         super().on_headers_complete()
         self._barren_bytes = 0
         self._in_headers, self._in_body = False, True
@@ -194,6 +203,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._corked.flush()
         if self._hold.size:
             self._hold.release()
+        if self.pipeline:
+            self._served = self.pipeline[-1][0]
         super().on_response_complete()
 
     def handle_websocket_upgrade(self) -> None:

@@ -71,7 +71,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.frames = []
         self._stop_clock()
         self._hold.release()
-        self.transport.forget()
+        self.transport.lose()
 
     def data_received(self, data: bytes) -> None:
         """Take what came; whatever goes wrong about it ends this connection and nothing else."""

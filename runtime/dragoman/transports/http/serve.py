@@ -101,14 +101,23 @@ class _Server(uvicorn.Server):
         limits: Of the front.
         patience: Of the front.
         refusals: Who is turned away is noted here.
+        ended: Called for each connection that has ended.
     """
 
-    def __init__(self, config: uvicorn.Config, limits: Limits, patience: Patience, refusals: Refusals) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        limits: Limits,
+        patience: Patience,
+        refusals: Refusals,
+        ended: Callable[[], object],
+    ) -> None:
         super().__init__(config)
         self.stopping = asyncio.Event()
         self._limits = limits
         self._patience = patience
         self._refusals = refusals
+        self._ended = ended
         self._door: Door
 
     @contextlib.contextmanager
@@ -126,6 +135,7 @@ class _Server(uvicorn.Server):
             lambda: len(self.server_state.connections),
             self._make_protocol,
             self._refusals,
+            self._ended,
         )
         self._door.open()
         self.started = True
@@ -135,6 +145,7 @@ class _Server(uvicorn.Server):
             config=self.config, server_state=self.server_state, app_state={}
         )
         protocol.is_surplus, protocol.accepted_at, protocol.arrived = is_surplus, accepted_at, arrived
+        protocol.ended = self._ended
         return protocol
 
     async def main_loop(self) -> None:
@@ -197,7 +208,7 @@ class HttpServer:
         )
         share_log()
         config.load()  # reads the certificate: better now than at the first connection
-        self._server = _Server(config, limits, patience, front.refusals)
+        self._server = _Server(config, limits, patience, front.refusals, front.sessions.tidying.count_connection)
         self._stop = asyncio.Event()
         self._reason = "the server is stopping"
 

@@ -20,6 +20,7 @@ from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Refused
 from dragoman.transports.http.flow import Gate
+from dragoman.transports.http.tidying import Tidying
 from dragoman.transports.label import LABEL, write_label
 
 logger = logging.getLogger("dragoman.http")
@@ -28,9 +29,6 @@ VISITS_A_STREAM = 2
 """So many requests of a session are served at once for each stream that it may have: answers have to get through."""
 
 _SWEEPS_PER_IDLE = 8
-_TIDY_SELDOM = 12
-"""How many times longer it takes until somebody tidies up while other sessions are open, for whom that is a pause."""
-
 _AT_ONCE: Final = nullcontext()
 _RETRY_AFTER = (b"retry-after", b"5")
 
@@ -150,7 +148,11 @@ class Sessions:
     Args:
         config: With the cap, and how long a session may be idle.
         serve: Makes what runs a session; called once for each.
-        tidy: Called a while after sessions have ended; later if others are open.
+        tidy: Called a while after sessions have ended, or many connections; later if others are open.
+
+    Attributes:
+        tidying: Who is told of connections that have ended.
+        closing: Whether no session is opened any more.
     """
 
     def __init__(
@@ -162,9 +164,7 @@ class Sessions:
         self._limit = config.limits.sessions
         self._idle_s = config.patience.idle_s
         self._serve = serve
-        self._tidy_s = config.patience.tidy_s
-        self._tidy = tidy
-        self._tidying: asyncio.TimerHandle | None = None
+        self.tidying = Tidying(tidy, config.patience.tidy_s, lambda: bool(self._sessions))
         self._sessions: dict[str, Session[ClientTransport]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
@@ -217,9 +217,9 @@ class Sessions:
     async def close(self, reason: str) -> None:
         """End every session, and wait until everything of theirs is gone."""
         self.closing = True
-        for timer in (self._sweeper, self._tidying):
-            if timer is not None:
-                timer.cancel()
+        self.tidying.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         for session in list(self._sessions.values()):
             session.runner.stop(reason)
         tasks = [session.task for session in self._sessions.values() if session.task is not None]
@@ -238,22 +238,7 @@ class Sessions:
             session.transport.over = True
             del self._sessions[session.id]
             logger.info("a session over %s is over; %d are open", session.caller.transport, len(self._sessions))
-            self._schedule_tidying()
-
-    def _schedule_tidying(self) -> None:
-        if self._tidy is None or self.closing:
-            return
-        loop = asyncio.get_running_loop()
-        after_s = self._tidy_s * (_TIDY_SELDOM if self._sessions else 1)
-        if self._tidying is not None:
-            if self._tidying.when() <= loop.time() + after_s:
-                return
-            self._tidying.cancel()
-        self._tidying = loop.call_later(after_s, self._tidy_up, self._tidy)
-
-    def _tidy_up(self, tidy: Callable[[], None]) -> None:
-        self._tidying = None
-        tidy()
+            self.tidying.count_session()
 
     def _schedule_sweep(self) -> None:
         if self._sweeper is None and self._sessions:
