@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from bench.crowd import measure_crowd
-from dragoman.core.envelope import encode_line
+from dragoman.core.exact_json import encode_line
 from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.hub import Hub
 from dragoman.proxy import Proxy, ProxyConfig
@@ -169,6 +169,6 @@ def _request(key: Any, method: str, params: dict[str, Any]) -> bytes:
 
 
 def _answer(line: bytes, result: dict[str, Any]) -> bytes:
-    from dragoman.core.envelope import decode
+    from dragoman.core.exact_json import decode
 
     return encode_line({"jsonrpc": "2.0", "id": decode(line)["id"], "result": result})

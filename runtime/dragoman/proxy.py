@@ -23,9 +23,9 @@ from typing import Final
 
 import dragoman_spec
 from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
+from dragoman.core.consent import Method
 from dragoman.core.correlation import OPEN_REQUESTS
-from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
-from dragoman.core.exchange import Method
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.session import Session
 from dragoman.core.settings import Settings

@@ -8,8 +8,10 @@ import pytest
 
 import dragoman_spec
 from dragoman.core.commands import Side
-from dragoman.core.envelope import Frame, decode, encode_line, read_line
+from dragoman.core.envelope import Frame
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.exchange import Exchange
+from dragoman.core.peek import read_line
 from tests.proxy.conversation import an_error, error, notification, request, result
 
 A, B, C, D = dragoman_spec.HANDSHAKE_REVISIONS

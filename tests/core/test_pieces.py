@@ -7,7 +7,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.envelope import LineSplitter
+from dragoman.core.lines import LineSplitter
 from dragoman.core.pieces import Pieces
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dragoman_spec
 from dragoman.core.commands import Send, Side
-from dragoman.core.envelope import decode
+from dragoman.core.exact_json import decode
 from dragoman.core.lifecycle import State
 from dragoman.core.session import Session
 from dragoman.core.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 
 import dragoman_spec
 from dragoman.core.commands import Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
-from dragoman.core.envelope import decode, encode_line
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lifecycle import State
 from dragoman.core.session import Session
 from dragoman.core.settings import Settings
@@ -55,6 +55,12 @@ def test_a_client_that_never_initialises_has_as_long_as_one_that_does() -> None:
     assert decode(sent(answered, CLIENT))["error"]["data"]["waitingFor"] == "the client's initialize"
     assert isinstance(end, Finish)
     assert end.outcome is Outcome.INITIALIZATION_TIMED_OUT
+
+
+def test_blanks_before_the_end_are_nothing() -> None:
+    session = open_session(C, C)
+    assert session.receive(SERVER, b" \r") == []
+    assert sent(session.close(SERVER, "it ended"), CLIENT) == b""
 
 
 def test_the_clock_starts_anew_when_initialize_was_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.envelope import MOST_CONTAINERS, MOST_VALUES, decode, skim
+from dragoman.core.exact_json import MOST_CONTAINERS, MOST_VALUES, decode, skim
 from dragoman.core.weight import is_heavier
 
 values = st.recursive(

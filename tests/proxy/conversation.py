@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.commands import Finish, Outcome
-from dragoman.core.envelope import decode, encode_line
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import DEFAULT_RULES

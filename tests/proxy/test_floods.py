@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.envelope import encode_line
+from dragoman.core.exact_json import encode_line
 from dragoman.core.sharing.desk import SharingSettings
 from dragoman.transports.pool import Scope
 from tests.proxy.conversation import (

@@ -238,7 +238,7 @@ def test_a_request_that_cannot_be_decoded_waits_like_any_other() -> None:
     hold([client(line), *steps, expect_to_server(line)])
 
 
-def test_an_initialize_may_be_glimpsed_or_decoded() -> None:
+def test_an_initialize_may_be_peeked_at_or_decoded() -> None:
     hello = (
         b'{"params":{"protocolVersion":"2024-11-05","capabilities":{}},"id":0,"method":"initialize","jsonrpc":"2.0"}\n'
     )

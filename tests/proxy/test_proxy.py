@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.commands import Finish, Outcome, Side
-from dragoman.core.envelope import encode_line
+from dragoman.core.exact_json import encode_line
 from dragoman.errors import LocalProtocolError, TransportClosed
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.core.commands import Finish
-from dragoman.core.envelope import encode_line
+from dragoman.core.exact_json import encode_line
 from dragoman.errors import TransportClosed
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
@@ -81,7 +81,7 @@ def say(peer: Peer, frame: Any) -> None:
 
 
 async def hear(peer: Peer) -> Any:
-    from dragoman.core.envelope import decode
+    from dragoman.core.exact_json import decode
 
     return decode(await asyncio.wait_for(peer.lines.get(), 30.0))
 

@@ -19,16 +19,8 @@ from typing import IO, Any, Final
 
 import dragoman_spec
 from dragoman.cli.options import add_translation_arguments, chosen_rules, revision
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    Malformed,
-    classify,
-    decode,
-    encode,
-    encode_error,
-    key_of,
-)
+from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Malformed, classify, encode_error, key_of
+from dragoman.core.exact_json import decode, encode
 from dragoman.core.translate import OnLoss, refuse_losses
 from dragoman.errors import MethodNeeded, ProtocolError, TranslationError, ValidationFailed
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, classify, encode_line
+from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, classify
+from dragoman.core.exact_json import encode_line
 
 REVISION_WITH_BATCHES: Final = "2025-03-26"
 """Added in 2025-03-26 and removed in 2025-06-18 (changelogs of the specification)."""

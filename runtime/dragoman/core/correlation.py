@@ -1,7 +1,7 @@
 """Which request a response answers: one table per direction.
 
 Lives here: ids that are waiting for an answer, with the method that was asked, and those that were cancelled. Must
-not: look into frames. Called by `core.session`.
+not: look into frames, but for the id that a cancellation names. Called by `core.exchange`.
 
 Ids pass unchanged: one client faces one server, so neither needs ids of ours, and progress tokens need no table at all.
 They are kept as canonical JSON, so that `1` and `"1"` are two ids.
@@ -14,6 +14,8 @@ from enum import Enum
 from typing import Final
 
 from dragoman.core.batches import Batch
+from dragoman.core.envelope import Frame, key_of
+from dragoman.core.exact_json import decode
 
 CANCELLED_KEPT: Final = 1024
 """How many cancelled requests are remembered, in case their answer was already on its way."""
@@ -97,3 +99,13 @@ class InFlight:
         taken = list(self.waiting.items())
         self.waiting.clear()
         return taken
+
+
+def cancelled_key(frame: Frame) -> bytes | None:
+    """Give the id that a `notifications/cancelled` names, if it names one."""
+    try:
+        body = decode(frame.raw) if frame.body is None else frame.body
+    except ValueError:
+        return None
+    params = body.get("params")
+    return key_of(params.get("requestId")) if isinstance(params, dict) else None

@@ -1,55 +1,30 @@
 """The traffic of an open session: every frame of one peer to the other, and every answer back.
 
-Lives here: pairing responses with requests, translating, splitting and joining batches, answering what cannot cross,
-and standing between a client and requests that it never said it can serve. Must not: know how a session opens or ends
-(`core.session`, `core.handshake`), nor how anything is translated. Called by `core.session`.
+Lives here: pairing responses with requests, translating, splitting and joining batches, and answering what cannot
+cross. Must not: know how a session opens or ends (`core.session`, `core.handshake`), what a client may be asked
+(`core.consent`), nor how anything is translated. Called by `core.session`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from dragoman.core.batches import BATCH_REQUESTS, REVISION_WITH_BATCHES, Batch, read_member
 from dragoman.core.commands import Side
-from dragoman.core.correlation import NAME_BYTES, OPEN_REQUESTS, Asked, InFlight, Unfit
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    Frame,
-    Malformed,
-    Overlong,
-    decode,
-    encode_error,
-    encode_line,
-    key_of,
-    show,
-    twin_of,
-)
+from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
+from dragoman.core.correlation import NAME_BYTES, OPEN_REQUESTS, Asked, InFlight, Unfit, cancelled_key
+from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, encode_error, twin_of
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.lines import Overlong, show
 from dragoman.core.tally import deserves_a_line
 from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, OnLoss, Refusal, Translator
 
 logger = logging.getLogger("dragoman.exchange")
 
-METHOD_NOT_FOUND = -32601
 TOO_MANY = -32000
 """The implementation-defined code for a request that is one too many; also that of a connection that went away."""
-
-
-class Method(Protocol):
-    """What is needed of `dragoman_spec`'s methods."""
-
-    @property
-    def kind(self) -> str:
-        """`request` or `notification`."""
-
-    @property
-    def sender(self) -> frozenset[str]:
-        """Who may send it: `client`, `server` or both."""
-
-    @property
-    def capability(self) -> str | None:
-        """What the receiver must have declared."""
 
 
 class Exchange:
@@ -66,8 +41,7 @@ class Exchange:
     __slots__ = (
         "_adaptors",
         "_batch_requests",
-        "_capabilities",
-        "_client_methods",
+        "_consent",
         "_on_loss",
         "_post",
         "_restore_ids",
@@ -94,8 +68,7 @@ class Exchange:
         self._on_loss = on_loss
         self._revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: Adaptor(None, on_loss, self.counters) for side in Side}
-        self._capabilities: dict[str, Any] = {}
-        self._client_methods: Mapping[str, Method] = {}
+        self._consent = Consent()
         self.identity = True
 
     def speak(self, upward: Translator, downward: Translator) -> None:
@@ -115,8 +88,7 @@ class Exchange:
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
         if not self.identity:
-            self._capabilities = capabilities
-            self._client_methods = methods
+            self._consent = Consent(self._revisions[Side.CLIENT], capabilities, methods)
 
     def relay(self, side: Side, frame: Frame) -> None:
         """Carry one frame from this peer to the other."""
@@ -207,24 +179,11 @@ class Exchange:
         self._deliver(side, asked, encode_error(None, INVALID_REQUEST, reason))
 
     def _forbid(self, method: str) -> Refusal | None:
-        """Refuse a server's request that the client never said it can serve.
-
-        "Both parties MUST only use capabilities that were successfully negotiated" (lifecycle, Operation). Clients
-        on mcp 1.6.0 die of a request that they cannot parse, so what the client's revision does not have is kept
-        from it too, unless it declared experimental capabilities, which is where private methods come from.
-        """
-        known = self._client_methods.get(method)
-        if known is None or "server" not in known.sender:
-            if not self._client_methods or self._capabilities.get("experimental"):
-                return None
-            reason = f"revision {self._revisions[Side.CLIENT]} has no {method} request to a client"
-        elif known.capability is None or _declares(self._capabilities, known.capability):
-            return None
-        else:
-            reason = f"the client did not declare the capability {known.capability}"
-        self.counters.refused += 1
-        logger.warning("%s request of the server refused: %s", method, reason)
-        return Refusal(METHOD_NOT_FOUND, reason, {"method": method})
+        refusal = self._consent.refuse(method)
+        if refusal is not None:
+            self.counters.refused += 1
+            logger.warning("%s request of the server refused: %s", method, refusal.message)
+        return refusal
 
     def _relay_notification(self, side: Side, frame: Frame) -> None:
         if frame.method == "notifications/cancelled":
@@ -374,27 +333,8 @@ class Exchange:
         return member
 
 
-def cancelled_key(frame: Frame) -> bytes | None:
-    """Give the id that a `notifications/cancelled` names, if it names one."""
-    try:
-        body = decode(frame.raw) if frame.body is None else frame.body
-    except ValueError:
-        return None
-    params = body.get("params")
-    return key_of(params.get("requestId")) if isinstance(params, dict) else None
-
-
 def _write_refusal(key: bytes, refusal: Refusal) -> bytes:
     return encode_error(key, refusal.code, refusal.message, refusal.data or None)
-
-
-def _declares(capabilities: dict[str, Any], path: str) -> bool:
-    found: Any = capabilities
-    for name in path.split("."):
-        if not isinstance(found, dict) or name not in found:
-            return False
-        found = found[name]
-    return found is not None and found is not False
 
 
 def _shown(key: bytes | None) -> str:

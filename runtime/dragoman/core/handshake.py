@@ -7,27 +7,21 @@ what happens next (the table in `core.lifecycle`), nor which revision to choose 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dragoman.core import negotiation
-from dragoman.core.envelope import (
-    PARSE_ERROR,
-    Frame,
-    Malformed,
-    classify,
-    decode,
-    encode,
-    encode_error,
-    encode_line,
-    twin_of,
-)
+from dragoman.core.envelope import PARSE_ERROR, Frame, Malformed, classify, encode_error, twin_of
+from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import Failed
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
+
+logger = logging.getLogger("dragoman.session")
 
 _WORDS_SHOWN = 200
 """How much of what a server says about its refusal is repeated in the log, and to requests that waited for it."""
@@ -42,6 +36,13 @@ PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 DISCOVER = "server/discover"
 """How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
+
+
+INITIALIZED = "notifications/initialized"
+LEGACY_INITIALIZED = "initialized"
+"""How some clients call it, and no revision does."""
+
+_INITIALIZED_LINE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 
 
 class Answered(NamedTuple):
@@ -62,7 +63,6 @@ class Retried(NamedTuple):
     """The server rejected the revision: the line that offers it another."""
 
     line: bytes
-    rejection: Rejection
 
 
 class Handshake:
@@ -197,7 +197,9 @@ class Handshake:
             self.offered = retry
             line = self.write_offer()
             if not isinstance(line, Refusal):
-                return Retried(line, rejection)
+                named = ", ".join(rejection.supported) or "none"
+                logger.warning("the server rejected %s (it named: %s); offering %s", rejection.requested, named, retry)
+                return Retried(line)
         code, message, data = negotiation.explain_unsupported(self.requested, rejection.supported)
         return Failed(code, message, {**data, "offered": rejection.requested})
 
@@ -254,3 +256,13 @@ def read_initialize(frame: Frame) -> Frame | Malformed:
         return classify(frame.raw, decode(frame.raw))
     except ValueError as error:
         return Malformed(PARSE_ERROR, str(error))
+
+
+def read_initialized(frame: Frame, accept_legacy: bool) -> Frame | None:
+    """Give the client's `notifications/initialized`, if that is what it is; by its own name, whatever it came as."""
+    if frame.kind != "notification":
+        return None
+    if frame.method == LEGACY_INITIALIZED and accept_legacy:
+        logger.info("the client sent %s for %s", LEGACY_INITIALIZED, INITIALIZED)
+        return Frame(_INITIALIZED_LINE, "notification", None, INITIALIZED)
+    return frame if frame.method == INITIALIZED else None

@@ -1,7 +1,7 @@
 """Members that an object has twice: two readers of it may see two frames.
 
 Lives here: finding them, which decoding hides. Must not: tell kinds of frames (`envelope`). Called by `envelope` and
-the front over HTTP, for lines that a glimpse does not read.
+the front over HTTP, for lines that a peek does not read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TWO_FRAMES: Final = "expected one kind of frame, and id and method no more than 
 def repeats_name(line: bytes) -> bool:
     """Whether a frame, or one in an array, has its id or its method twice: two frames in one, for two readers.
 
-    Only for lines that a glimpse does not read, and that were decoded: those that it reads have them once.
+    Only for lines that a peek does not read, and that were decoded: those that it reads have them once.
     """
     once = line.count(b'"id"') < 2 and line.count(b'"method"') < 2
     if once and b"\\u006" not in line and b"\\u007" not in line:  # letters that are escaped, in a name perhaps

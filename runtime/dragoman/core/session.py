@@ -1,10 +1,11 @@
 """One session between one client and one server, from the first byte to the last.
 
 Lives here: the entry points of the core (bytes, closings and clock readings in, commands out), what is done with a
-frame in each state, and the actions that the lifecycle table names. Must not: touch sockets, files or a clock, or know
-how a frame is translated. Called by `dragoman.proxy`; tests call it directly.
+frame in each state, and the actions that the lifecycle table names. Must not: touch sockets, files or a clock, know
+how a frame is translated, or answer what comes too early (`core.early`). Called by `dragoman.proxy`; tests call it
+directly.
 
-Theory of operation. Bytes become lines, lines become frames by a glimpse. While the session opens, frames go through
+Theory of operation. Bytes become lines, lines become frames by a peek. While the session opens, frames go through
 the lifecycle (`core.lifecycle`): what may pass passes, what may not waits. Once it is open, frames go straight to the
 `Exchange`, which passes on the bytes that came wherever no step touches them.
 """
@@ -17,19 +18,11 @@ from typing import Final
 
 from dragoman.core import lifecycle
 from dragoman.core.commands import Command, Finish, Outbox, Outcome, RestartServer, SetTimer, Side, StopTimer
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    Frame,
-    LineSplitter,
-    Malformed,
-    Overlong,
-    encode_error,
-    encode_result,
-    read_line,
-)
-from dragoman.core.exchange import Exchange, Method, cancelled_key
+from dragoman.core.consent import Method
+from dragoman.core.early import EarlyFrames
+from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, encode_error
+from dragoman.core.exchange import Exchange
 from dragoman.core.failures import (
-    CONNECTION_CLOSED,
     Failed,
     connection_closed,
     explain_client_closing,
@@ -37,27 +30,27 @@ from dragoman.core.failures import (
 )
 from dragoman.core.handshake import (
     DISCOVER,
+    INITIALIZED,
+    LEGACY_INITIALIZED,
     Answered,
     Handshake,
     Refused,
     Retried,
     read_initialize,
-    read_per_request_revision,
+    read_initialized,
     refuse_per_request,
 )
 from dragoman.core.lifecycle import Action, Event, State
+from dragoman.core.lines import LineSplitter, Overlong
+from dragoman.core.peek import read_line
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal, Translator
-from dragoman.core.waiting import WaitingRoom, request_keys
 from dragoman.core.wholeness import read_last_line
 from dragoman_spec import LATEST
 
 logger = logging.getLogger("dragoman.session")
 
-_INITIALIZED: Final = "notifications/initialized"
-_LEGACY_INITIALIZED: Final = "initialized"
-_WATCHED = frozenset({"initialize", DISCOVER, _INITIALIZED, _LEGACY_INITIALIZED})
-_INITIALIZED_LINE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+_WATCHED = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
 
 
 class Session:
@@ -111,7 +104,7 @@ class Session:
         self._translate = translate
         self._methods_of = methods_of
         self._splitters = {side: LineSplitter(settings.limit_bytes) for side in Side}
-        self._early = {side: WaitingRoom(settings.queue_frames, settings.queue_bytes) for side in Side}
+        self._early = EarlyFrames(self._post, settings.queue_frames, settings.queue_bytes)
         self._handshake: Handshake | None = None
         self._line = b""  # the line that the next action sends
         self._initialized: Frame | None = None
@@ -197,26 +190,18 @@ class Session:
         if frame.method == "initialize":
             self._take_initialize(frame)
         elif frame.method == DISCOVER and is_request:
-            self._reply(Side.CLIENT, frame, refuse_per_request(frame, LATEST))
-        elif self._is_initialized(frame):
-            self._take_initialized(frame)
+            self._early.reply(Side.CLIENT, frame, refuse_per_request(frame, LATEST))
+        elif (initialized := read_initialized(frame, self._settings.accept_legacy_initialized)) is not None:
+            self._take_initialized(initialized)
         elif self.state is State.READY:
             self.exchange.relay(Side.CLIENT, frame)
-        elif frame.method == "ping" and is_request:
-            self._reply(Side.CLIENT, frame, encode_result(frame.key or b"null", {}))
+        elif is_request and frame.method == "ping":
+            self._early.answer_ping(Side.CLIENT, frame)
         elif self.state in (State.CLOSED, State.FAILED):
             if is_request:
-                self._reply(Side.CLIENT, frame, self._write_failure(frame.key))
-        elif frame.method == "notifications/cancelled":
-            self._early[Side.CLIENT].remove(cancelled_key(frame) or b"")
-        elif self.state is State.CONNECTING and not is_request:
-            logger.warning("%s %s of the client dropped: it came before initialize", frame.method or "a", frame.kind)
-            if frame.kind == "batch":
-                self._reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
-        elif self.state is State.CONNECTING and (revision := read_per_request_revision(frame)):
-            self._reply(Side.CLIENT, frame, refuse_per_request(frame, revision))
-        else:
-            self._wait(Side.CLIENT, frame)
+                self._early.reply(Side.CLIENT, frame, self._failure.write(frame.key))
+        elif not self._early.take_client(frame, self.state):
+            self._reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
 
     def _take_server(self, frame: Frame) -> None:
         """Deal with a frame of the server that the open session does not simply relay."""
@@ -224,30 +209,19 @@ class Session:
         if self.state is State.FAILED:
             logger.debug("%s of the server dropped: the session failed", frame.kind)
         elif is_request and frame.method == "ping":
-            self._reply(Side.SERVER, frame, encode_result(frame.key or b"null", {}))
+            self._early.answer_ping(Side.SERVER, frame)
         elif self.state in (State.CLOSING, State.CLOSED):
             if is_request:
-                self._reply(Side.SERVER, frame, encode_error(frame.key, CONNECTION_CLOSED, "the client has closed"))
+                self._early.reply(Side.SERVER, frame, connection_closed("the client has closed").write(frame.key))
             else:
                 self.exchange.relay(Side.SERVER, frame)
                 self._check_drained()
         elif is_request:
-            self._wait(Side.SERVER, frame)
+            self._early.wait(Side.SERVER, frame)
         elif self.state is State.INITIALIZING and self._expect_handshake().is_answer(frame):
             self._take_answer(frame)
         else:
             self.exchange.relay(Side.SERVER, frame)
-
-    def _wait(self, side: Side, frame: Frame) -> None:
-        if not self._early[side].add(frame):
-            logger.warning("%s %s of the %s dropped: too many frames wait", frame.method, frame.kind, side.value)
-            if frame.kind == "request":
-                message = "too many frames wait for the end of initialisation"
-                self._reply(side, frame, encode_error(frame.key, CONNECTION_CLOSED, message))
-
-    def _reply(self, side: Side, frame: Frame, line: bytes) -> None:
-        logger.debug("%s request of the %s answered by the proxy", frame.method, side.value)
-        self._post(side, line)
 
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind == "request" and self.state is State.CLOSED:  # a signal came first
@@ -265,7 +239,7 @@ class Session:
         handshake = Handshake(self._settings, self._translate, request, self.exchange.counters)
         line = handshake.write_offer()
         if isinstance(line, Refusal):
-            self._reply(Side.CLIENT, frame, encode_error(frame.key, line.code, line.message, line.data))
+            self._early.reply(Side.CLIENT, frame, encode_error(frame.key, line.code, line.message, line.data))
             return
         self._handshake, self._line, self._client_owed = handshake, line, frame.key
         logger.info("the client asked for %s; offering %s", handshake.requested, handshake.offered)
@@ -285,11 +259,7 @@ class Session:
                 self._line = line
                 self._end(connection_closed(f"initialize was refused: {words}"), Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_REFUSED)
-            case Retried(line, rejection):
-                named = ", ".join(rejection.supported) or "none"
-                logger.warning(
-                    "the server rejected %s (it named: %s); offering %s", rejection.requested, named, handshake.offered
-                )
+            case Retried(line):
                 self._line = line
                 self._speak(handshake.offered)
                 self._advance(Event.REVISION_REJECTED)
@@ -297,18 +267,9 @@ class Session:
                 self._end(answer, Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_FAILED)
 
-    def _is_initialized(self, frame: Frame) -> bool:
-        if frame.kind != "notification":
-            return False
-        legacy = frame.method == _LEGACY_INITIALIZED and self._settings.accept_legacy_initialized
-        return legacy or frame.method == _INITIALIZED
-
     def _take_initialized(self, frame: Frame) -> None:
-        if frame.method == _LEGACY_INITIALIZED:
-            logger.info("the client sent %s for %s", _LEGACY_INITIALIZED, _INITIALIZED)
-            frame = Frame(_INITIALIZED_LINE, "notification", None, _INITIALIZED)
         if self.state is State.INITIALIZING:
-            self._wait(Side.CLIENT, frame)
+            self._early.wait(Side.CLIENT, frame)
         elif self.state is State.READY:
             self.exchange.relay(Side.CLIENT, frame)
         else:
@@ -385,7 +346,7 @@ class Session:
 
     def _fail_initialize(self) -> None:
         if self._client_owed is not None:
-            self._post(Side.CLIENT, self._write_failure(self._client_owed))
+            self._post(Side.CLIENT, self._failure.write(self._client_owed))
             self._client_owed = None
 
     def _send_initialized(self) -> None:
@@ -397,19 +358,17 @@ class Session:
 
     def _replay_queue(self) -> None:
         outermost, self._replaying = not self._replaying, True
-        for frame in self._early[Side.CLIENT].take_all():
+        for frame in self._early.take_all(Side.CLIENT):
             self._take_frame(Side.CLIENT, frame)
         if self.state is State.READY:
-            for frame in self._early[Side.SERVER].take_all():
+            for frame in self._early.take_all(Side.SERVER):
                 self.exchange.relay(Side.SERVER, frame)
         if outermost:
             self._replaying = False
             self._finish_client()
 
     def _fail_queue(self) -> None:
-        for frame in self._early[Side.CLIENT].take_all():
-            for key in request_keys(frame):
-                self._post(Side.CLIENT, self._write_failure(key))
+        self._early.fail_all(self._failure)
         self._finish_client()
 
     def _finish_client(self) -> None:
@@ -424,9 +383,6 @@ class Session:
         if not self._finished:
             self._finished = True
             self._outbox.add(Finish(self._outcome, self._failure.message))
-
-    def _write_failure(self, key: bytes | None) -> bytes:
-        return encode_error(key, self._failure.code, self._failure.message, self._failure.data or None)
 
 
 _ACTIONS: Final[Mapping[Action, Callable[[Session], None]]] = {

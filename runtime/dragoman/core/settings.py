@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dragoman.core.batches import BATCH_REQUESTS
 from dragoman.core.correlation import OPEN_REQUESTS
-from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.translate import OnLoss
 

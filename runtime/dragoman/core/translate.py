@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
 
-from dragoman.core.envelope import PARSE_ERROR, Frame, decode, encode_line, may_hold_long_integer, skim
+from dragoman.core.envelope import PARSE_ERROR, Frame
+from dragoman.core.exact_json import decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Translation
 from dragoman_spec.losses import LossGroup

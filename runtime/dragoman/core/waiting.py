@@ -1,7 +1,7 @@
 """The queue for frames that come before their time.
 
-Lives here: keeping them in order and within bounds. Must not: decide what is early (`core.session`). Called by
-`core.session`, once for each side.
+Lives here: keeping them in order and within bounds. Must not: decide what is early. Called by `core.early`,
+once for each side.
 """
 
 from __future__ import annotations

@@ -22,16 +22,9 @@ from typing import Final
 
 import orjson
 
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    Frame,
-    Malformed,
-    Overlong,
-    classify,
-    read_beginning,
-    read_line,
-)
+from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, classify
+from dragoman.core.lines import Overlong
+from dragoman.core.peek import read_beginning, read_line
 
 GLANCED_BYTES: Final = 2048
 """From here on a second look counts brackets: to parse takes ten times as long."""

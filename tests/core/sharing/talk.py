@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.core.envelope import decode, encode_line
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.desk import Deliveries, SharingSettings
 from dragoman.core.sharing.hub import Hub

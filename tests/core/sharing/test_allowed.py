@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.envelope import encode_line
+from dragoman.core.exact_json import encode_line
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.core.sharing.talk import Talk
 from tests.core.sharing.test_questions import ALL

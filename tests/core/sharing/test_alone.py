@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.envelope import decode, encode_line
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.sharing.desk import Deliveries, SharingSettings
 from dragoman.core.sharing.hub import Hub
 from dragoman.core.sharing.interests import LEVELS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.envelope import encode_line
+from dragoman.core.exact_json import encode_line
 from dragoman.core.sharing.throwaway import Throwaways
 from tests.core.sharing.talk import Talk
 from tests.core.sharing.test_hub import call

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.envelope import encode_line
+from dragoman.core.exact_json import encode_line
 from tests.core.sharing.talk import Talk
 from tests.proxy.conversation import READY, an_error, error, initialize, initialized, notification, request, result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.core.envelope import decode, encode_line
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.sharing.throwaway import Deliveries, Phase, Run, Throwaways
 from tests.proxy.conversation import an_error, error, initialize, initialized, notification, request, result
 

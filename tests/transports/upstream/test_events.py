@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.envelope import Overlong
+from dragoman.core.lines import Overlong
 from dragoman.transports.upstream.events import Event, EventParser
 
 LIMIT = 64

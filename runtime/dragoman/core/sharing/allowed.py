@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 import dragoman_spec
+from dragoman.core.consent import METHOD_NOT_FOUND, Method
 from dragoman.core.envelope import INVALID_REQUEST, Frame
-from dragoman.core.exchange import METHOD_NOT_FOUND, Method
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 _NOTICES: Final = "notifications/"

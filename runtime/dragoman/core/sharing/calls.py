@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, LineSplitter, twin_of
+from dragoman.core.envelope import Frame, twin_of
+from dragoman.core.lines import LineSplitter
 from dragoman.core.sharing.suspects import Suspect, Suspects
 
 _QUIET: Final = frozenset(

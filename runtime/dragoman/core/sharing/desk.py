@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.core.envelope import DEFAULT_LIMIT_BYTES, Frame, decode, encode_error, encode_line
-from dragoman.core.exchange import Method
+from dragoman.core.consent import Method
+from dragoman.core.envelope import Frame, encode_error
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.sharing.allowed import methods_of
 from dragoman.core.sharing.attribution import Attribution
 from dragoman.core.sharing.calls import Call, Calls, Member

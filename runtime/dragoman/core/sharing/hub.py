@@ -15,8 +15,9 @@ is not taken to be about the others (`suspects`).
 
 from __future__ import annotations
 
-from dragoman.core.envelope import LineSplitter, encode_error
+from dragoman.core.envelope import encode_error
 from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.lines import LineSplitter
 from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.desk import Deliveries, Desk, SharingCounters, SharingSettings
 from dragoman.core.sharing.member_side import MemberSide

@@ -15,16 +15,15 @@ from dragoman.core.envelope import (
     PARSE_ERROR,
     Frame,
     Malformed,
-    Overlong,
     classify,
-    decode,
     encode_error,
-    encode_line,
     encode_result,
     key_of,
-    read_line,
 )
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.lines import Overlong
+from dragoman.core.peek import read_line
 from dragoman.core.sharing.allowed import find_fault
 from dragoman.core.sharing.attribution import NAME_BYTES
 from dragoman.core.sharing.calls import Call, Hook, Member

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.envelope import Frame, decode, encode_error, encode_line, encode_result
+from dragoman.core.envelope import Frame, encode_error, encode_result
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.sharing.calls import Call, Calls, Member
 from dragoman.core.sharing.declared import read_declared
 

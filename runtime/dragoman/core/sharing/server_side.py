@@ -11,21 +11,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dragoman.core.envelope import (
-    PARSE_ERROR,
-    Frame,
-    Malformed,
-    Overlong,
-    classify,
-    decode,
-    encode_error,
-    encode_line,
-    encode_result,
-    key_of,
-    read_line,
-    show,
-    with_id,
-)
+from dragoman.core.envelope import PARSE_ERROR, Frame, Malformed, classify, encode_error, encode_result, key_of
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.lines import Overlong, show
+from dragoman.core.peek import read_line, with_id
 from dragoman.core.sharing.allowed import find_fault
 from dragoman.core.sharing.attribution import elicitation_ids
 from dragoman.core.sharing.calls import Call, Member

@@ -15,22 +15,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from dragoman.core.envelope import (
-    DEFAULT_LIMIT_BYTES,
-    Frame,
-    LineSplitter,
-    Malformed,
-    classify,
-    decode,
-    encode_error,
-    encode_line,
-    encode_result,
-    key_of,
-    read_line,
-    twin_of,
-    with_id,
-)
+from dragoman.core.envelope import Frame, Malformed, classify, encode_error, encode_result, key_of, twin_of
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter
+from dragoman.core.peek import read_line, with_id
 from dragoman.core.sharing.desk import object_in, params_of
 
 _LEVEL_ID: Final = "dragoman-level"

@@ -14,7 +14,9 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from dragoman.core.batches import REVISION_WITH_BATCHES
-from dragoman.core.envelope import PARSE_ERROR, Frame, classify, decode, glimpse, key_of
+from dragoman.core.envelope import PARSE_ERROR, Frame, classify, key_of
+from dragoman.core.exact_json import decode
+from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.weight import is_heavier
 from dragoman.transports.http.exchange import Refused
@@ -22,7 +24,7 @@ from dragoman.transports.http.exchange import Refused
 _NOTHING: Final[frozenset[bytes]] = frozenset()
 
 _EDGES: Final = frozenset({"jsonrpc", "id", "method"})
-"""What may stand between a member and the edge of its object where a glimpse finds it."""
+"""What may stand between a member and the edge of its object where a peek finds it."""
 
 _MEMBERS: Final = 1000
 """How many frames a batch may hold: each costs far more than its bytes, and everybody waits meanwhile."""
@@ -77,7 +79,7 @@ def read_posted(body: bytes, nesting: int) -> Posted:
             raise Refused(400, TWO_FRAMES)
         return posted
     frame = _read_frame(value, in_batch=False)
-    seen = glimpse(line)
+    seen = peek(line)
     # The core, or the server, could take it for another frame than we do, and what one waits for the other never see.
     if repeats_name(body) if seen is None else seen[1:4] != frame[1:4] or _is_in_the_middle("id", value):
         raise Refused(400, TWO_FRAMES)
@@ -184,7 +186,7 @@ def _cancelled(frame: Frame) -> bytes | None:
 
 
 def _is_in_the_middle(name: str, value: dict[str, Any]) -> bool:
-    """Whether a name that a glimpse has seen at an edge of an object comes first in its middle: then it is there twice.
+    """Whether a name that a peek has seen at an edge of an object comes first in its middle: then it is there twice.
 
     A name that is there twice keeps its first place and has its last value.
     """

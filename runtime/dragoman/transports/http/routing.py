@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, decode, encode_line, key_of
+from dragoman.core.envelope import Frame, key_of
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.transports.http.calls import Call
 
 UNRELATED: Final = frozenset(

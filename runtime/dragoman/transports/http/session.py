@@ -11,7 +11,9 @@ import itertools
 import logging
 from collections import deque
 
-from dragoman.core.envelope import Frame, decode, read_line, to_keep
+from dragoman.core.envelope import Frame, to_keep
+from dragoman.core.exact_json import decode
+from dragoman.core.peek import read_line
 from dragoman.transports.base import Receiver
 from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from dragoman.core.envelope import DEFAULT_LIMIT_BYTES
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 
 OURS: Final = frozenset(
     {

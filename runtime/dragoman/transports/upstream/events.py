@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from dragoman.core.envelope import Overlong
+from dragoman.core.lines import Overlong
 from dragoman.core.pieces import Pieces
 
 _HEAD_BYTES: Final = 512

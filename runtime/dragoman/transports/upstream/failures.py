@@ -8,7 +8,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
-from dragoman.core.envelope import decode
+from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import read_body

@@ -15,7 +15,8 @@ from contextlib import aclosing
 from http import HTTPStatus
 from typing import Final
 
-from dragoman.core.envelope import Frame, Overlong
+from dragoman.core.envelope import Frame
+from dragoman.core.lines import Overlong
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer

@@ -17,8 +17,8 @@ from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any, Final
 
+from dragoman.core.correlation import cancelled_key
 from dragoman.core.envelope import Frame
-from dragoman.core.exchange import cancelled_key
 
 logger = logging.getLogger("dragoman.upstream")
 

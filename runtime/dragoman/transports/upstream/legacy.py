@@ -16,8 +16,9 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urljoin
 
-from dragoman.core.envelope import Frame, Overlong
-from dragoman.core.exchange import cancelled_key
+from dragoman.core.correlation import cancelled_key
+from dragoman.core.envelope import Frame
+from dragoman.core.lines import Overlong
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer

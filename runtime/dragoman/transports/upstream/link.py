@@ -12,20 +12,10 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    Frame,
-    Malformed,
-    Overlong,
-    decode,
-    encode_error,
-    encode_line,
-    read_beginning,
-    read_line,
-    show,
-    twin_of,
-)
+from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, encode_error, twin_of
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.lines import Overlong, show
+from dragoman.core.peek import read_beginning, read_line
 from dragoman.core.wholeness import PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver, StreamReceiver

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.core.envelope import Frame, decode, encode_line
+from dragoman.core.envelope import Frame
+from dragoman.core.exact_json import decode, encode_line
 
 _PREFIX: Final = "dragoman-again-"
 _MOST: Final = 1000

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, decode
+from dragoman.core.envelope import Frame
+from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer

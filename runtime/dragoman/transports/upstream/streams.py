@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from dragoman.core.envelope import Overlong
+from dragoman.core.lines import Overlong
 from dragoman.transports.upstream.allowance import Lease
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import pieces_of

@@ -15,7 +15,8 @@ import contextlib
 import logging
 from typing import Final
 
-from dragoman.core.envelope import Frame, read_line
+from dragoman.core.envelope import Frame
+from dragoman.core.peek import read_line
 from dragoman.errors import TransportClosed, TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.allowance import Allowance
@@ -172,7 +173,8 @@ class HttpTransport:
 
 def split_batch(frame: Frame) -> list[Frame]:
     """Give the members of an array as frames of their own: the core puts the answers together again."""
-    from dragoman.core.envelope import classify, encode_line
+    from dragoman.core.envelope import classify
+    from dragoman.core.exact_json import encode_line
 
     members = [classify(encode_line(member), member) for member in frame.body]
     return [member for member in members if isinstance(member, Frame)]

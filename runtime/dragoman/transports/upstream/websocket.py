@@ -14,8 +14,9 @@ from typing import Final
 
 import aiohttp
 
-from dragoman.core.envelope import Frame, read_line
-from dragoman.core.exchange import cancelled_key
+from dragoman.core.correlation import cancelled_key
+from dragoman.core.envelope import Frame
+from dragoman.core.peek import read_line
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.keepalive import keep_alive

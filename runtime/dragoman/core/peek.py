@@ -1,0 +1,125 @@
+"""From a line to its frame, without decoding it wherever that can be avoided.
+
+Lives here: reading kind, id and method off the edges of a line, and replacing its id there. Must not: know revisions,
+methods or who is waiting for what; JSON is decoded by `core.exact_json`. Called for every line of both peers.
+
+A line is first *peeked at*: its leading and trailing members say kind, id and method in a fraction of a microsecond,
+whatever its size. Only lines that a peek cannot read are decoded, so a line that is passed on is not parsed.
+A peek is only trusted where it cannot be fooled: leading members of the top-level object are read one by one from
+its brace on, trailing ones are those just before its closing brace.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, classify
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.lines import HEAD_BYTES, Overlong
+from dragoman.core.repeats import TWO_FRAMES, repeats_name
+from dragoman.errors import FrameTooLarge
+
+_TAIL_BYTES = 160
+
+# Ids and methods are read only where they are plain printable ASCII: anything else is decoded.
+_ID = rb'(0|-?[1-9][0-9]{0,17}|"[ !#-\[\]-~]*")'
+_HEAD = re.compile(  # `(?(2)(?!))`: no second id
+    rb'\s*\{\s*(?:(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*(?(2)(?!))'
+    + _ID
+    + rb'|"method"\s*:\s*(?(3)(?!))"([ !#-\[\]-~]*)")\s*(?:,\s*|(?=\})))*'
+    rb'(?:"(params|result|error)"\s*:|(\})\s*\Z)'
+)
+_TAIL = re.compile(rb'(?:,\s*(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*' + _ID + rb")\s*)+\}\s*\Z")
+
+
+def peek(line: bytes) -> Frame | None:
+    """Read kind, id and method off the edges of a line, without decoding it.
+
+    Returns:
+        The frame, or None where the edges do not tell: then `read_line` decodes. That the middle of the line is
+        valid JSON is not looked at: whoever the line is passed on to will.
+    """
+    head = _HEAD.match(line)
+    if head is None:
+        return None
+    version, key, method, member, end = head.groups()
+    # What ends with two braces has no id at its end. Anything else that has one already must not have another there.
+    if version is None or key is None or (end is None and not line.endswith(b"}}\n")):
+        tail = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
+        if tail is not None:
+            version = version or tail[1]
+            if tail[2] is not None and (key is not None or tail[0].count(b'"id"') > 1):
+                return None  # which of two ids counts, a peer may see in another way than we do
+            key = key or tail[2]
+        if version is None:
+            return None
+    if member == b"result" or member == b"error":
+        if key is None or method is not None or not _ends_with_brace(line):
+            return None
+        return Frame(line, member.decode(), key, None)
+    if method is None or not _ends_with_brace(line):
+        return None
+    if key is not None:
+        return Frame(line, "request", key, method.decode())
+    if member is None or method.startswith(b"notifications/"):
+        return Frame(line, "notification", None, method.decode())
+    return None
+
+
+def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
+    """Tell what a line holds, by a peek if possible, by decoding if not; None for an empty line."""
+    if isinstance(line, Overlong):
+        return _read_overlong(line)
+    frame = peek(line)
+    if frame is not None or line.isspace():
+        return frame
+    try:
+        body = decode(line)
+    except ValueError as error:
+        found = read_beginning(line, PARSE_ERROR, str(error))
+        return found if found.is_response else Malformed(PARSE_ERROR, str(error))  # JSON-RPC: then "it MUST be Null"
+    told = classify(line, body)
+    if not isinstance(told, Frame) or not repeats_name(line):
+        return told
+    if told.kind == "batch":
+        return told._replace(raw=encode_line(body))  # from here on, everybody reads the same in it
+    return Malformed(INVALID_REQUEST, TWO_FRAMES, told.key, told.kind in ("result", "error"))
+
+
+def _read_overlong(line: Overlong) -> Malformed:
+    """Find out from the first bytes of a line that was not kept whom to tell: who sent it, or who waits for it."""
+    return read_beginning(line.head, INVALID_REQUEST, FrameTooLarge("the sender", line.limit_bytes).reason)
+
+
+def read_beginning(line: bytes, code: int, reason: str) -> Malformed:
+    """Find out whom to tell of a line that is no frame, or whose end is missing, if its first members say so."""
+    head = _HEAD.match(line, 0, HEAD_BYTES)
+    if head is None:
+        return Malformed(code, reason)
+    return Malformed(code, reason, head[2], head[4] in (b"result", b"error"))
+
+
+def with_id(frame: Frame, key: bytes) -> bytes:
+    """Give the line of a request or response under another id; one that was only peeked at is not decoded.
+
+    Args:
+        frame: As it came.
+        key: The id that it is to have, as canonical JSON.
+
+    Raises:
+        ValueError: It was only peeked at, and cannot be decoded.
+    """
+    if frame.body is None:
+        line = frame.raw
+        found = _HEAD.match(line)
+        if found is None or found[2] is None:
+            found = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
+        if found is not None and found[2] is not None:
+            start, end = found.span(2)
+            return line[:start] + key + line[end:]
+    body = decode(frame.raw) if frame.body is None else frame.body
+    return encode_line({**body, "id": decode(key)})
+
+
+def _ends_with_brace(line: bytes) -> bool:
+    return line.endswith(b"}\n") or line.rstrip().endswith(b"}")
