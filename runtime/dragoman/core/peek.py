@@ -122,4 +122,4 @@ def with_id(frame: Frame, key: bytes) -> bytes:
 
 
 def _ends_with_brace(line: bytes) -> bool:
-    return line.endswith(b"}\n") or line.rstrip().endswith(b"}")
+    return line.endswith((b"}\n", b"}")) or line.rstrip().endswith(b"}")

@@ -225,7 +225,7 @@ class Session:
 
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind == "request" and self.state is State.CLOSED:  # a signal came first
-            self._reply(Side.CLIENT, frame, self._write_failure(frame.key))
+            self._early.reply(Side.CLIENT, frame, self._failure.write(frame.key))
             return
         if frame.kind != "request" or self.state not in (State.CONNECTING, State.FAILED):
             reason = "initialize must be a request, and the first of its session"
