@@ -181,12 +181,25 @@ def settle(steps: list[Losses], source: Any) -> list[Note]:
         source: The frame given.
     """
     settling = _Settling(source)
+    last = len(steps) - 1
+    is_plain = True
     for number, losses in enumerate(steps):
-        if number == 0 and all(note[1] in ("dropped", "hidden") for note in losses.notes):
+        kinds = {note[1] for note in losses.notes}
+        is_plain = is_plain and kinds <= (_PLAIN_AT_THE_END if number == last else _PLAIN)
+        if not is_plain:
+            settling.settle(losses.notes)
+        elif number == 0:
             settling.found += losses.notes  # as they are: the first step was given the source
         else:
-            settling.settle(losses.notes)
+            settling.take_plain(losses.notes)
     return settling.result()
+
+
+_PLAIN: Final = frozenset({"dropped", "hidden"})
+"""What leaves everything else where it was, and as it was."""
+
+_PLAIN_AT_THE_END: Final = _PLAIN | {"added"}
+"""What is added by the last step is neither moved nor dropped again."""
 
 
 class _Settling:
@@ -223,9 +236,28 @@ class _Settling:
             else:
                 self._lose(here, kind, value, cosmetic)
 
+    def take_plain(self, notes: Iterable[Note]) -> None:
+        """Take in the notes of a step where nothing has moved or been written anew so far: most stood in the source."""
+        known: dict[int, Any] = {}  # by the identity of a place, which the notes keep
+        for note in notes:
+            at, kind, value, cosmetic = note
+            if kind == "added" or at is None:
+                self.found.append(note)
+                continue
+            above = known.get(id(at[0]))
+            if above is None:
+                above = known[id(at[0])] = self._at(at[0])
+            stood = above.get(at[1], _ABSENT) if type(above) is dict else self._at(at)
+            if stood is value:
+                self.found.append(note)
+            else:
+                self._lose(at, kind, value, cosmetic)
+
     def result(self) -> list[Note]:
         """The losses of all the steps."""
         places = self.ends
+        if not places and not self.moves:
+            return [note for note in self.found if note is not None]
         return [
             (places.get(number, note[0]), *note[1:])
             for number, note in enumerate(self.found)
