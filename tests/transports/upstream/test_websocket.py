@@ -229,6 +229,17 @@ async def test_a_silent_server_fails_the_request() -> None:
 
 
 @on_loop
+async def test_a_long_message_is_a_sign_of_life_before_it_has_ended() -> None:
+    async def dribble(line: Line, frame: dict[str, Any]) -> None:
+        for byte in frame_of(answer_to(frame)):
+            await line.say(bytes([byte]))
+            await asyncio.sleep(0.02)
+
+    async with frames_server(dribble) as url, client(url, idle_timeout_s=0.5) as peer:
+        assert "result" in await peer.ask("tools/call")
+
+
+@on_loop
 async def test_a_server_that_answers_no_ping_is_gone() -> None:
     async with socket_server() as (url, _):
         transport = WebSocketTransport(UpstreamConfig(url.replace("/ws", "/deaf")), ping_s=0.05)
