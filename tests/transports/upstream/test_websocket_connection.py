@@ -124,6 +124,34 @@ async def test_what_is_not_websocket_is_told_so(said: bytes, code: int) -> None:
     assert told[0][:2] == code.to_bytes(2, "big")
 
 
+@on_both_loops
+async def test_a_single_text_that_is_no_utf_8_is_told_so() -> None:
+    told: list[bytes] = []
+
+    async def handle(line: Line) -> None:
+        await read_frame(line)
+        await line.say(frame_of(b"\xff"))
+        told.append((await read_frame(line))[1])
+
+    async with joined(handle) as connection:
+        await connection.send(b"go on")
+        await end_of(connection)
+        await connection.leave()
+    assert told[0][:2] == (1007).to_bytes(2, "big")
+
+
+def test_what_came_before_a_reset_is_read_first() -> None:
+    async def main() -> None:
+        connection = WebSocketConnection("peer", 2**20)
+        connection.data_received(frame_of(b"x" * 1000) * 1000)
+        connection.connection_lost(ConnectionResetError())
+        for _ in range(1000):
+            assert len(await connection.receive()) == 1000
+        assert (await end_of(connection)).reason == "it reset the connection"
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -64,6 +64,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._lost = self._loop.create_future()
+        self._lost_by = "it closed the connection"
         # Reading.
         self._unparsed: memoryview = memoryview(b"")
         self._at_eof = False
@@ -137,7 +138,7 @@ class WebSocketConnection(asyncio.Protocol):
             return
         if self._failed:
             self._read_on()
-            if self._transport.can_write_eof():
+            if self._transport.can_write_eof() and not self._transport.is_closing():
                 self._transport.write_eof()
         else:
             self._transport.close()
@@ -179,9 +180,9 @@ class WebSocketConnection(asyncio.Protocol):
         if not self._lost.done():
             self._lost.set_result(None)
         if isinstance(exc, ConnectionResetError):
-            self._finish("it reset the connection")
+            self._lost_by = "it reset the connection"
         elif exc is not None:
-            self._finish(f"the connection broke: {str(exc) or type(exc).__name__}"[:_WORDS])
+            self._lost_by = f"the connection broke: {str(exc) or type(exc).__name__}"[:_WORDS]
         self._parse()
 
     def pause_writing(self) -> None:
@@ -243,6 +244,7 @@ class WebSocketConnection(asyncio.Protocol):
         elif not _is_utf8(message):
             self._frames.fail(CloseCode.INVALID_DATA)
             self._fail(ValueError("a message is not UTF-8"))
+            self._flush()
         else:
             self._messages.append(message)
             self._waiting_bytes += len(message) + _WEIGHT
@@ -252,7 +254,7 @@ class WebSocketConnection(asyncio.Protocol):
     def _fail(self, error: Exception) -> None:
         """End because of what the server sent."""
         if isinstance(error, EOFError):
-            self._finish("it closed the connection")
+            self._finish(self._lost_by)
         elif self._end is None:
             self._failed = True
             too_long = isinstance(error, PayloadTooBig)
