@@ -1,13 +1,14 @@
 """Which HTTP library reaches servers fastest: `python -m bench.http_clients [LIBRARY ...]` prints a table.
 
 Lives here: the measurement behind `docs/decisions/0008`. Each library runs in a process of its own against one raw
-server, which costs as little as Python can: what is seen is the client. `ours` is `transports.upstream.wire`. `httpx2`
-is not one of our dependencies; install it to measure it. Called by a person.
+server, which costs as little as Python can: what is seen is the client. `ours` is `transports.upstream.wire`. aiohttp
+and httpx2 are none of our dependencies; install them to measure them. Called by a person.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import re
 import resource
@@ -233,6 +234,11 @@ def run_one(name: str, base: str) -> None:
     print({"import, ms": round(import_ms, 1), **{key: round(value, 1) for key, value in found.items()}})
 
 
+def _is_installed(name: str) -> bool:
+    library = name.partition("+")[0]
+    return library in ("raw", "ours") or importlib.util.find_spec(library) is not None
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--serve"]:
         asyncio.run(serve())
@@ -243,7 +249,7 @@ def main() -> None:
         with subprocess.Popen([*module, "--serve"], stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             base = f"http://127.0.0.1:{server.stdout.readline().strip()}"
-            for name in sys.argv[1:] or NAMES:
+            for name in sys.argv[1:] or filter(_is_installed, NAMES):
                 output = subprocess.run([*module, "--one", name, base], check=True, capture_output=True, text=True)
                 print(f"{name:16}", output.stdout.strip())
             server.kill()

@@ -28,6 +28,8 @@ def heavy_modules_after(code: str) -> list[str]:
         ("import dragoman.proxy", ["orjson", "asyncio", "dragoman"]),
         ("import dragoman.transports.http.serve", ["orjson", "asyncio", "dragoman"]),
         ("import dragoman.transports.http.guard_websocket", ["orjson", "asyncio", "websockets", "dragoman"]),
+        ("import dragoman.transports.upstream.connect", ["dragoman"]),
+        ("import dragoman.transports.upstream.websocket", ["orjson", "asyncio", "websockets", "dragoman"]),
         ("import dragoman.cli.proxy", ["dragoman"]),
         ("import dragoman.cli.convert", ["orjson", "dragoman"]),
         ("import dragoman.cli.revisions", ["dragoman"]),

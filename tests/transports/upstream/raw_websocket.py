@@ -10,6 +10,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from websockets.utils import apply_mask
+
 from tests.transports.upstream.raw import Line, raw_server
 from tests.transports.upstream.stage import hello
 
@@ -21,7 +23,10 @@ Misbehave = Callable[[Line, dict[str, Any]], Awaitable[None]]
 
 def frame_of(body: bytes, first: int = LAST) -> bytes:
     size = len(body)
-    length = bytes([size]) if size < 126 else b"\x7e" + size.to_bytes(2, "big")
+    if size < 126:
+        length = bytes([size])
+    else:
+        length = b"\x7e" + size.to_bytes(2, "big") if size < 65536 else b"\x7f" + size.to_bytes(8, "big")
     return bytes([first]) + length + body
 
 
@@ -31,7 +36,13 @@ async def read_frame(line: Line) -> tuple[int, bytes]:
     if size > 125:
         size = int.from_bytes(await line.reader.readexactly(2 if size == 126 else 8), "big")
     mask, body = await line.reader.readexactly(4), await line.reader.readexactly(size)
-    return first, bytes(byte ^ mask[at % 4] for at, byte in enumerate(body))
+    return first, apply_mask(body, mask)
+
+
+def accept_of(head: bytes) -> bytes:
+    """Give what accepts the key in the head of a request."""
+    key = head.lower().index(b"sec-websocket-key: ") + len(b"sec-websocket-key: ")
+    return base64.b64encode(hashlib.sha1(head[key : key + 24] + _MAGIC).digest())
 
 
 @contextlib.asynccontextmanager
@@ -44,10 +55,8 @@ async def frames_server(misbehave: Misbehave) -> AsyncIterator[str]:
 
     async def talk(line: Line) -> None:
         head = await line.reader.readuntil(b"\r\n\r\n")
-        key = head.lower().index(b"sec-websocket-key: ") + len(b"sec-websocket-key: ")
-        accept = base64.b64encode(hashlib.sha1(head[key : key + 24] + _MAGIC).digest())
         answer = b"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: mcp\r\n"
-        await line.say(answer + b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+        await line.say(answer + b"Sec-WebSocket-Accept: " + accept_of(head) + b"\r\n\r\n")
         while True:
             first, body = await read_frame(line)
             if first == CLOSE:

@@ -26,6 +26,9 @@ class Socket(asyncio.Transport):
     def abort(self) -> None:
         self.closed = True
 
+    def pause_reading(self) -> None:
+        pass
+
     def is_closing(self) -> bool:
         return self.closed
 

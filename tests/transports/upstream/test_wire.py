@@ -381,14 +381,14 @@ async def test_closing_ends_what_is_under_way() -> None:
 
 
 @pytest.mark.parametrize(("scheme", "brings"), [("http", False), ("https", False), ("ws", True)])
-def test_aiohttp_is_imported_for_websockets_only(scheme: str, brings: bool) -> None:
+def test_websockets_is_imported_for_websockets_only(scheme: str, brings: bool) -> None:
     program = f"""
 import asyncio, sys
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from dragoman.transports.upstream.wire import Wire
 open_upstream(UpstreamConfig("{scheme}://127.0.0.1:1/"))
-print("aiohttp" in sys.modules, "dragoman.transports.upstream.cookies" in sys.modules)
+print("websockets" in sys.modules, "dragoman.transports.upstream.cookies" in sys.modules)
 """
     output = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60

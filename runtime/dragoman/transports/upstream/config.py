@@ -26,6 +26,11 @@ OURS: Final = frozenset(
         "last-event-id",
         "mcp-protocol-version",
         "mcp-session-id",
+        "sec-websocket-accept",
+        "sec-websocket-extensions",
+        "sec-websocket-key",
+        "sec-websocket-protocol",
+        "sec-websocket-version",
         "transfer-encoding",
         "upgrade",
     }

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import httptools
 
@@ -29,6 +29,8 @@ HEADERS: Final = 256
 _AT_ONCE_BYTES: Final = 256 * 1024
 _SWITCHING_PROTOCOLS: Final = 101
 _LATE_S: Final = 0.001
+
+_Next = TypeVar("_Next", bound=asyncio.Protocol)
 
 
 class Unexpected(Exception):
@@ -66,6 +68,7 @@ class Connection(asyncio.Protocol):
         self._head_bytes = 0
         self._head_count = 0
         self._quiet_bytes = 0
+        self._beyond = b""
         # Writing.
         self._full = False
         self._rest: memoryview | None = None
@@ -113,6 +116,27 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def hand_over(self, protocol: _Next) -> _Next:
+        """Let another protocol go on, after an answer with 101, if the connection is open still.
+
+        It gets what came behind that answer.
+
+        Args:
+            protocol: Which has not been used.
+
+        Returns:
+            The same. This connection is of no use any more.
+        """
+        assert self._transport is not None
+        transport, self._transport = self._transport, None
+        self._answer, self._parser = None, None
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        transport.resume_reading()
+        if self._beyond:
+            protocol.data_received(self._beyond)
+        return protocol
+
     # What an answer asks for.
 
     def pause(self) -> None:
@@ -154,8 +178,10 @@ class Connection(asyncio.Protocol):
         self._quiet_bytes += len(data)
         try:
             parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
+        except httptools.HttpParserUpgrade as upgrade:
             self._reusable = False
+            self._beyond = data[upgrade.args[0] :]
+            self.pause()
         except httptools.HttpParserError as error:
             self._reusable = False
             if not answer.complete:

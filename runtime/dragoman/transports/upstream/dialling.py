@@ -1,6 +1,6 @@
 """Reaching a host: its addresses, the first that answers, and TLS; what can go wrong with that, in words.
 
-Lives here: everything until bytes can flow. Must not: know HTTP. Called by `wire` and, for trust, by `websocket`.
+Lives here: everything until bytes can flow. Must not: know HTTP. Called by `wire` and `upgrade`.
 
 Source: RFC 8305 for the order in which addresses are tried.
 """

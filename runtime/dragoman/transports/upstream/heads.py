@@ -1,7 +1,7 @@
 """What goes out before a body: request line and headers.
 
 Lives here: request targets, the headers that every request has, credentials in a URL, and the check that nothing in a
-header can end it. Must not: send. Called by `wire`.
+header can end it. Must not: send. Called by `wire` and `upgrade`.
 
 Source: RFC 9112, 3 and 5; RFC 7617 for credentials.
 """
@@ -25,7 +25,7 @@ _KEPT: Final = 32
 """How many encoded URLs and sets of headers are kept; a session needs a handful."""
 
 _Key = TypeVar("_Key")
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 class Heads:

@@ -1,0 +1,116 @@
+"""Opening a WebSocket: a GET over HTTP, and its answer 101.
+
+Lives here: what is asked, and whether the answer is a yes. Must not: dial (`dialling`), parse HTTP (`connection`), or
+know frames (`websocket_connection`). Called by `websocket`.
+
+Source: RFC 6455, 4.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from websockets.utils import accept_key, generate_key
+
+from dragoman.errors import TransportError
+from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connection import Connection
+from dragoman.transports.upstream.dialling import Dialler
+from dragoman.transports.upstream.heads import Heads
+from dragoman.transports.upstream.websocket_connection import WebSocketConnection
+
+_SWITCHING_PROTOCOLS: Final = 101
+
+
+async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
+    """Connect, and ask for a WebSocket.
+
+    Args:
+        config: The server.
+        subprotocol: Which is offered.
+
+    Returns:
+        The connection, and the subprotocol that the server confirms; empty if it names none.
+
+    Raises:
+        TransportError: There is no connection, it is refused, or that takes too long.
+        OSError: TLS cannot be set up.
+    """
+    until = asyncio.get_running_loop().time() + config.connect_timeout_s
+    connection = await Dialler(config).connect(lambda: Connection(config.peer, _free, _lose))
+    try:
+        async with asyncio.timeout_at(until):
+            return await _ask(connection, config, subprotocol)
+    except TimeoutError as error:
+        reason = "no WebSocket: no answer in time (--connect-timeout says how long it is waited for)"
+        raise TransportError(config.peer, reason) from error
+    finally:
+        connection.drop()  # unless it has been handed over
+
+
+async def _ask(connection: Connection, config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
+    _expect_open(connection, config)
+    key = generate_key()
+    answer = connection.begin(_write_head(config, key, subprotocol), None, _nothing, None)
+    await answer.until_head()
+    if reason := _find_refusal(answer, key):
+        raise TransportError(config.peer, reason)
+    _expect_open(connection, config)
+    return connection.hand_over(WebSocketConnection(config.peer, config.limit_bytes)), _header(answer, "Protocol")
+
+
+def _expect_open(connection: Connection, config: UpstreamConfig) -> None:
+    if not connection.open:
+        raise TransportError(config.peer, "it closed the connection as soon as it was open")
+
+
+def _write_head(config: UpstreamConfig, key: str, subprotocol: str) -> bytes:
+    asked = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": key,
+        "Sec-WebSocket-Protocol": subprotocol,
+    }
+    try:
+        return Heads(config).write("GET", config.url, asked, None)
+    except ValueError as error:
+        raise TransportError(config.peer, f"nothing can be sent to it: {error}") from error
+
+
+def _find_refusal(answer: Answer, key: str) -> str:
+    """Say why an answer is not a yes; nothing if it is."""
+    if 300 <= answer.status < 400 and answer.header("Location"):
+        # Our headers would be sent there; they are for the configured origin alone.
+        return "it redirects, which is not followed: give the URL where it leads"
+    if answer.status != _SWITCHING_PROTOCOLS:
+        return f"no WebSocket: it answered {answer.status}"
+    if answer.header("Upgrade").lower() != "websocket" or "upgrade" not in _tokens(answer.header("Connection")):
+        return "no WebSocket: it switches to another protocol"
+    if _header(answer, "Accept") != accept_key(key):
+        return "no WebSocket: its answer is not to our request"
+    if _header(answer, "Extensions"):
+        return "no WebSocket: it uses extensions that were not offered"
+    return ""
+
+
+def _header(answer: Answer, name: str) -> str:
+    return answer.header(f"Sec-WebSocket-{name}")
+
+
+def _tokens(value: str) -> set[str]:
+    return {token.strip().lower() for token in value.split(",")}
+
+
+def _nothing() -> None:
+    """What follows from having written the head."""
+
+
+def _free(_connection: Connection, _reusable: bool) -> None:
+    """What follows from having read an answer: whoever asked drops the connection."""
+
+
+def _lose(_connection: Connection) -> None:
+    """What follows from a lost connection: its answer says so."""

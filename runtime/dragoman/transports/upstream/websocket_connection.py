@@ -1,0 +1,329 @@
+"""One WebSocket connection as a client: text messages in and out, pings, and how it ends.
+
+Lives here: everything that touches `websockets`, whose sans-IO half reads and writes the frames; waiting for room in
+either direction; bounds for what has come and was not taken. Must not: know JSON, or how a connection is opened
+(`upgrade`). Used by `websocket`.
+
+Theory of operation: what comes is parsed in short pieces, and no further while enough messages wait to be taken: then
+the socket is not read. So a server that sends faster than its client reads is held back, and the loop with it never.
+A connection ends once, for one reason, which is told after the last message that came before it.
+
+Source: RFC 6455.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final, cast
+
+from websockets.exceptions import PayloadTooBig
+from websockets.frames import Close, CloseCode, Frame, Opcode
+from websockets.protocol import CLIENT, OPEN, Protocol
+
+from dragoman.errors import FrameTooLarge, TransportError
+
+logger = logging.getLogger("dragoman.upstream")
+
+_WAITING_BYTES: Final = 256 * 1024
+_WEIGHT: Final = 64
+"""How much of what has come may wait to be taken, and what each message counts beside its bytes."""
+
+_AT_ONCE_BYTES: Final = 16 * 1024
+"""How much is parsed at once: 8000 frames at most; twice as much each time where that was part of one."""
+
+_LINGER_S: Final = 5.0
+"""How long a server is read on that is still sending when it is told why it must not. Were the connection closed with
+something left to read, the system would reset it (RFC 9293, 3.6.1), and the server would never read why."""
+
+_WORDS: Final = 200
+_PONG: Final = 0x80 | Opcode.PONG
+_WHOLE_TEXT: Final = 0x80 | Opcode.TEXT
+_LONG: Final = 126
+"""What stands in the place of a length that has two bytes of its own."""
+
+
+class WebSocketConnection(asyncio.Protocol):
+    """A connection that is open.
+
+    Args:
+        peer: The server, as a person would name it.
+        limit_bytes: The longest message accepted.
+
+    Attributes:
+        on_bytes: Called whenever something comes.
+    """
+
+    def __init__(self, peer: str, limit_bytes: int) -> None:
+        self._peer = peer
+        self._limit_bytes = limit_bytes
+        self.on_bytes: Callable[[], None] = _nothing
+        self._frames = Protocol(CLIENT, max_size=limit_bytes)
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._lost = self._loop.create_future()
+        self._lost_by = "it closed the connection"
+        # Reading.
+        self._unparsed: memoryview = memoryview(b"")
+        self._at_eof = False
+        self._held_back = False
+        self._between = True  # whether what has come ends with a frame
+        self._open_bytes = 0  # what has been parsed since it last did
+        self._at_once_bytes = _AT_ONCE_BYTES
+        self._started: bytearray | None = None  # the message whose first fragments have come
+        self._is_text = True
+        self._messages: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._reader: asyncio.Future[None] | None = None
+        self._end: TransportError | None = None
+        self._failed = False
+        # Writing.
+        self._room = asyncio.Event()
+        self._room.set()
+        self._closing = False
+
+    async def receive(self) -> bytes:
+        """Give the next text message.
+
+        Raises:
+            TransportError: There is none: the connection has ended. It says how.
+        """
+        while not self._messages:
+            if self._unparsed:
+                await asyncio.sleep(0)
+                self._parse()
+            elif self._end is not None:
+                raise self._end
+            else:
+                self._read_on()
+                self._reader = self._loop.create_future()
+                try:
+                    await self._reader
+                finally:
+                    self._reader = None
+        message = self._messages.popleft()
+        self._waiting_bytes -= len(message) + _WEIGHT
+        return message
+
+    async def send(self, message: bytes) -> None:
+        """Send a text message, and wait until there is room for another; nothing is sent after the end."""
+        if self._frames.state is OPEN:
+            self._frames.send_text(message)
+            self._flush()
+        if not self._room.is_set():
+            await self._room.wait()
+
+    def ping(self) -> None:
+        """Ask whether the server is there."""
+        if self._frames.state is OPEN:
+            self._frames.send_ping(b"")
+            self._flush()
+
+    async def close(self) -> None:
+        """Say goodbye, and wait until the server does. What it still sends is dropped."""
+        self._closing = True
+        self._messages.clear()
+        self._waiting_bytes = 0
+        if self._frames.state is OPEN:
+            self._frames.send_close(CloseCode.NORMAL_CLOSURE)
+            self._flush()
+        while self._end is None:
+            await self._drop_one()
+
+    async def leave(self) -> None:
+        """Close the connection, once it has ended: when everything is written, and a server that we fail knows why."""
+        if self._transport is None:
+            return
+        if self._failed:
+            self._read_on()
+            if self._transport.can_write_eof() and not self._transport.is_closing():
+                self._transport.write_eof()
+        else:
+            self._transport.close()
+        await asyncio.wait({self._lost}, timeout=_LINGER_S)
+        self.abort()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the event loop says.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is open."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are of no class of asyncio's
+
+    def data_received(self, data: bytes) -> None:
+        """Something came."""
+        self.on_bytes()
+        if self._between and (message := _read_short_text(data)) and len(message) <= self._limit_bytes:
+            self._take_message(message, is_text=True)
+            self._wake()
+            return
+        self._between = False
+        self._unparsed = memoryview(b"".join((self._unparsed, data)) if self._unparsed else data)
+        self._parse()
+
+    def eof_received(self) -> None:
+        """The server sends no more; that is told after what is left."""
+        self._at_eof = True
+        self._parse()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self._transport = None
+        self._at_eof = True
+        self._room.set()
+        if not self._lost.done():
+            self._lost.set_result(None)
+        if isinstance(exc, ConnectionResetError):
+            self._lost_by = "it reset the connection"
+        elif exc is not None:
+            self._lost_by = f"the connection broke: {str(exc) or type(exc).__name__}"[:_WORDS]
+        self._parse()
+
+    def pause_writing(self) -> None:
+        """The server does not take it as fast as we write."""
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        """There is room again."""
+        self._room.set()
+
+    def _parse(self) -> None:
+        """Take in what has come, until enough waits."""
+        while self._unparsed and (self._waiting_bytes <= _WAITING_BYTES or self._end is not None):
+            size = self._at_once_bytes
+            piece, self._unparsed = self._unparsed[:size], self._unparsed[size:]
+            self._frames.receive_data(cast(bytes, piece))
+            self._open_bytes += len(piece)
+            self._at_once_bytes = _AT_ONCE_BYTES if self._take_events() else 2 * size
+        self._between = self._open_bytes == 0 and not self._unparsed and self._started is None
+        if self._at_eof and not self._unparsed:
+            self._frames.receive_eof()
+            self._take_events()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    def _take_events(self) -> bool:
+        """Take in what the parser made of what has come; whether that was anything."""
+        frames = cast(list[Frame], self._frames.events_received())
+        for frame in frames:
+            self._open_bytes -= _size_of(frame)
+            if frame.opcode is Opcode.CLOSE:
+                self._finish(f"it closed the connection{_describe(self._frames.close_rcvd)}")
+            elif frame.opcode is not Opcode.PING and frame.opcode is not Opcode.PONG:
+                self._take_data(frame)
+        if self._frames.parser_exc is not None:
+            self._fail(self._frames.parser_exc)
+        self._flush()
+        return bool(frames)
+
+    def _take_data(self, frame: Frame) -> None:
+        if frame.opcode is not Opcode.CONT:
+            self._is_text = frame.opcode is Opcode.TEXT
+        if self._started is not None:
+            self._started += frame.data
+        elif not frame.fin:
+            self._started = bytearray(frame.data)
+        if frame.fin:
+            started, self._started = self._started, None
+            self._take_message(bytes(frame.data if started is None else started), self._is_text)
+
+    def _take_message(self, message: bytes, is_text: bool) -> None:
+        if self._end is not None or self._closing:
+            return
+        if not is_text:
+            logger.warning("%s sent a binary message, which is dropped: MCP is text", self._peer)
+        elif not _is_utf8(message):
+            self._frames.fail(CloseCode.INVALID_DATA)
+            self._fail(ValueError("a message is not UTF-8"))
+            self._flush()
+        else:
+            self._messages.append(message)
+            self._waiting_bytes += len(message) + _WEIGHT
+            if self._waiting_bytes > _WAITING_BYTES:
+                self._hold_back()
+
+    def _fail(self, error: Exception) -> None:
+        """End because of what the server sent."""
+        if isinstance(error, EOFError):
+            self._finish(self._lost_by)
+        elif self._end is None:
+            self._failed = True
+            too_long = isinstance(error, PayloadTooBig)
+            reason = f"what it sent is not WebSocket: {str(error)[:_WORDS]}"
+            self._end = FrameTooLarge(self._peer, self._limit_bytes) if too_long else TransportError(self._peer, reason)
+
+    def _finish(self, reason: str) -> None:
+        if self._end is None:
+            self._end = TransportError(self._peer, reason)
+
+    def _flush(self) -> None:
+        """Write what the frames say; pongs only where there is room, or a server that reads none would pile them up."""
+        for data in self._frames.data_to_send():
+            if data and self._transport is not None and (self._room.is_set() or data[0] != _PONG):
+                self._transport.write(data)
+
+    async def _drop_one(self) -> None:
+        try:
+            await self.receive()
+        except TransportError:
+            return
+
+    def _hold_back(self) -> None:
+        if not self._held_back and self._transport is not None and not self._transport.is_closing():
+            self._held_back = True
+            self._transport.pause_reading()
+
+    def _read_on(self) -> None:
+        if self._held_back and self._transport is not None and not self._transport.is_closing():
+            self._held_back = False
+            self._transport.resume_reading()
+
+
+def _read_short_text(data: bytes) -> bytes:
+    """Give the text of a single frame that is one message of less than 64 KiB; nothing if that is not what came.
+
+    That is what nearly all answers are; the parser takes three times as long.
+    """
+    if len(data) < 3 or data[0] != _WHOLE_TEXT:
+        return b""
+    start = 2 if data[1] < _LONG else 4
+    size = data[1] if start == 2 else int.from_bytes(data[2:4], "big") if data[1] == _LONG else 0
+    return data[start:] if len(data) == start + size else b""
+
+
+def _size_of(frame: Frame) -> int:
+    """Say how many bytes a frame came as, if its length was written as it has to be: as shortly as can be."""
+    size = len(frame.data)
+    return size + (2 if size < _LONG else 4 if size < 65536 else 10)
+
+
+def _describe(close: Close | None) -> str:
+    """Say with which code and words a server closed."""
+    if close is None or close.code == CloseCode.NO_STATUS_RCVD:
+        return ""
+    words = close.reason[:_WORDS]
+    return f" with {int(close.code)}{f': {words}' if words and words.isprintable() else ''}"
+
+
+def _is_utf8(message: bytes) -> bool:
+    """Whether text is text, as RFC 6455, 8.1 demands."""
+    if message.isascii():
+        return True
+    try:
+        message.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _nothing() -> None:
+    """What follows from having heard something that nobody waits for."""
