@@ -128,6 +128,7 @@ class SharedUpstream:
 
     def ended(self, reason: str) -> None:
         """The server says no more: neither do the transports of its sessions. The next session gets a fresh one."""
+        self._take(lambda: self.hub.end_server(_now()))
         if self._virtuals:
             logger.warning("the shared server is gone, and with it %d session(s): %s", len(self._virtuals), reason)
         for virtual in list(self._virtuals.values()):

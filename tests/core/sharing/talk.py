@@ -34,6 +34,9 @@ class Talk:
         """The server says something on the stream of a request."""
         return self._heard(self.hub.receive_server(encode_line(frame), self.now, str(related).encode()))
 
+    def server_ends(self) -> Heard:
+        return self._heard(self.hub.end_server(self.now))
+
     def leaves(self, name: str) -> Heard:
         return self._heard(self.hub.leave(self.members[name], self.now))
 

@@ -187,3 +187,22 @@ def test_a_throwaway_server_may_not_ask_without_end() -> None:
     machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
     heard = [machine.receive_server(run, encode_line(request(n, "roots/list"))) for n in range(1025)]
     assert [to for [(to, _)] in heard] == [None] * 1024 + [run]
+
+
+def test_a_whole_answer_without_line_feed_counts_when_the_server_ends() -> None:
+    talk = Talk()
+    number = talk.opens("a")
+    talk.says("a", call("x"))
+    assert talk.says("server", b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}' % number) == []
+    assert talk.server_ends() == [("a", {"jsonrpc": "2.0", "id": "x", "result": {"content": []}})]
+    assert talk.server_ends() == []
+
+
+def test_half_an_answer_is_told_to_who_waits_when_the_server_ends() -> None:
+    talk = Talk()
+    number = talk.opens("a")
+    talk.says("a", call("x"))
+    assert talk.says("server", b'{"jsonrpc":"2.0","id":%d,"result":{"content":[' % number) == []
+    [(to, frame)] = talk.server_ends()
+    assert to == "a"
+    assert an_error("x", -32603, "in the middle of a frame")(frame)

@@ -122,3 +122,18 @@ def test_of_two_answers_in_one_array_the_first_counts() -> None:
     run = working(machine, request(1, "tools/call", name="t"))
     both = encode_line([result(1, {"first": True}), result(1, {"first": False})])
     assert answers(machine, run, both) == [(None, result(1, {"first": True}))]
+
+
+def test_a_whole_answer_without_line_feed_counts_when_the_server_ends() -> None:
+    machine = opened()
+    run = working(machine, request(1, "tools/list"))
+    assert answers(machine, run, encode_line(result(1, {"tools": []})).rstrip()) == []
+    assert heard(machine.lose(run, "gone")) == [(None, result(1, {"tools": []}))]
+
+
+def test_half_an_answer_fails_the_request_when_the_server_ends() -> None:
+    machine = opened()
+    run = working(machine, request(1, "tools/list"))
+    assert answers(machine, run, encode_line(result(1, {"tools": []}))[:-2]) == []
+    [(_, frame)] = heard(machine.lose(run, "gone"))
+    assert an_error(1, -32000, "in the middle of a frame")(frame)

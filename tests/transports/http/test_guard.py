@@ -42,6 +42,7 @@ async def still_serves(stage: Stage) -> None:
         (OPENING % (b"GET", 1, b"transfer-encoding: chunked\r\n"), "WebSocket opens with a body"),
         (OPENING % (b"POST", 1, b""), "WebSocket opens with GET"),
         (OPENING % (b"GET", 0, b""), "WebSocket opens with GET"),
+        (OPENING % (b"GET", 1, b"") + b"\x81\x80abcd", "before the answer to its opening"),
         (OPENING % (b"GET", 1, b"".join(b"x%d: y\r\n" % n for n in range(200))), "WebSocket is refused"),
     ],
 )

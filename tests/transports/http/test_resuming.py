@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
+from dragoman.transports.http.streams import Ledger, Stream
 from tests.transports.http.stage import content, log_message, on_loop, serving, text_of, until, within
 from tests.transports.http.wire import PATIENCE_S, Event, Reply
 
@@ -224,3 +225,21 @@ async def test_a_resumed_stream_belongs_to_its_session() -> None:
         async with await stage.get(last_event_id=f"{(event.id or '').rpartition('-')[0]}-0") as other:
             stage.server.say(log_message("yours"))
             assert (await expect_event(other)).frame["params"]["data"] == "yours"
+
+
+def keep(ledger: Ledger, name: str, size: int) -> Stream:
+    stream = Stream(name, ledger)
+    stream.append(b"x" * size + b"\n")
+    return stream
+
+
+def test_of_large_answers_that_nobody_fetches_one_is_kept() -> None:
+    ledger = Ledger(lambda _: None, limit_bytes=1000, limit_events=10)
+    streams = [keep(ledger, f"p{number}", 5000) for number in range(5)]
+    assert [bool(stream.unread) for stream in streams] == [True, False, False, False, False]
+    assert ledger.kept < 1000 + 5100
+
+
+def test_a_small_answer_is_kept_beside_a_large_one() -> None:
+    ledger = Ledger(lambda _: None, limit_bytes=1000, limit_events=10)
+    assert all(stream.unread for stream in (keep(ledger, "p1", 5000), keep(ledger, "p2", 500)))

@@ -189,6 +189,17 @@ class Calls:
 
         Whose request it answers last or not at all is as likely as whose it works on. `initialize` is everybody's.
         """
-        under_way = [call for call in self.by_key.values() if call.started and call.method != "initialize"]
-        asking = {call.owner for call in under_way if call.asks} | self.suspects.owners(only_asking=True)
-        return asking or {call.owner for call in under_way} | self.suspects.owners(only_asking=False)
+        asking: set[Member | None] = set()  # a question may come while there are very many calls: this is a quick loop
+        quiet: set[Member | None] = set()
+        for call in self.by_key.values():
+            if call.started and call.method != "initialize":
+                (quiet if call.method in _QUIET else asking).add(call.member)
+        suspects = self.suspects
+        return _present(asking) | suspects.owners(only_asking=True) or _present(quiet) | suspects.owners(
+            only_asking=False
+        )
+
+
+def _present(members: set[Member | None]) -> set[Member | None]:
+    """Give those who are there, and None for all who are not."""
+    return {member if member is not None and member.present else None for member in members}

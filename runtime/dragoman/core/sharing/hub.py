@@ -95,6 +95,13 @@ class Hub:
             self._server_side.take(line, related)
         return self._desk.take_out()
 
+    def end_server(self, now: float) -> Deliveries:
+        """Take note that the server says no more; a last line without line feed counts if it is whole."""
+        self._desk.now = now
+        for line in self._splitter.finish():
+            self._server_side.take(line, None, is_cut=True)
+        return self._desk.take_out()
+
     def fail(self, key: bytes, line: bytes, now: float) -> Deliveries:
         """Take note that the transport gives up a request: the server has not answered it, and may still do so.
 

@@ -21,6 +21,7 @@ from dragoman.core.sharing.calls import Call, Member
 from dragoman.core.sharing.desk import Desk, object_in, params_of
 from dragoman.core.sharing.opening import Answered
 from dragoman.core.sharing.questions import INTERNAL_ERROR
+from dragoman.core.wholeness import read_last_line
 
 logger = logging.getLogger("dragoman.sharing")
 
@@ -48,9 +49,15 @@ class ServerSide:
             ),
         }
 
-    def take(self, line: bytes | Overlong, related: bytes | None) -> None:
-        """Take a line; `related` is the id of the request on whose stream it came."""
-        frame = read_line(line)
+    def take(self, line: bytes | Overlong, related: bytes | None, is_cut: bool = False) -> None:
+        """Take a line; `related` is the id of the request on whose stream it came.
+
+        Args:
+            line: With its line feed, unless it is the last one and has none: then it is cut.
+            related: None where there is one stream for everything.
+            is_cut: Whether nobody said that it ends there.
+        """
+        frame = read_last_line(line) if is_cut else read_line(line)
         if isinstance(frame, Frame) and frame.kind == "batch":
             for one in frame.body:
                 self._take(classify(encode_line(one), one), related)

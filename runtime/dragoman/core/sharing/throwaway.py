@@ -21,6 +21,7 @@ from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter
 from dragoman.core.peek import read_line, with_id
 from dragoman.core.sharing.desk import object_in, params_of
+from dragoman.core.wholeness import read_last_line
 
 _LEVEL_ID: Final = "dragoman-level"
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
@@ -109,17 +110,13 @@ class Throwaways:
     def receive_server(self, run: Run, data: bytes) -> Deliveries:
         """Take bytes that a server sent."""
         for line in run.splitter.feed(data):
-            frame = read_line(line)
-            members = [frame] if not isinstance(frame, Frame) or frame.kind != "batch" else map(_member, frame.body)
-            for one in members:
-                if isinstance(one, Frame) and run.phase is not Phase.OVER:
-                    self._take_server(run, one)
-                elif isinstance(one, Malformed) and one.is_response and run.phase is not Phase.OVER:
-                    self._fail(run, f"the server answered with something that is not a response: {one.reason}")
+            self._take_line(run, read_line(line))
         return self._take_out()
 
     def lose(self, run: Run, reason: str) -> Deliveries:
-        """Take note that a server is gone."""
+        """Take note that a server is gone; a last line without line feed counts if it is whole."""
+        for line in run.splitter.finish():
+            self._take_line(run, read_last_line(line))
         if run.phase is not Phase.OVER:
             self._fail(run, reason)
         return self._take_out()
@@ -159,6 +156,14 @@ class Throwaways:
         run, key = self._asked.pop(frame.key or b"", (None, b""))
         if run is not None and run.phase is not Phase.OVER:
             self._post(run, with_id(frame, key))
+
+    def _take_line(self, run: Run, frame: Frame | Malformed | None) -> None:
+        members = [frame] if not isinstance(frame, Frame) or frame.kind != "batch" else map(_member, frame.body)
+        for one in members:
+            if isinstance(one, Frame) and run.phase is not Phase.OVER:
+                self._take_server(run, one)
+            elif isinstance(one, Malformed) and one.is_response and run.phase is not Phase.OVER:
+                self._fail(run, f"the server answered with something that is not a response: {one.reason}")
 
     def _take_server(self, run: Run, frame: Frame) -> None:
         if frame.kind == "request":

@@ -114,11 +114,16 @@ class GuardedProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            if self._should_upgrade():
-                self.handle_websocket_upgrade()
-            else:  # to something that we do not speak: it is answered as if it had not asked, and that is all
+        except httptools.HttpParserUpgrade as upgrade:
+            if (
+                not self._should_upgrade()
+            ):  # something that we do not speak: answered as if it had not asked, and closed
                 self.cycle.keep_alive = False
+            elif upgrade.args[0] < len(data):  # it "MUST wait for a response" (RFC 6455, 4.1), and nobody would read it
+                self._in_headers = True
+                self._give_up(400, "frames of a WebSocket come before the answer to its opening")
+            else:
+                self.handle_websocket_upgrade()
         except httptools.HttpParserError as error:
             self._give_up(400, _explain(error))
 

@@ -198,7 +198,7 @@ class Stream:
 
     def _drop_oldest(self) -> bool:
         unread = self._cursor < self._first
-        if not self._events or (unread and (self.attached or len(self._events) == 1)):
+        if not self._events or (unread and (self.attached or (len(self._events) == 1 and self._may_keep_last()))):
             return False
         event = self._events.popleft()
         self._ledger.kept -= len(event)
@@ -210,6 +210,11 @@ class Stream:
             self._cursor += 1
         self._first += 1
         return True
+
+    def _may_keep_last(self) -> bool:
+        """Whether the one event that is left, an answer perhaps, is kept: a large one, if it is alone in that."""
+        size, ledger = len(self._events[0]), self._ledger
+        return size <= ledger.limit_bytes or ledger.kept - size <= ledger.limit_bytes
 
     def _weigh(self, size: int) -> None:
         self._ledger.waiting += size
