@@ -39,7 +39,7 @@ class Listening:
         self, *options: str, url: str = "http://127.0.0.1:0", server: list[str] = SERVER, **environment: str
     ) -> None:
         self.process = subprocess.Popen(
-            [*PROXY, "--listen", url, *options, "--", *server],
+            [*PROXY, "--listen", url, *options, *(["--", *server] if server else [])],
             stderr=subprocess.PIPE,
             env={**os.environ, **environment},
         )
@@ -220,6 +220,16 @@ def test_in_scope_request_clients_are_not_told_where_a_server_is_either() -> Non
     with listening("--scope", "request", server=["/opt/no-such-command"]) as proxy:
         assert "/opt" not in json.dumps(proxy.post(INITIALIZE)[2])
         assert "/opt/no-such-command: command not found" in proxy.end()[1]
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+@pytest.mark.parametrize("scope", ["client", "shared"])
+def test_clients_are_not_told_the_url_of_the_server(scheme: str, scope: str) -> None:
+    """Its path may be a secret, and its host is known to nobody outside."""
+    with listening("--scope", scope, "--url", f"{scheme}://127.0.0.1:1/s/hush", server=[]) as proxy:
+        _, _, answer = proxy.post(INITIALIZE)
+        assert answer["error"]["message"] == "the server: no connection: connection refused"
+        assert "hush" not in proxy.end()[1]
 
 
 @pytest.mark.parametrize(

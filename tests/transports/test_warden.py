@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
 from dragoman.transports.warden import Warden
 
@@ -85,6 +86,24 @@ def test_forgetting_who_was_never_known_changes_nothing() -> None:
         warden.forget(2**22 + 1)
     warden.close()
     assert end_of(stubborn) == -signal.SIGKILL
+
+
+def test_it_begins_before_the_first_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed in the midst of its start, a process has nobody left who could begin then."""
+    order: list[str] = []
+
+    class Noted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, command: list[str], *arguments: object, **more: object) -> None:
+            order.append(command[0])
+            super().__init__(command, *arguments, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    warden = Warden()
+    end_of(spawn(["true"], warden=warden))
+    with pytest.raises(TransportClosed):
+        spawn(["/no/such/server"], warden=warden)
+    warden.close()
+    assert order == ["/bin/sh", "true", "/no/such/server"]
 
 
 def test_a_shell_that_hangs_is_not_waited_for(

@@ -83,6 +83,7 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         connect_timeout_s=args.connect_timeout,
         idle_timeout_s=args.idle_timeout,
         end_session=not args.no_delete,
+        name=None if args.listen is None else "the server",  # whose URL is no business of clients over the network
     )
 
 

@@ -41,8 +41,22 @@ def spawn(
         TransportClosed: There is no such command, or it may not be run. The cause is the `OSError`.
     """
     given = without_ours(os.environ) if environment is None else dict(environment)
+    if warden is None:
+        return _start(command, given, directory, stderr)
+    warden.prepare()
     try:
-        process = subprocess.Popen(
+        process = _start(command, given, directory, stderr)
+        warden.watch(process.pid)
+    finally:
+        warden.settle()
+    return process
+
+
+def _start(
+    command: Sequence[str], given: Mapping[str, str], directory: str | None, stderr: int | None
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
             list(command),
             executable=_find(command[0], given),
             stdin=subprocess.PIPE,
@@ -62,9 +76,6 @@ def spawn(
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise TransportClosed(command[0] or "''", f"cannot be run: {reason.lower()}") from error
-    if warden is not None:
-        warden.watch(process.pid)
-    return process
 
 
 def _find(program: str, environment: Mapping[str, str]) -> str | None:

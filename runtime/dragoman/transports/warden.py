@@ -9,8 +9,8 @@ as most do; then their groups get SIGTERM, and SIGKILL. Linux can do as much by 
 what children start in their turn (`npx` starts `node`), and only by code that runs between fork and exec, which makes
 each start slower (docs/decisions/0018).
 
-What it cannot do: it misses a child that was started less than a millisecond before we were killed, and children that
-left their group. It cannot help where there is no /bin/sh, or where it is killed along with us.
+What it cannot do: it misses a child that was just being started when we were killed, before we knew its number, and
+children that left their group. It cannot help where there is no /bin/sh, or where it is killed along with us.
 """
 
 from __future__ import annotations
@@ -67,6 +67,13 @@ class Warden:
         self._grace_s = grace_s
         self._fd = -1
         self._tried = False
+        self._shell: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Begin, if that was not done yet: before a child is there, which would stay if we were killed meanwhile."""
+        if not self._tried:
+            self._tried = True
+            self._start()
 
     def watch(self, pid: int) -> None:
         """Take charge of a child that leads a process group.
@@ -74,10 +81,22 @@ class Warden:
         Args:
             pid: The child's, which is its group's as well.
         """
-        if not self._tried:
-            self._tried = True
-            self._start()
+        self.prepare()
         self._tell(b"add %d\n" % pid)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait for the shell, which ends once its script goes on by itself; what it is told meanwhile waits for it."""
+        if self._shell is None:
+            return
+        shell, self._shell = self._shell, None
+        try:
+            if shell.wait(_START_S):
+                self._give_up(f"{_SHELL} exited with status {shell.returncode}")
+        except subprocess.TimeoutExpired:
+            shell.kill()
+            shell.wait()
+            self._give_up(f"{_SHELL} does not begin")
 
     def forget(self, pid: int) -> None:
         """Let go of a child that is gone, with its group."""
@@ -94,20 +113,16 @@ class Warden:
         os.set_blocking(self._fd, False)
         command = [_SHELL, "-c", _SCRIPT, "dragoman-warden", f"{self._grace_s:g}"]
         try:
-            subprocess.run(
-                command,
-                stdin=read_fd,
-                start_new_session=True,
-                cwd="/",
-                env={"PATH": os.defpath},
-                timeout=_START_S,
-                check=True,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            logger.info("servers are left behind if this process is killed by SIGKILL: no %s: %s", _SHELL, error)
-            self.close()
+            surroundings = {"PATH": os.defpath}
+            self._shell = subprocess.Popen(command, stdin=read_fd, start_new_session=True, cwd="/", env=surroundings)
+        except OSError as error:
+            self._give_up(f"no {_SHELL}: {error}")
         finally:
             os.close(read_fd)
+
+    def _give_up(self, reason: str) -> None:
+        logger.info("servers are left behind if this process is killed by SIGKILL: %s", reason)
+        self.close()
 
     def _tell(self, line: bytes) -> None:
         if self._fd >= 0:

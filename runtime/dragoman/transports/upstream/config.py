@@ -66,6 +66,7 @@ class UpstreamConfig:
         held_bytes: How much of answers that have not come whole is held at once, beside one that may be the longest.
         open_requests: How many requests may be under way at once; more wait.
         end_session: Whether the server is told, by DELETE, that a session is over.
+        name: What it is called in errors, which clients read, and in the log; None for its URL.
     """
 
     url: str = field(repr=False)
@@ -80,11 +81,12 @@ class UpstreamConfig:
     held_bytes: int = 64 * 1024 * 1024
     open_requests: int = 256
     end_session: bool = True
+    name: str | None = None
 
     @property
     def peer(self) -> str:
         """The server as logs and errors name it: user, password and query may be secret and stay out."""
-        return describe_url(self.url)
+        return describe_url(self.url) if self.name is None else self.name
 
 
 def check_url(text: str) -> str:
