@@ -26,8 +26,7 @@ class Server:
         if "method" not in frame:
             self.take_answer(frame)
         elif frame["method"] == "notifications/cancelled":
-            gone = frame["params"]["requestId"]
-            self.asked = {key: call for key, call in self.asked.items() if call["id"] != gone}
+            self.give_up(frame["params"]["requestId"])
         elif frame["method"] == "tools/call":
             self.take_call(frame)
         elif frame["method"] == "resources/subscribe":
@@ -56,6 +55,13 @@ class Server:
         self.asked[self.questions] = frame
         message = {"role": "user", "content": {"type": "text", "text": arguments["who"]}}
         write(id=self.questions, method="sampling/createMessage", params={"messages": [message], "maxTokens": 1})
+
+    def give_up(self, cancelled: Any) -> None:
+        """Answer a cancelled call all the same: as long as one is not, the proxy asks nobody else on a guess."""
+        for number, call in list(self.asked.items()):
+            if call["id"] == cancelled:
+                del self.asked[number]
+                answer(call, said(call["params"]["arguments"]["who"], "cancelled"))
 
     def take_answer(self, frame: dict[str, Any]) -> None:
         """Answer the call that a question was about, with what came."""

@@ -220,6 +220,7 @@ def vanish_from_deaf(folder: Path, part: float) -> Verdict:
     gone: dict[str, float | None] = {}
     failed: list[str] = []
     with watched_proxy(folder, "deaf", "--drain-timeout", "1", "--", *DEAF_SERVER) as proxy:
+        fill_and_vanish(PoliteHttpPeer, 1, proxy.port)  # what the first server brings with it stays
         before = proxy.rest()
         for name, (make, requests) in WAYS_TO_VANISH.items():
             left = proxy.hold().children
