@@ -137,7 +137,9 @@ def soak(minutes: int, seed: int) -> int:
         grown: list[str] = []
         for minute in range(1, minutes + 1):
             load.run(60 - 2 * IDLE_S)
-            held = {name: proxy.rest() for name, proxy in proxies.items()}
+            for proxy in proxies.values():
+                proxy.rest()
+            held = {name: proxy.hold() for name, proxy in proxies.items()}  # by now each has given its memory back
             print(
                 f"minute {minute:3}: {sum(load.sessions.values()):6} sessions {load.requests:7} answers "
                 f"{len(load.wrong)} wrong | " + " | ".join(f"{name}: {now}" for name, now in held.items()),
