@@ -216,8 +216,7 @@ class _Settling:
         """Where what was added stands now, by the number of its note."""
         self.anew: list[At] = []
         self.known: dict[int, Any] = {}
-        self.kept: list[At] = []
-        """Places whose identity is a key of `known`."""
+        self.kept: list[At] = []  # places whose identity is a key of `known`
 
     def settle(self, notes: Iterable[Note]) -> None:
         """Take in the notes of one step."""

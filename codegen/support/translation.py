@@ -1,10 +1,9 @@
 """Frames of one revision to frames of another: steps composed into routes, one for each kind and method.
 
 *Theory of operation.* A `Translator` knows the chain of directions from source to target. The first frame of a method
-composes its route: for each step the functions that touch such frames, repairs first; a step with none is left out, and
-a route of no steps is the identity, so the same object comes back and bytes may pass unparsed. A method that some step
-on the way refuses or swallows never runs the steps before it. Losses are collected a step at a time and spelled at the
-end. Nothing here imports pydantic.
+composes its route: for each step the functions that touch such frames, repairs first; a step with none is left out. A
+route of no steps is the identity: the same object comes back, and bytes may pass unparsed. A method that some step on
+the way refuses or swallows runs no step before it. Losses are noted a step at a time. Nothing here imports pydantic.
 """
 
 from __future__ import annotations
@@ -393,10 +392,8 @@ def _error_codes(direction: Direction, method: str | None) -> Convert:
     def convert(frame: Any, at: At, out: Losses) -> Any:
         code = frame["error"].get("code")
         for lowest, highest, function in repairs:
-            if type(code) is int and lowest <= code <= highest:
-                new = function(frame, method, out)
-                if new is not frame:
-                    return new
+            if type(code) is int and lowest <= code <= highest and (new := function(frame, method, out)) is not frame:
+                return new
         return frame
 
     return convert

@@ -2,12 +2,10 @@
 
 Lives here: the entry points of the core (bytes, closings and clock readings in, commands out), what is done with a
 frame in each state, and the actions that the lifecycle table names. Must not: touch sockets, files or a clock, know
-how a frame is translated, or answer what comes too early (`core.early`). Called by `dragoman.proxy`; tests call it
-directly.
+how a frame is translated, or answer what comes too early (`core.early`). Called by `dragoman.proxy` and tests.
 
-Theory of operation. Bytes become lines, lines become frames by a peek. While the session opens, frames go through
-the lifecycle (`core.lifecycle`): what may pass passes, what may not waits. Once it is open, frames go straight to the
-`Exchange`, which passes on the bytes that came wherever no step touches them.
+Theory of operation. Bytes become lines, lines become frames by a peek. While the session opens, frames go through the
+lifecycle (`core.lifecycle`): what may not pass waits. Then they go straight to the `Exchange`.
 """
 
 from __future__ import annotations
