@@ -157,12 +157,22 @@ def be_silent(port: int, stage: int) -> Iterator[socket.socket]:
         if stage == 1:
             connection.sendall(b"\x16\x03\x01\x02\x00\x01")  # the beginning of a ClientHello
         elif stage == 2:
-            with contextlib.suppress(OSError):  # it may be refused, which is one way to be cut
-                connection = unverified().wrap_socket(connection)
+            connection = shake_hands(connection)
         connection.setblocking(False)
         yield connection
     finally:
         connection.close()
+
+
+def shake_hands(connection: socket.socket) -> socket.socket:
+    """Finish the handshake; give a connection that is cut already where it is refused, as beyond the limit."""
+    try:
+        return unverified().wrap_socket(connection)
+    except OSError:
+        connection.close()  # `wrap_socket` may have taken what it stood for
+        cut, other = socket.socketpair()
+        other.close()
+        return cut
 
 
 def unverified() -> ssl.SSLContext:
