@@ -32,9 +32,10 @@ def of(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) ->
     return [Mutant(name, f"codegen/{module}.py", old, new, (*own, *tests, RELEASES, LAWS)) for name, old, new in rows]
 
 
-def in_support(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) -> list[Mutant]:
-    """Mutants of a module that is copied into `dragoman_spec`."""
-    asked = (*tests, GOLDEN, SPEC, LAWS, RELEASES)
+def in_support(module: str, *rows: tuple[str, str, str]) -> list[Mutant]:
+    """Mutants of a module that is copied into `dragoman_spec`; the tests of losses or of actions are asked first."""
+    own = "tests/spec/test_losses.py" if module == "losses" else "tests/spec/test_actions.py"
+    asked = (own, GOLDEN, SPEC, LAWS, RELEASES)
     return [Mutant(name, f"codegen/support/{module}.py", old, new, asked) for name, old, new in rows]
 
 
