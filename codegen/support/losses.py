@@ -239,14 +239,13 @@ class _Settling:
         known: dict[int, Any] = {}  # by the identity of a place, which the notes keep
         for note in notes:
             at, kind, value, cosmetic = note
-            if kind == "added" or at is None:
-                self.found.append(note)
-                continue
-            above = known.get(id(at[0]))
-            if above is None:
-                above = known[id(at[0])] = self._at(at[0])
-            stood = above.get(at[1], _ABSENT) if type(above) is dict else self._at(at)
-            if stood is value:
+            stood: Any = _ABSENT
+            if at is not None and kind != "added":
+                above = known.get(id(at[0]))
+                if above is None:
+                    above = known[id(at[0])] = self._at(at[0])
+                stood = above.get(at[1], _ABSENT) if type(above) is dict else self._at(at)
+            if stood is value or kind == "added":
                 self.found.append(note)
             else:
                 self._lose(at, kind, value, cosmetic)

@@ -88,6 +88,27 @@ def test_a_rename_of_a_method_that_is_not_there_is_refused() -> None:
         plan(revision("tell"), revision("tell"), RENAMED)
 
 
+@pytest.mark.parametrize(
+    ("newer", "said"),
+    [
+        (request("tell"), ["ask: tell has the same shape"]),
+        (request("tell", a=STRING), ["ask: tell has the same shape"]),
+        (object_of("method", "params", method=const("tell"), params=object_of("a", a=STRING)), []),
+    ],
+)
+def test_a_method_that_is_gone_is_asked_about_where_one_like_it_came(newer: Schema, said: list[str]) -> None:
+    step = plan(revision("ask"), revision("tell", TellRequest=newer))
+    assert [f"{change.at}: {change.detail}" for change in step.undecided if change.kind == "renamed"] == said
+
+
+def test_a_method_that_the_other_side_sends_is_not_asked_about() -> None:
+    others = {"TellRequest": request("tell"), "ServerRequest": any_of(ref("TellRequest"), ref("SingRequest"))}
+    sung = {"SingRequest": request("sing", a=STRING)}
+    older = {**revision("ask"), **sung, "ServerRequest": any_of(ref("SingRequest"))}
+    newer = {**revision("sing"), **sung, **others}
+    assert [change for change in plan(older, newer).undecided if change.kind == "renamed"] == []
+
+
 def test_frames_with_nothing_to_do_have_no_node() -> None:
     found = way(revision("ask", **with_notice("x")), revision("ask", **with_notice("x")))
     assert [found.requests, found.results, found.notifications, found.nodes] == [{}, {}, {}, {}]

@@ -32,9 +32,10 @@ def of(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) ->
     return [Mutant(name, f"codegen/{module}.py", old, new, (*own, *tests, RELEASES, LAWS)) for name, old, new in rows]
 
 
-def in_support(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) -> list[Mutant]:
-    """Mutants of a module that is copied into `dragoman_spec`."""
-    asked = (*tests, GOLDEN, SPEC, LAWS, RELEASES)
+def in_support(module: str, *rows: tuple[str, str, str]) -> list[Mutant]:
+    """Mutants of a module that is copied into `dragoman_spec`; the tests of losses or of actions are asked first."""
+    own = "tests/spec/test_losses.py" if module == "losses" else "tests/spec/test_actions.py"
+    asked = (own, GOLDEN, SPEC, LAWS, RELEASES)
     return [Mutant(name, f"codegen/support/{module}.py", old, new, asked) for name, old, new in rows]
 
 
@@ -62,7 +63,7 @@ MUTANTS: list[Mutant] = [
         ("scalars that overlap are not looked at", "if near:", "if False:"),
         ("other keys are not converted", "extra=self._extra(source, target, site)", "extra=IDLE"),
         ("what the minimal profile keeps it drops", 'if self.profile == "minimal":\n            return True', 'if self.profile == "minimal":\n            return False'),
-        tests=(GOLDEN, "tests/laws/test_identity.py"),
+        tests=("tests/codegen/test_step_plan.py", GOLDEN, "tests/laws/test_identity.py"),
     ),
     *of(
         "arms",
@@ -138,7 +139,9 @@ MUTANTS: list[Mutant] = [
         "actions",
         ("the value of a truncated loss is what stayed", 'out.add(at, "truncated", value[most:])', 'out.add(at, "truncated", value[:most])'),
         ("an empty capability that goes is no loss", "    if value is not None:\n        out.notes.append", "    if value:\n        out.notes.append"),
-        ("zero is empty", "if value or type(value) in NUMBERS:\n        out.notes", "if value:\n        out.notes"),
+        ("zero is empty", 'if value or type(value) in NUMBERS:\n        out.notes.append(((at, key), "dropped", value, False))', 'if value:\n        out.notes.append(((at, key), "dropped", value, False))'),
+        ("zero is empty where it is cosmetic", 'if value or type(value) in NUMBERS:\n        out.notes.append(((at, key), "dropped", value, True))', 'if value:\n        out.notes.append(((at, key), "dropped", value, True))'),
+        ("zero is empty where an object can be cosmetic", 'if value or type(value) in NUMBERS:\n        out.notes.append(((at, key), "dropped", value, cosmetic))', 'if value:\n        out.notes.append(((at, key), "dropped", value, cosmetic))'),
         ("renamed members that collide overwrite", "names[key] if key in names and names[key] not in y else key", "names.get(key, key)"),
         ("a null that goes is a loss", "    if value is not None:\n        out.add(at, \"dropped\", value)", '    out.add(at, "dropped", value)'),
         ("gone items stay", "left = [i for i, item in enumerate(y) if item is not GONE]", "left = list(range(len(y)))"),
@@ -176,9 +179,14 @@ MUTANTS: list[Mutant] = [
     ),
     *in_support(
         "losses",
-        ("notes are settled in reverse", "for at, kind, value in notes:", "for at, kind, value in reversed(list(notes)):"),
+        ("notes are settled in reverse", "for at, kind, value, cosmetic in notes:", "for at, kind, value, cosmetic in reversed(list(notes)):"),
         ("moves are undone in their own order", "in reversed(self.moves):", "in self.moves:"),
-        ("values are those of the way", "self.found.append((here, kind, stood))", "self.found.append((here, kind, value))"),
+        ("values are those of the way", "self.found.append((here, kind, stood, cosmetic))", "self.found.append((here, kind, value, cosmetic))"),
         ("what was added and dropped is said", "self.found[self.added.pop(here)] = None", "self.added.pop(here)"),
+        ("what is added on the way is plain", "(_PLAIN_AT_THE_END if number == last else _PLAIN)", "_PLAIN_AT_THE_END"),
+        ("what is written anew is plain", '_PLAIN: Final = frozenset({"dropped", "hidden"})', '_PLAIN: Final = frozenset({"dropped", "hidden", "replaced", "rewritten"})'),
+        ("a step after a move is plain", "is_plain = is_plain and kinds <= (", "is_plain = kinds <= ("),
+        ("the whole frame is plain", 'if stood is value or kind == "added":', 'if stood is value or kind == "added" or at is None:'),
+        ("what is dropped always stood in the source", 'if stood is value or kind == "added":', "if True:"),
     ),
 ]  # fmt: skip

@@ -33,7 +33,12 @@ def test_nothing_is_cut_off_what_is_short_or_no_list(value: Any) -> None:
     ("value", "lost"), [(0, 1), (False, 1), (0.0, 1), ("a", 1), ("", 0), ([], 0), ({}, 0), (None, 0)]
 )
 def test_what_is_dropped_is_a_loss_unless_it_is_empty(value: Any, lost: int) -> None:
-    for drop in (actions.lose, lambda y, key, at, out: actions.lose_unless(y, key, "same", at, out)):
+    for drop in (
+        actions.lose,
+        actions.lose_cosmetic,
+        lambda y, key, at, out: actions.lose_object(y, key, ("title",), at, out),
+        lambda y, key, at, out: actions.lose_unless(y, key, "same", at, out),
+    ):
         losses, mine = Losses(), {"a": value}
         drop(mine, "a", None, losses)
         assert (mine, len(noted(losses))) == ({}, lost)
@@ -148,6 +153,13 @@ def test_messages_are_split_in_order_in_both_profiles(profile: str) -> None:
 def test_an_alias_of_a_notification_says_nothing_about_requests() -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialized"}
     assert translate(request, source="2025-06-18", target="2025-03-26").frame is request
+
+
+@pytest.mark.parametrize("profile", ["strict", "minimal"])
+def test_a_notification_that_the_target_lacks_is_swallowed_in_both_profiles(profile: str) -> None:
+    notice = {"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": {"taskId": "1"}}
+    done = translate(notice, source="2025-11-25", target="2025-06-18", profile=profile)
+    assert (done.frame, done.losses) == (None, (Loss("", "swallowed", notice),))
 
 
 DEEP: dict[str, Any] = {}

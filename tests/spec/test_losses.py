@@ -71,6 +71,36 @@ def test_places_after_items_have_gone_are_led_back() -> None:
     assert said(*steps) == [("hidden", "/result/tools/0"), ("dropped", "/result/tools/2/title")]
 
 
+def test_places_after_items_have_gone_twice_are_led_back_through_both() -> None:
+    steps = noted(moved(1, 2)), noted(moved(1)), noted((tool(0, "title"), "dropped", "U"))
+    assert told(*steps) == [Loss("/result/tools/2/title", "dropped", "U")]
+
+
+def test_losses_of_one_step_come_in_their_order_after_a_move() -> None:
+    later = noted((tool(0, "title"), "dropped", "T"), (tool(1, "title"), "dropped", "U"))
+    assert said(noted(moved(1, 2)), later) == [
+        ("dropped", "/result/tools/1/title"),
+        ("dropped", "/result/tools/2/title"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [noted((tool(0, "title"), "dropped", "T")), noted((tool(0, "icons"), "dropped", [1]))],
+        [noted((tool(0, "notes", "b"), "added", 1)), noted((tool(0, "notes", "b"), "dropped", 1))],
+        [noted((tool(0, "notes"), "dropped", {"a": 1})), noted((tool(0, "notes"), "added", {"b": 1}))],
+        [noted((tool(1, "title"), "replaced", "T")), noted((tool(1, "title", "more"), "dropped", 1))],
+        [noted(), noted((tool(1, "title"), "dropped", "a title of the way")), noted((tool(2), "added", 1))],
+        [noted(), noted((tool(1, "made", "up"), "dropped", 1)), noted((tool(1, "made", "up"), "dropped", 1))],
+        [noted(), noted((tool(1, "made", "up"), "hidden", 1), (None, "hidden", 2))],
+    ],
+)
+def test_a_chain_where_nothing_moves_says_what_one_says_where_all_stays_in_place(steps: list[Losses]) -> None:
+    """The first is settled in a shorter way; a move that leads everything to where it was asks for the long one."""
+    assert told(*steps) == told(noted(moved(0, 1, 2)), *steps)
+
+
 def test_places_of_what_was_added_are_led_on() -> None:
     steps = noted((tool(2, "notes"), "added", {"a": 1})), noted((tool(0), "hidden", {}), moved(1, 2))
     assert said(*steps) == [("added", "/result/tools/1/notes"), ("hidden", "/result/tools/0")]
