@@ -79,7 +79,8 @@ class Guest:
     def speak(self, chance: random.Random) -> None:
         """Say something, large or small."""
         size = chance.choice([0, 200, 100_000])
-        assert len(self.call(size=size)[1]) == size
+        text = self.call(size=size)[1]
+        assert len(text) == size, f"got {len(text)} letters in place of {size}"
 
     def watch(self, chance: random.Random) -> None:
         """Call something that tells progress and logs."""
@@ -88,7 +89,8 @@ class Guest:
     def be_asked(self, chance: random.Random) -> None:
         """Call something that asks back."""
         if self.takes_questions:
-            assert self.call(asks=True)[1] == self.word
+            heard = self.call(asks=True)[1]
+            assert heard == self.word, f"the server was answered {heard[:200]!r}, which is not {self.word}"
 
     def subscribe(self, chance: random.Random) -> None:
         """Subscribe to what others subscribe to as well, or to something of one's own."""
@@ -104,7 +106,8 @@ class Guest:
 
     def list_tools(self, chance: random.Random) -> None:
         """List the tools."""
-        assert len(self.demand("tools/list")["tools"]) == 100
+        tools = self.demand("tools/list")["tools"]
+        assert len(tools) == 100, f"got {len(tools)} tools"
 
     def change_mind(self, chance: random.Random) -> None:
         """Call something that asks, and cancel it."""
