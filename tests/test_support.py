@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.peers import started
+from tests.peers.ahead import ahead
 from tests.support.lines import Lines
 
 ROOT = Path(__file__).parents[1]
@@ -72,3 +74,28 @@ def test_a_server_of_the_benchmarks_is_ended_though_what_is_done_with_it_fails()
     with pytest.raises(ValueError, match="it failed"), started((sys.executable, "-c", code)) as (process, _):
         raise ValueError("it failed")
     assert process.returncode == -signal.SIGTERM
+
+
+def refusing(times: int, number: int) -> list[int]:
+    """Make a visit that the system refuses so often, and give the visits that were tried."""
+    tried: list[int] = []
+
+    @ahead
+    def visit() -> dict[str, int]:
+        tried.append(len(tried))
+        if len(tried) <= times:
+            raise OSError(number, "refused")
+        return {"after": len(tried)}
+
+    assert visit() == {"after": times + 1}
+    return tried
+
+
+def test_a_visit_whose_process_the_system_did_not_start_is_made_again() -> None:
+    assert refusing(1, errno.EFAULT) == [0, 1]
+
+
+@pytest.mark.parametrize(("times", "number"), [(2, errno.EFAULT), (1, errno.ENOENT)])
+def test_a_visit_that_fails_otherwise_or_again_fails(times: int, number: int) -> None:
+    with pytest.raises(OSError, match="refused"):
+        refusing(times, number)

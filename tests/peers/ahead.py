@@ -6,6 +6,7 @@ collected, `conftest.py` begins what they ask for, in their order, as many at on
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 from collections.abc import Callable
@@ -41,8 +42,20 @@ class Visit:
 
     def _begin(self, about: tuple[str, ...]) -> Future[Report]:
         if about not in self._begun:
-            self._begun[about] = _POOL.submit(self._make, *about)
+            self._begun[about] = _POOL.submit(self._make_it, *about)
         return self._begun[about]
+
+    def _make_it(self, *about: str) -> Report:
+        """Make a visit; again where the system refused to start a process of it for no fault of the process.
+
+        Some kernels answer an exec with "Bad address" now and then, while another thread starts a process as well.
+        """
+        try:
+            return self._make(*about)
+        except OSError as error:
+            if error.errno != errno.EFAULT:
+                raise
+            return self._make(*about)
 
 
 def ahead(make: Callable[..., Report]) -> Visit:
