@@ -1,11 +1,10 @@
 """One session between one client and one server, from the first byte to the last.
 
 Lives here: the entry points of the core (bytes, closings and clock readings in, commands out), what is done with a
-frame in each state, and the actions that the lifecycle table names. Must not: touch sockets, files or a clock, know
-how a frame is translated, or answer what comes too early (`core.early`). Called by `dragoman.proxy` and tests.
+frame in each state, and the lifecycle table's actions. Must not: touch sockets, files or a clock, know how a frame is
+translated, or answer what comes too early (`core.early`). Called by `dragoman.proxy` and tests.
 
-Theory of operation. Bytes become lines, lines become frames by a peek. While the session opens, frames go through the
-lifecycle (`core.lifecycle`): what may not pass waits. Then they go straight to the `Exchange`.
+Theory of operation. While the session opens, frames go through `core.lifecycle`; then straight to the `Exchange`.
 """
 
 from __future__ import annotations
