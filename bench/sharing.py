@@ -120,7 +120,7 @@ async def _open_proxies() -> tuple[list[asyncio.Task[Any]], UpstreamPool, list[o
     kept: list[object] = [server]
     for _ in range(SESSIONS):
         front, client = connect_pair()
-        client.start(_Deaf())
+        client.start_raw(_Deaf())
         proxy = Proxy(ProxyConfig(), front, pool.connect)
         runs.append(asyncio.create_task(proxy.run()))
         client.write(_request(0, "initialize", INITIALIZE) + READY)
@@ -154,7 +154,7 @@ class _Server(_Deaf):
 
     def connect(self) -> MemoryTransport:
         near, self.far = connect_pair()
-        self.far.start(self)
+        self.far.start_raw(self)
         return near
 
     def data_received(self, data: bytes) -> None:

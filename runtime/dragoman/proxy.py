@@ -6,10 +6,10 @@ Lives here: joining two transports through the core, and carrying out the core's
     proxy = Proxy(ProxyConfig(), front, connect)
     outcome = await proxy.run()
 
-Theory of operation. Everything runs in one thread by callbacks: bytes that one transport has read go through
-`Session.receive`, and what comes out is written to the other before the callback returns: no task and no queue for a
+Theory of operation. Everything runs in one thread by callbacks: frames that one transport has read go through
+`Session.receive`, and what comes out is sent by the other before the callback returns: no task and no queue for a
 frame. When a transport has more to write than it should, reading from the other side is paused, so memory is bounded.
-Middleware, when it comes, goes between `receive` and the commands: `_Edge.data_received` is the one place.
+Middleware, when it comes, goes between `receive` and the commands: `_Edge.received` is the one place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,7 @@ import dragoman_spec
 from dragoman.core.commands import Command, Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
 from dragoman.core.consent import Method
 from dragoman.core.correlation import OPEN_REQUESTS
+from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.session import Session
@@ -49,7 +50,9 @@ class ProxyConfig:
         retry_older: Whether to offer another revision, once, to a server that rejects the first explicitly.
         init_timeout_s: How long to wait for each half of the handshake, in seconds.
         drain_timeout_s: How long a client that has closed its end is still answered, in seconds.
-        limit_bytes: The longest line accepted from either peer.
+        limit_bytes: The longest line accepted from either peer, for whoever makes the transports: those that read lines
+            take a `limit_bytes` of their own. The proxy itself gives up a server that reads nothing once so much was
+            written to it.
         open_requests: How many requests of either peer may be unanswered.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
@@ -80,7 +83,6 @@ class ProxyConfig:
             accept_legacy_initialized="legacy-initialized-name" in rules,
             init_timeout_s=self.init_timeout_s,
             drain_timeout_s=self.drain_timeout_s,
-            limit_bytes=self.limit_bytes,
             open_requests=self.open_requests,
         )
 
@@ -102,9 +104,12 @@ class _Edge:
             self.alive = False
             del self.proxy, self.transport
 
-    def data_received(self, data: bytes) -> None:
+    def received(self, frames: Sequence[Frame | Malformed]) -> None:
         if self.alive:
-            self.proxy.perform(lambda session: session.receive(self.side, data))
+            self.proxy.perform(lambda session: session.receive(self.side, frames))
+
+    def failed(self, frame: Frame) -> None:
+        self.received((frame,))
 
     def ended(self, reason: str) -> None:
         if self.alive:
@@ -280,11 +285,11 @@ class Proxy:
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case Send(side, data):
+            case Send(side, frames):
                 if side in self._edges:
-                    self._edges[side].transport.write(data)
+                    self._edges[side].transport.send(frames)
                     if self._full and side is Side.SERVER:
-                        self._count_unread(len(data))
+                        self._count_unread(sum(len(frame.raw) for frame in frames))
             case SetTimer(after_s):
                 self._stop_timer()
                 loop = asyncio.get_running_loop()

@@ -14,6 +14,7 @@ from dragoman.errors import LocalProtocolError, TransportClosed
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from tests.proxy.conversation import an_error, client, expect_end, expect_to_client, hold, initialize, opening, request
+from tests.support.frames import heard
 from tests.transports.recorder import Recorder
 
 
@@ -28,14 +29,14 @@ class Stage:
         self.server_end: MemoryTransport | None = None
         self.upstream: MemoryTransport | None = None
         self.proxy = Proxy(ProxyConfig(**config), front, self.connect)
-        self.client_end.start(self.client)
+        self.client_end.start_raw(self.client)
         self.run = asyncio.create_task(self.proxy.run())
 
     def connect(self) -> MemoryTransport:
         if self.problem is not None:
             raise self.problem
         self.upstream, self.server_end = connect_pair("proxy", "server")
-        self.server_end.start(self.server)
+        self.server_end.start_raw(self.server)
         return self.upstream
 
     async def finish(self) -> Finish:
@@ -114,7 +115,7 @@ def test_a_transport_that_was_replaced_is_not_listened_to() -> None:
         await asyncio.sleep(0)
         old = stage.proxy._edges[Side.SERVER]
         stage.proxy._restart_server()
-        old.data_received(b"garbage\n")
+        old.received(heard(b"garbage\n"))
         old.ended("late")
         old.broken("late")
         old.pause_writing()

@@ -1,12 +1,14 @@
 """What the core asks its caller to do. Values only; `dragoman.proxy` carries them out, tests compare them.
 
-The core never sleeps, reads or writes: bytes and readings go in as method calls, these come out.
+The core never sleeps, reads or writes: frames and readings go in as method calls, these come out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
+from dragoman.core.envelope import Frame
 
 
 class Side(Enum):
@@ -25,10 +27,10 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Write these bytes, whole lines, to a peer."""
+    """Send these frames to a peer."""
 
     side: Side
-    data: bytes
+    frames: tuple[Frame, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +79,20 @@ Command = Send | SetTimer | StopTimer | RestartServer | Finish
 
 
 class Outbox:
-    """Collects what a step of the session leads to: lines to one peer between two other commands become one `Send`."""
+    """Collects what a step of the session leads to: frames to one peer between two other commands become one `Send`."""
 
-    __slots__ = ("_commands", "_lines")
+    __slots__ = ("_commands", "_frames")
 
     def __init__(self) -> None:
         self._commands: list[Command] = []
-        self._lines: dict[Side, list[bytes]] = {side: [] for side in Side}
+        self._frames: dict[Side, list[Frame]] = {side: [] for side in Side}
 
-    def post(self, side: Side, line: bytes) -> None:
-        """Add a line to send."""
-        self._lines[side].append(line)
+    def post(self, side: Side, frame: Frame) -> None:
+        """Add a frame to send."""
+        self._frames[side].append(frame)
 
     def add(self, command: Command) -> None:
-        """Add a command, after the lines so far."""
+        """Add a command, after the frames so far."""
         self._join()
         self._commands.append(command)
 
@@ -101,7 +103,7 @@ class Outbox:
         return commands
 
     def _join(self) -> None:
-        for side, lines in self._lines.items():
-            if lines:
-                self._commands.append(Send(side, b"".join(lines)))
-                lines.clear()
+        for side, frames in self._frames.items():
+            if frames:
+                self._commands.append(Send(side, tuple(frames)))
+                frames.clear()

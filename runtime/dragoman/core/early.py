@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dragoman.core.commands import Side
 from dragoman.core.correlation import cancelled_key
-from dragoman.core.envelope import Frame, encode_error, encode_result
+from dragoman.core.envelope import Frame, error_frame, result_frame
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.handshake import read_per_request_revision, refuse_per_request
 from dragoman.core.lifecycle import State
@@ -24,14 +24,14 @@ class EarlyFrames:
     """What came too early, by side.
 
     Args:
-        post: Called with (side, line) for every answer.
+        post: Called with (side, frame) for every answer.
         limit_frames: How many frames of each peer may wait.
         limit_bytes: How many bytes they may have together.
     """
 
     __slots__ = ("_post", "_rooms")
 
-    def __init__(self, post: Callable[[Side, bytes], None], limit_frames: int, limit_bytes: int) -> None:
+    def __init__(self, post: Callable[[Side, Frame], None], limit_frames: int, limit_bytes: int) -> None:
         self._post = post
         self._rooms = {side: WaitingRoom(limit_frames, limit_bytes) for side in Side}
 
@@ -55,16 +55,16 @@ class EarlyFrames:
             logger.warning("%s %s of the %s dropped: too many frames wait", frame.method, frame.kind, side.value)
             if frame.kind == "request":
                 message = "too many frames wait for the end of initialisation"
-                self.reply(side, frame, encode_error(frame.key, CONNECTION_CLOSED, message))
+                self.reply(side, frame, error_frame(frame.key, CONNECTION_CLOSED, message))
 
     def answer_ping(self, side: Side, frame: Frame) -> None:
         """Answer a ping, which either side may send at any time (lifecycle, Initialization)."""
-        self.reply(side, frame, encode_result(frame.key or b"null", {}))
+        self.reply(side, frame, result_frame(frame.key or b"null", {}))
 
-    def reply(self, side: Side, frame: Frame, line: bytes) -> None:
+    def reply(self, side: Side, frame: Frame, answer: Frame) -> None:
         """Answer a request in the place of the other peer."""
         logger.debug("%s request of the %s answered by the proxy", frame.method, side.value)
-        self._post(side, line)
+        self._post(side, answer)
 
     def take_all(self, side: Side) -> list[Frame]:
         """Take out what waits, in order."""
@@ -74,4 +74,4 @@ class EarlyFrames:
         """Answer every request of the client that waits with an error, and forget the rest."""
         for frame in self._rooms[Side.CLIENT].take_all():
             for key in request_keys(frame):
-                self._post(Side.CLIENT, failure.write(key))
+                self._post(Side.CLIENT, failure.answer(key))

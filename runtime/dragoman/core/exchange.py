@@ -7,6 +7,7 @@ cross. Must not: know how a session opens or ends (`core.session`, `core.handsha
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,9 +16,9 @@ from dragoman.core.batches import BATCH_REQUESTS, REVISION_WITH_BATCHES, Batch, 
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
 from dragoman.core.correlation import NAME_BYTES, OPEN_REQUESTS, Asked, InFlight, Unfit, cancelled_key
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, encode_error, twin_of
+from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, decoded, error_frame, rewrite, twin_of
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.lines import Overlong, show
+from dragoman.core.lines import show
 from dragoman.core.tally import deserves_a_line
 from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, OnLoss, Refusal, Translator
 
@@ -31,7 +32,7 @@ class Exchange:
     """Relays frames between two peers once, and also before, their revisions are known.
 
     Args:
-        post: Called with (side, line) for every line to send to a peer.
+        post: Called with (side, frame) for every frame to send to a peer.
         on_loss: What to do about frames that cannot be carried whole.
         restore_ids: Whether rule `restore-id-type` is on.
         open_requests: How many requests of each peer may be unanswered.
@@ -53,7 +54,7 @@ class Exchange:
 
     def __init__(
         self,
-        post: Callable[[Side, bytes], None],
+        post: Callable[[Side, Frame], None],
         on_loss: OnLoss = OnLoss.WARN,
         *,
         restore_ids: bool = True,
@@ -106,9 +107,9 @@ class Exchange:
         """Answer every request of this peer that waits with an error."""
         for key, asked in self.in_flight[side].take_all():
             about = {"method": asked.method, **(data or {})}
-            self._deliver(side, asked, encode_error(key, code, message, about))
+            self._deliver(side, asked, error_frame(key, code, message, about))
 
-    def reject(self, side: Side, malformed: Malformed, line: bytes | Overlong = b"") -> None:
+    def reject(self, side: Side, malformed: Malformed) -> None:
         """Deal with a line of this peer that is not a frame.
 
         A client is answered, as JSON-RPC says. A server is not: it did not ask; but who waits for the response that
@@ -116,17 +117,17 @@ class Exchange:
 
         Args:
             side: Who sent it.
-            malformed: What is wrong with it.
-            line: The line itself. That of a server is shown in the log, shortened: it often says what is wrong there.
+            malformed: What is wrong with it. The line of a server is shown in the log, shortened: it often says what is
+                wrong there.
         """
         self.counters.malformed += 1
-        shown = f": {show(line)}" if line and side is Side.SERVER else ""
+        shown = f": {show(malformed.line)}" if malformed.line and side is Side.SERVER else ""
         logger.warning("malformed line from the %s: %s%s", side.value, malformed.reason, shown)
         if malformed.is_response:
             self._fail_garbled(side, malformed)
         elif side is Side.CLIENT:
             key = None if malformed.key in self.in_flight[side].waiting else malformed.key
-            self._post(side, encode_error(key, malformed.code, malformed.reason))
+            self._post(side, error_frame(key, malformed.code, malformed.reason))
 
     def _relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         key, method = frame.key, frame.method
@@ -153,7 +154,7 @@ class Exchange:
         if asked is not None and malformed.key is not None:
             message = f"the {side.value} answered with something that is not a response: {malformed.reason}"
             data = {"method": asked.method}
-            self._deliver(side.other, asked, encode_error(malformed.key, INTERNAL_ERROR, message, data))
+            self._deliver(side.other, asked, error_frame(malformed.key, INTERNAL_ERROR, message, data))
 
     def _refuse_unfit(self, side: Side, frame: Frame, asked: Asked, unfit: Unfit) -> None:
         if unfit is Unfit.DUPLICATE:
@@ -168,7 +169,7 @@ class Exchange:
             method, so_far = asked.method[:80], self.counters.excess
             logger.warning("%s request of the %s refused: %s (%d so far)", method, side.value, reason, so_far)
         data = {"method": asked.method[:80], "limit": limit if unfit is Unfit.TOO_MANY else NAME_BYTES}
-        self._deliver(side, asked, encode_error(frame.key, code, reason, data))
+        self._deliver(side, asked, error_frame(frame.key, code, reason, data))
 
     def _refuse_duplicate(self, side: Side, frame: Frame, asked: Asked) -> None:
         # "The request ID MUST NOT have been previously used by the requestor within the same session." The answer
@@ -176,7 +177,7 @@ class Exchange:
         reason = f"the id {_shown(frame.key)} of this {frame.method} request belongs to one that is not answered yet"
         self.counters.malformed += 1
         logger.warning("malformed request from the %s: %s", side.value, reason)
-        self._deliver(side, asked, encode_error(None, INVALID_REQUEST, reason))
+        self._deliver(side, asked, error_frame(None, INVALID_REQUEST, reason))
 
     def _forbid(self, method: str) -> Refusal | None:
         refusal = self._consent.refuse(method)
@@ -187,17 +188,21 @@ class Exchange:
 
     def _relay_notification(self, side: Side, frame: Frame) -> None:
         if frame.method == "notifications/cancelled":
-            self._note_cancellation(side, frame)
+            frame = self._note_cancellation(side, frame)
         adapted = self._adaptors[side].adapt(frame, frame.method)
         if adapted is not None and not isinstance(adapted, Refusal):
             self._post(side.other, adapted)
 
-    def _note_cancellation(self, side: Side, frame: Frame) -> None:
+    def _note_cancellation(self, side: Side, frame: Frame) -> Frame:
+        """Take note of a cancellation; give it decoded, for whoever looks at it next."""
+        with contextlib.suppress(ValueError):
+            frame = decoded(frame)
         key = cancelled_key(frame)
         batch = None if key is None else self.in_flight[side].cancel(key)
         whole = None if batch is None else batch.forgo()
         if whole is not None:  # the answer that will not come must not hold up the others
             self._post(side, whole)
+        return frame
 
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
@@ -210,13 +215,13 @@ class Exchange:
             return
         adapted = self._adaptors[side].adapt(frame, asked.method if asked else None)
         if asked is None or key is None:
-            if isinstance(adapted, bytes):
+            if isinstance(adapted, Frame):
                 self._post(side.other, adapted)
             return
         if adapted is None:  # who asked must not wait for ever
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
-        line = _write_refusal(key, adapted) if isinstance(adapted, Refusal) else adapted
-        self._deliver(side.other, asked, line)
+        answer = _write_refusal(key, adapted) if isinstance(adapted, Refusal) else adapted
+        self._deliver(side.other, asked, answer)
 
     def _note_unmatched(self, side: Side, key: bytes) -> None:
         # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
@@ -231,14 +236,14 @@ class Exchange:
             return frame, None
         logger.debug("the %s answered %s as %s", side.value, _shown(twin), _shown(key))
         try:
-            body = {**(decode(frame.raw) if frame.body is None else frame.body), "id": decode(twin)}
+            body = {**decoded(frame).body, "id": decode(twin)}
         except ValueError as error:
-            line = encode_error(twin, INTERNAL_ERROR, f"the {side.value}'s answer cannot be read: {error}")
-            return Frame(line, "error", twin, None), asked
-        return frame._replace(raw=encode_line(body), key=twin, body=body), asked
+            reason = f"the {side.value}'s answer cannot be read: {error}"
+            return error_frame(twin, INTERNAL_ERROR, reason), asked
+        return rewrite(frame, body)._replace(key=twin), asked
 
-    def _deliver(self, side: Side, asked: Asked, line: bytes) -> None:
-        whole = line if asked.batch is None else asked.batch.answer(line)
+    def _deliver(self, side: Side, asked: Asked, answer: Frame) -> None:
+        whole = answer if asked.batch is None else asked.batch.answer(answer)
         if whole is not None:
             self._post(side, whole)
 
@@ -247,7 +252,7 @@ class Exchange:
             reason = f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches"
             self.reject(side, Malformed(INVALID_REQUEST, reason))
             return
-        members = [read_member(member) for member in frame.body]
+        members = [read_member(member, frame.stream) for member in frame.body]
         requests = {m.key: Asked(m.method) for m in members if isinstance(m, Frame) and m.key and m.method}
         asking = sum(isinstance(member, Frame) and member.kind == "request" for member in members)
         if not members:
@@ -265,7 +270,7 @@ class Exchange:
         reason = f"expected a batch to hold no more than {self._batch_requests} requests"
         if deserves_a_line(self.counters.excess):
             logger.warning("a batch of the %s refused: %s (%d so far)", side.value, reason, self.counters.excess)
-        self._post(side, encode_error(None, TOO_MANY, reason, {"limit": self._batch_requests}))
+        self._post(side, error_frame(None, TOO_MANY, reason, {"limit": self._batch_requests}))
         rest = [member for member in members if not (isinstance(member, Frame) and member.kind == "request")]
         self._split_batch(side, rest)
 
@@ -279,7 +284,7 @@ class Exchange:
                 if member.is_response:
                     self._fail_garbled(side, member)
                 else:
-                    batch.answers.append(encode_error(member.key, member.code, member.reason))
+                    batch.answers.append(error_frame(member.key, member.code, member.reason).raw)
         whole = batch.complete()
         if whole is not None:
             self._post(side, whole)
@@ -295,7 +300,7 @@ class Exchange:
         noted = [self._note_member(side, member, batch) for member in members]
         self.counters.passed += 1
         if all(passes is member for passes, member in zip(noted, members, strict=True)):
-            self._post(side.other, frame.raw)
+            self._post(side.other, frame)
             return
         wanted = [
             passes.body if isinstance(passes, Frame) else body
@@ -303,7 +308,7 @@ class Exchange:
             if passes is not None
         ]
         if wanted:
-            self._post(side.other, encode_line(wanted))
+            self._post(side.other, frame._replace(raw=encode_line(wanted), body=wanted))
 
     def _note_member(self, side: Side, member: Frame | Malformed, batch: Batch) -> Frame | Malformed | None:
         """Note who waits for what of an array that passes; give what passes of this member of it."""
@@ -333,8 +338,8 @@ class Exchange:
         return member
 
 
-def _write_refusal(key: bytes, refusal: Refusal) -> bytes:
-    return encode_error(key, refusal.code, refusal.message, refusal.data or None)
+def _write_refusal(key: bytes, refusal: Refusal) -> Frame:
+    return error_frame(key, refusal.code, refusal.message, refusal.data or None)
 
 
 def _shown(key: bytes | None) -> str:

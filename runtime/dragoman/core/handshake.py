@@ -1,7 +1,7 @@
 """The two handshakes of a session, which are one: the client's `initialize` becomes the offer to the server.
 
-Lives here: what the client asked, what was offered, what the server said to it, and the bytes of each. Must not: decide
-what happens next (the table in `core.lifecycle`), nor which revision to choose (`core.negotiation`). Called by
+Lives here: what the client asked, what was offered, what the server said to it, and the frames of each. Must not:
+decide what happens next (the table in `core.lifecycle`), nor which revision to choose (`core.negotiation`). Called by
 `core.session`.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dragoman.core import negotiation
-from dragoman.core.envelope import PARSE_ERROR, Frame, Malformed, classify, encode_error, twin_of
-from dragoman.core.exact_json import decode, encode, encode_line
+from dragoman.core.envelope import PARSE_ERROR, Frame, Malformed, classify, decoded, error_frame, rewrite, twin_of
+from dragoman.core.exact_json import decode, encode
 from dragoman.core.failures import Failed
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
@@ -46,23 +46,23 @@ _INITIALIZED_LINE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 
 
 class Answered(NamedTuple):
-    """The server accepted: the line that answers the client."""
+    """The server accepted: the frame that answers the client."""
 
-    line: bytes
+    frame: Frame
     server_revision: str
 
 
 class Refused(NamedTuple):
-    """The server refused, not for the revision: the line that tells the client, and the server's own words."""
+    """The server refused, not for the revision: the frame that tells the client, and the server's own words."""
 
-    line: bytes
+    frame: Frame
     words: str
 
 
 class Retried(NamedTuple):
-    """The server rejected the revision: the line that offers it another."""
+    """The server rejected the revision: the frame that offers it another."""
 
-    line: bytes
+    frame: Frame
 
 
 class Handshake:
@@ -134,31 +134,31 @@ class Handshake:
         twin = twin_of(frame.key) if frame.key is not None and self._settings.restore_ids else None
         return self.sent_key in (frame.key, twin) or frame.key is None
 
-    def write_offer(self) -> bytes | Refusal:
+    def write_offer(self) -> Frame | Refusal:
         """Write the `initialize` request for the server, in the revision that it is offered."""
-        line = self._adapt(self.client_revision, self.translatable(self.offered), self._frame)
-        if isinstance(line, Refusal):
-            return line
+        offer = self._adapt(self.client_revision, self.translatable(self.offered), self._frame)
+        if isinstance(offer, Refusal):
+            return offer
         if self.offered == self.requested and not self.retried:
-            return line
-        body = dict(decode(line))
+            return offer
+        body = dict(decoded(offer).body)
         body["params"] = {**body.get("params", {}), "protocolVersion": self.offered}
         body["id"] = decode(self.sent_key)
-        return encode_line(body)
+        return rewrite(offer, body)._replace(key=self.sent_key)
 
     def read_answer(self, frame: Frame) -> Answered | Refused | Retried | Failed:
         """Read the server's response to the offer."""
         try:
-            body = decode(frame.raw) if frame.body is None else frame.body
+            frame = decoded(frame)
         except ValueError as error:
             return self.fail(-32603, f"the server's answer to initialize cannot be read: {error}")
-        member = body["error" if frame.kind == "error" else "result"]
+        member = frame.body["error" if frame.kind == "error" else "result"]
         if not isinstance(member, dict):
             return self.fail(-32603, "the server's answer to initialize is not an object")
         if frame.kind == "error":
             rejection = negotiation.read_rejection(member, self.offered)
             return self._read_refusal(frame, member) if rejection is None else self._take_rejection(rejection)
-        return self._read_result(frame._replace(body=body), member)
+        return self._read_result(frame, member)
 
     def fail(self, code: int, message: str) -> Failed:
         """Give the error for a client whose `initialize` cannot succeed."""
@@ -175,17 +175,17 @@ class Handshake:
             code, message, data = negotiation.explain_unsupported(self.requested, error.supported)
             message += f": the server answered with {error.requested}{negotiation.explain_era(error.requested)}"
             return Failed(code, message, {**data, "offered": self.offered, "answered": error.requested})
-        line = self._adapt(revision, self.client_revision, frame, "initialize")
-        if isinstance(line, Refusal):
-            return Failed(line.code, line.message, line.data)
-        return Answered(self._dress(line, revision, frame.key), revision)
+        answer = self._adapt(revision, self.client_revision, frame, "initialize")
+        if isinstance(answer, Refusal):
+            return Failed(answer.code, answer.message, answer.data)
+        return Answered(self._dress(answer, revision), revision)
 
     def _read_refusal(self, frame: Frame, error: dict[str, Any]) -> Refused:
         code, message = error.get("code", -32603), str(error.get("message", ""))
         words = f"{message[:_WORDS_SHOWN]} ({code})"
         if frame.key == self.key:
-            return Refused(frame.raw, words)
-        return Refused(encode_error(self.key, code, message, error.get("data")), words)
+            return Refused(frame, words)
+        return Refused(error_frame(self.key, code, message, error.get("data")), words)
 
     def _take_rejection(self, rejection: Rejection) -> Retried | Failed:
         """Make another offer, if one is allowed and left; after one from the server's own list there is no other."""
@@ -195,27 +195,27 @@ class Handshake:
             self._retries_left = 0 if rejection.supported else self._retries_left - 1
             self._tried.append(retry)
             self.offered = retry
-            line = self.write_offer()
-            if not isinstance(line, Refusal):
+            offer = self.write_offer()
+            if not isinstance(offer, Refusal):
                 named = ", ".join(rejection.supported) or "none"
                 logger.warning("the server rejected %s (it named: %s); offering %s", rejection.requested, named, retry)
-                return Retried(line)
+                return Retried(offer)
         code, message, data = negotiation.explain_unsupported(self.requested, rejection.supported)
         return Failed(code, message, {**data, "offered": rejection.requested})
 
-    def _dress(self, line: bytes, server_revision: str, key: bytes | None) -> bytes:
+    def _dress(self, answer: Frame, server_revision: str) -> Frame:
         """Put the client's own revision and id on the answer; the bytes stay as they are if both are there already."""
-        if server_revision == self.client_revision and key == self.key:
-            return line
-        body = dict(decode(line))
+        if server_revision == self.client_revision and answer.key == self.key:
+            return answer
+        body = dict(decoded(answer).body)
         body["result"] = {**body["result"], "protocolVersion": self.client_revision}
         body["id"] = decode(self.key)
-        return encode_line(body)
+        return rewrite(answer, body)._replace(key=self.key)
 
-    def _adapt(self, source: str, target: str, frame: Frame, method: str = "initialize") -> bytes | Refusal:
+    def _adapt(self, source: str, target: str, frame: Frame, method: str = "initialize") -> Frame | Refusal:
         adaptor = Adaptor(self._translate(source, target), self._settings.on_loss, self._counters)
-        line = adaptor.adapt(frame, method)
-        return frame.raw if line is None else line
+        adapted = adaptor.adapt(frame, method)
+        return frame if adapted is None else adapted
 
     def translatable(self, revision: str) -> str:
         """Give the revision to translate with: this one, or the client's where this one is nobody's."""
@@ -234,7 +234,7 @@ def read_per_request_revision(frame: Frame) -> str | None:
     return named if isinstance(named, str) else None
 
 
-def refuse_per_request(frame: Frame, revision: str) -> bytes:
+def refuse_per_request(frame: Frame, revision: str) -> Frame:
     """Turn away a client of the per-request era, so that one that knows both eras falls back to `initialize`.
 
     2026-07-28/basic/transports/stdio, Backward Compatibility: any error that is not a modern one means "legacy".
@@ -245,7 +245,7 @@ def refuse_per_request(frame: Frame, revision: str) -> bytes:
         code, message = -32602, "Unsupported protocol version"
     message += f"{negotiation.explain_era(revision)}; open the session with initialize"
     data = {"supported": list(HANDSHAKE_REVISIONS), "requested": revision}
-    return encode_error(frame.key, code, message, data)
+    return error_frame(frame.key, code, message, data)
 
 
 def read_initialize(frame: Frame) -> Frame | Malformed:

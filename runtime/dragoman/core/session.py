@@ -1,6 +1,6 @@
 """One session between one client and one server, from the first byte to the last.
 
-Lives here: the entry points of the core (bytes, closings and clock readings in, commands out), what is done with a
+Lives here: the entry points of the core (frames, closings and clock readings in, commands out), what is done with a
 frame in each state, and the lifecycle table's actions. Must not: touch sockets, files or a clock, know how a frame is
 translated, or answer what comes too early (`core.early`). Called by `dragoman.proxy` and tests.
 
@@ -10,14 +10,14 @@ Theory of operation. While the session opens, frames go through `core.lifecycle`
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dragoman.core import lifecycle
 from dragoman.core.commands import Command, Finish, Outbox, Outcome, RestartServer, SetTimer, Side, StopTimer
 from dragoman.core.consent import Method
 from dragoman.core.early import EarlyFrames
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, encode_error
+from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import (
     Failed,
@@ -38,11 +38,8 @@ from dragoman.core.handshake import (
     refuse_per_request,
 )
 from dragoman.core.lifecycle import Action, Event, State
-from dragoman.core.lines import LineSplitter, Overlong
-from dragoman.core.peek import read_line
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal, Translator
-from dragoman.core.wholeness import read_last_line
 from dragoman_spec import LATEST
 
 logger = logging.getLogger("dragoman.session")
@@ -67,15 +64,14 @@ class Session:
         "_finished",
         "_handshake",
         "_initialized",
-        "_line",
         "_methods_of",
+        "_next",
         "_outbox",
         "_outcome",
         "_post",
         "_replaying",
         "_restarts",
         "_settings",
-        "_splitters",
         "_translate",
         "exchange",
         "state",
@@ -100,10 +96,9 @@ class Session:
         self._settings = settings
         self._translate = translate
         self._methods_of = methods_of
-        self._splitters = {side: LineSplitter(settings.limit_bytes) for side in Side}
         self._early = EarlyFrames(self._post, settings.queue_frames, settings.queue_bytes)
         self._handshake: Handshake | None = None
-        self._line = b""  # the line that the next action sends
+        self._next: Frame | None = None  # what the next action sends
         self._initialized: Frame | None = None
         self._client_owed: bytes | None = None  # the id of an `initialize` that is not answered yet
         self._client_ended = False
@@ -118,10 +113,13 @@ class Session:
         self._advance(Event.OPENED)
         return self._outbox.take_all()
 
-    def receive(self, side: Side, data: bytes) -> list[Command]:
-        """Take bytes that a peer sent, in pieces of any size."""
-        for line in self._splitters[side].feed(data):
-            self._take_line(side, line)
+    def receive(self, side: Side, frames: Sequence[Frame | Malformed]) -> list[Command]:
+        """Take what a peer sent, in order."""
+        for frame in frames:
+            if isinstance(frame, Frame):
+                self._take_frame(side, frame)
+            else:
+                self._reject(side, frame)
         return self._outbox.take_all()
 
     def close(self, side: Side, reason: str, outcome: Outcome | None = None) -> list[Command]:
@@ -132,12 +130,6 @@ class Session:
             reason: Why, in words, as the other peer is told.
             outcome: How the session ends by this, if not in the way that goes with the side.
         """
-        for line in self._splitters[side].finish():
-            frame = read_last_line(line)
-            if isinstance(frame, Frame):
-                self._take_frame(side, frame)
-            elif frame is not None:
-                self._reject(side, frame)
         if side is Side.CLIENT:
             self._close_client(reason)
         else:
@@ -158,13 +150,6 @@ class Session:
         self._advance(Event.STOPPED)
         return self._outbox.take_all()
 
-    def _take_line(self, side: Side, line: bytes | Overlong) -> None:
-        frame = read_line(line)
-        if isinstance(frame, Frame):
-            self._take_frame(side, frame)
-        elif frame is not None:
-            self._reject(side, frame, line)
-
     def _take_frame(self, side: Side, frame: Frame) -> None:
         if self.state is State.READY and (side is Side.SERVER or frame.method not in _WATCHED):
             self.exchange.relay(side, frame)
@@ -173,8 +158,8 @@ class Session:
         else:
             self._take_server(frame)
 
-    def _reject(self, side: Side, malformed: Malformed, line: bytes | Overlong = b"") -> None:
-        self.exchange.reject(side, malformed, line)
+    def _reject(self, side: Side, malformed: Malformed) -> None:
+        self.exchange.reject(side, malformed)
         handshake = self._handshake if self.state is State.INITIALIZING and side is Side.SERVER else None
         if handshake is not None and malformed.is_response and malformed.key == handshake.sent_key:
             message = f"the server's answer to initialize is not a response: {malformed.reason}"
@@ -196,7 +181,7 @@ class Session:
             self._early.answer_ping(Side.CLIENT, frame)
         elif self.state in (State.CLOSED, State.FAILED):
             if is_request:
-                self._early.reply(Side.CLIENT, frame, self._failure.write(frame.key))
+                self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
         elif not self._early.take_client(frame, self.state):
             self._reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
 
@@ -209,7 +194,7 @@ class Session:
             self._early.answer_ping(Side.SERVER, frame)
         elif self.state in (State.CLOSING, State.CLOSED):
             if is_request:
-                self._early.reply(Side.SERVER, frame, connection_closed("the client has closed").write(frame.key))
+                self._early.reply(Side.SERVER, frame, connection_closed("the client has closed").answer(frame.key))
             else:
                 self.exchange.relay(Side.SERVER, frame)
                 self._check_drained()
@@ -222,7 +207,7 @@ class Session:
 
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind == "request" and self.state is State.CLOSED:  # a signal came first
-            self._early.reply(Side.CLIENT, frame, self._failure.write(frame.key))
+            self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
             return
         if frame.kind != "request" or self.state not in (State.CONNECTING, State.FAILED):
             reason = "initialize must be a request, and the first of its session"
@@ -234,11 +219,11 @@ class Session:
             self.exchange.reject(Side.CLIENT, request)
             return
         handshake = Handshake(self._settings, self._translate, request, self.exchange.counters)
-        line = handshake.write_offer()
-        if isinstance(line, Refusal):
-            self._early.reply(Side.CLIENT, frame, encode_error(frame.key, line.code, line.message, line.data))
+        offer = handshake.write_offer()
+        if isinstance(offer, Refusal):
+            self._early.reply(Side.CLIENT, frame, error_frame(frame.key, offer.code, offer.message, offer.data))
             return
-        self._handshake, self._line, self._client_owed = handshake, line, frame.key
+        self._handshake, self._next, self._client_owed = handshake, offer, frame.key
         logger.info("the client asked for %s; offering %s", handshake.requested, handshake.offered)
         self._speak(handshake.offered)
         self._advance(Event.INITIALIZE_REQUESTED)
@@ -248,16 +233,16 @@ class Session:
         answer = handshake.read_answer(frame)
         match answer:
             case Answered():
-                self._line = answer.line
+                self._next = answer.frame
                 self._speak(answer.server_revision)
                 logger.info("the server speaks %s, the client %s", answer.server_revision, handshake.client_revision)
                 self._advance(Event.INITIALIZE_ANSWERED)
-            case Refused(line, words):
-                self._line = line
+            case Refused(refusal, words):
+                self._next = refusal
                 self._end(connection_closed(f"initialize was refused: {words}"), Outcome.INITIALIZATION_FAILED)
                 self._advance(Event.INITIALIZE_REFUSED)
-            case Retried(line):
-                self._line = line
+            case Retried(offer):
+                self._next = offer
                 self._speak(handshake.offered)
                 self._advance(Event.REVISION_REJECTED)
             case _:
@@ -281,6 +266,10 @@ class Session:
     def _expect_handshake(self) -> Handshake:
         assert self._handshake is not None, "nothing was offered yet"
         return self._handshake
+
+    def _expect_next(self) -> Frame:
+        assert self._next is not None, "nothing is there to be sent"
+        return self._next
 
     def _close_client(self, reason: str) -> None:
         if self.state is State.INITIALIZING:
@@ -328,30 +317,28 @@ class Session:
         self._outbox.add(StopTimer())
 
     def _send_offer(self) -> None:
-        self._post(Side.SERVER, self._line)
+        self._post(Side.SERVER, self._expect_next())
 
     def _restart_server(self) -> None:
-        self._splitters[Side.SERVER] = LineSplitter(self._settings.limit_bytes)
         self._outbox.add(RestartServer())
-        self._post(Side.SERVER, self._line)
+        self._post(Side.SERVER, self._expect_next())
 
     def _answer_initialize(self) -> None:
         handshake = self._expect_handshake()
         self._client_owed = None
-        self._post(Side.CLIENT, self._line)
+        self._post(Side.CLIENT, self._expect_next())
         self.exchange.know_client(handshake.capabilities, self._methods_of(handshake.client_revision))
 
     def _fail_initialize(self) -> None:
         if self._client_owed is not None:
-            self._post(Side.CLIENT, self._failure.write(self._client_owed))
+            self._post(Side.CLIENT, self._failure.answer(self._client_owed))
             self._client_owed = None
 
     def _send_initialized(self) -> None:
         assert self._initialized is not None
         self.exchange.relay(Side.CLIENT, self._initialized)
         # Nobody asks for these again, and of 500 open sessions they would hold a megabyte.
-        self._handshake = self._initialized = None
-        self._line = b""
+        self._handshake = self._initialized = self._next = None
 
     def _replay_queue(self) -> None:
         outermost, self._replaying = not self._replaying, True

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.desk import Deliveries, SharingSettings
 from dragoman.core.sharing.hub import Hub
@@ -74,7 +75,7 @@ class SharedUpstream:
         self._tasks = tasks
         self._virtuals: dict[Member, VirtualTransport] = {}
         self._members: dict[VirtualTransport, Member] = {}
-        self._written: list[bytes] = []
+        self._written: list[Frame] = []
         self._held_back = False
         self._full = False
         self._unread_bytes = 0  # what was written since it is full
@@ -114,21 +115,16 @@ class SharedUpstream:
 
     # What the real transport tells
 
-    def data_received(self, data: bytes) -> None:
-        """Bytes came."""
-        self._take(lambda: self.hub.receive_server(data, _now()))
+    def received(self, frames: Sequence[Frame | Malformed]) -> None:
+        """Frames came."""
+        self._take(lambda: self.hub.receive_server(frames, _now()))
 
-    def stream_received(self, data: bytes, key: bytes) -> None:
-        """A line came on the stream of the request with this id of ours: whose that is, it belongs to."""
-        self._take(lambda: self.hub.receive_server(data, _now(), key))
-
-    def request_failed(self, line: bytes, key: bytes) -> None:
+    def failed(self, frame: Frame) -> None:
         """The transport gave up a request: whose it was is told, and the server may still speak about it."""
-        self._take(lambda: self.hub.fail(key, line, _now()))
+        self._take(lambda: self.hub.fail(frame, _now()))
 
     def ended(self, reason: str) -> None:
         """The server says no more: neither do the transports of its sessions. The next session gets a fresh one."""
-        self._take(lambda: self.hub.end_server(_now()))
         if self._virtuals:
             logger.warning("the shared server is gone, and with it %d session(s): %s", len(self._virtuals), reason)
         for virtual in list(self._virtuals.values()):
@@ -163,9 +159,9 @@ class SharedUpstream:
         if self._full and virtual.receiver is not None:
             virtual.receiver.pause_writing()
 
-    def take_written(self, virtual: VirtualTransport, data: bytes) -> None:
-        """A session wrote."""
-        self._dispatch(self.hub.receive(self._members[virtual], data, _now()))
+    def take_sent(self, virtual: VirtualTransport, frames: Sequence[Frame]) -> None:
+        """A session sent."""
+        self._dispatch(self.hub.receive(self._members[virtual], frames, _now()))
 
     def take_reading(self, virtual: VirtualTransport) -> None:
         """A session pauses or goes on: the others do not."""
@@ -207,12 +203,12 @@ class SharedUpstream:
 
     def _dispatch(self, deliveries: Deliveries, at_once: bool = False) -> None:
         touched: dict[VirtualTransport, None] = {}
-        for member, line in deliveries:
+        for member, frame in deliveries:
             virtual = None if member is None else self._virtuals.get(member)
             if member is None:
-                self._write_soon(line)
+                self._write_soon(frame)
             elif virtual is not None:
-                virtual.add(line)
+                virtual.add(frame)
                 touched[virtual] = None
         for virtual in touched:
             if at_once:
@@ -223,19 +219,18 @@ class SharedUpstream:
                 self._balance()
         self._wind_clock()
 
-    def _write_soon(self, line: bytes) -> None:
+    def _write_soon(self, frame: Frame) -> None:
         """Write what all sessions say in one turn of the loop at once: each write would wake the server."""
         if not self._written:
             asyncio.get_running_loop().call_soon(self._write)
-        self._written.append(line)
+        self._written.append(frame)
 
     def _write(self) -> None:
-        lines, self._written = self._written, []
-        if lines and self.closing is None:
-            data = lines[0] if len(lines) == 1 else b"".join(lines)
-            self._transport.write(data)
+        frames, self._written = self._written, []
+        if frames and self.closing is None:
+            self._transport.send(frames)
             if self._full:  # the sessions are held back: what is written are answers to the server
-                self._unread_bytes += len(data)
+                self._unread_bytes += sum(len(frame.raw) for frame in frames)
                 if self._unread_bytes > self._config.sharing.limit_bytes:
                     self.ended("the server asks without end and reads nothing")
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.sharing.throwaway import Deliveries, Phase, Run, Throwaways
 from dragoman.errors import TransportClosed
 from dragoman.transports.base import Transport
@@ -32,8 +33,11 @@ class _Edge:
         self._full = False
         self._unread_bytes = 0
 
-    def data_received(self, data: bytes) -> None:
-        self._servers.take_data(self._run, data)
+    def received(self, frames: Sequence[Frame | Malformed]) -> None:
+        self._servers.take_received(self._run, frames)
+
+    def failed(self, frame: Frame) -> None:
+        self.received((frame,))
 
     def ended(self, reason: str) -> None:
         self._servers.take_end(self._run, reason)
@@ -50,15 +54,15 @@ class _Edge:
         """The server has caught up."""
         self._full, self._unread_bytes = False, 0
 
-    def write(self, line: bytes, limit_bytes: int) -> None:
-        """Write a line.
+    def send(self, frame: Frame, limit_bytes: int) -> None:
+        """Send a frame.
 
         Raises:
             TransportClosed: The server reads nothing and asks without end.
         """
-        self.transport.write(line)
+        self.transport.send((frame,))
         if self._full:
-            self._unread_bytes += len(line)
+            self._unread_bytes += len(frame.raw)
             if self._unread_bytes > limit_bytes:
                 raise TransportClosed("the server", "it asks without end and reads nothing")
 
@@ -69,23 +73,23 @@ class ThrowawayServers:
     Args:
         open_upstream: Opens a transport to a fresh server.
         runs: How many there may be at once.
-        limit_bytes: The longest line accepted.
+        limit_bytes: How much is written to a server that reads nothing, before it is given up.
     """
 
     def __init__(self, open_upstream: Callable[[], Transport], runs: int, limit_bytes: int) -> None:
         self.virtual = VirtualTransport(self)
         self._open = open_upstream
-        self._machine = Throwaways(runs, limit_bytes)
+        self._machine = Throwaways(runs)
         self._limit_bytes = limit_bytes
         self._edges: dict[Run, _Edge] = {}
         self._closing: dict[asyncio.Task[None], Transport] = {}
 
     # What the servers' transports tell
 
-    def take_data(self, run: Run, data: bytes) -> None:
-        """A server wrote."""
+    def take_received(self, run: Run, frames: Sequence[Frame | Malformed]) -> None:
+        """A server said something."""
         if run in self._edges:
-            self._dispatch(self._machine.receive_server(run, data))
+            self._dispatch(self._machine.receive_server(run, frames))
             self.virtual.flush()
 
     def take_end(self, run: Run, reason: str) -> None:
@@ -98,9 +102,9 @@ class ThrowawayServers:
     def start_virtual(self, virtual: VirtualTransport) -> None:
         """The session listens from here on."""
 
-    def take_written(self, virtual: VirtualTransport, data: bytes) -> None:
-        """The session wrote."""
-        self._dispatch(self._machine.receive(data))
+    def take_sent(self, virtual: VirtualTransport, frames: Sequence[Frame]) -> None:
+        """The session sent."""
+        self._dispatch(self._machine.receive(frames))
 
     def take_reading(self, virtual: VirtualTransport) -> None:
         """The session pauses or goes on: so do its servers."""
@@ -127,16 +131,17 @@ class ThrowawayServers:
         await asyncio.gather(*self._closing)
 
     def _dispatch(self, deliveries: Deliveries) -> None:
-        """Write what goes out; a server that cannot be reached is one more thing to tell the machine."""
+        """Send what goes out; a server that cannot be reached is one more thing to tell the machine."""
         while deliveries:
-            run, line = deliveries.pop(0)
+            run, frame = deliveries.pop(0)
             if run is None:
-                self.virtual.add(line)
+                assert frame is not None, "only a server is told that it is over"
+                self.virtual.add(frame)
             elif run in self._edges or run.phase is not Phase.OVER:
                 try:
                     edge = self._edges.get(run) or self._connect(run)
-                    if line:
-                        edge.write(line, self._limit_bytes)
+                    if frame is not None:
+                        edge.send(frame, self._limit_bytes)
                 except TransportClosed as error:
                     logger.error("%s", error)
                     deliveries += self._machine.lose(run, error.unnamed)

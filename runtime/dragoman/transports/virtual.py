@@ -1,15 +1,16 @@
 """A transport that ends inside this process: what a session is given in place of a server of its own.
 
-Lives here: delivery in order and only while its receiver reads. Must not: know frames. `shared` and `throwaway` own
-these, and stand for the server behind them.
+Lives here: delivery in order and only while its receiver reads. Must not: know what frames say. `shared` and
+`throwaway` own these, and stand for the server behind them.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
-from dragoman.core.envelope import to_keep
+from dragoman.core.envelope import Frame, to_keep
 from dragoman.transports.base import Receiver
 from dragoman.transports.label import LABEL
 
@@ -24,8 +25,8 @@ class Owner(Protocol):
             TransportClosed: The server cannot be reached.
         """
 
-    def take_written(self, virtual: VirtualTransport, data: bytes) -> None:
-        """The session wrote."""
+    def take_sent(self, virtual: VirtualTransport, frames: Sequence[Frame]) -> None:
+        """The session sent."""
 
     def take_reading(self, virtual: VirtualTransport) -> None:
         """The session pauses or goes on; see `is_paused`."""
@@ -67,7 +68,7 @@ class VirtualTransport:
         self.closed = False
         self.waiting_bytes = 0
         self.stalled_at: float | None = None
-        self._inbox: list[bytes] = []
+        self._inbox: list[Frame] = []
         self._end: str | None = None
         self._paused = False
         self._scheduled = False
@@ -85,10 +86,10 @@ class VirtualTransport:
         self._owner.start_virtual(self)
         self.schedule()
 
-    def write(self, data: bytes) -> None:
-        """Hand bytes to the owner."""
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Hand frames to the owner."""
         if not self.closed:
-            self._owner.take_written(self, data)
+            self._owner.take_sent(self, frames)
 
     def pause_reading(self) -> None:
         """Let what comes wait."""
@@ -114,11 +115,11 @@ class VirtualTransport:
             await self._owner.end_virtual(self)
             self.receiver = None
 
-    def add(self, line: bytes) -> None:
-        """Let a line wait for the session; follow up with `flush` or `schedule`."""
+    def add(self, frame: Frame) -> None:
+        """Let a frame wait for the session; follow up with `flush` or `schedule`."""
         if not self.closed and self._end is None:
-            self._inbox.append(to_keep(line) if self._paused else line)
-            self.waiting_bytes += len(line)
+            self._inbox.append(frame._replace(raw=to_keep(frame.raw), body=None) if self._paused else frame)
+            self.waiting_bytes += len(frame.raw)
             if self._paused and self.stalled_at is None:
                 self.stalled_at = asyncio.get_running_loop().time()
 
@@ -152,10 +153,10 @@ class VirtualTransport:
 
     def _flush(self, receiver: Receiver) -> None:
         if self._inbox:
-            data = self._inbox[0] if len(self._inbox) == 1 else b"".join(self._inbox)
+            frames, self._inbox = self._inbox, []
             self._forget()
             self._owner.take_taken(self)
-            receiver.data_received(data)
+            receiver.received(frames)
         if self._end is not None and not self._paused and not self.closed:
             self.receiver = None
             receiver.ended(self._end)

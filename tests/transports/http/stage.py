@@ -29,7 +29,7 @@ class Server:
         self.paused = False
         self._heard: asyncio.Queue[Any] = asyncio.Queue()
         self._rest = b""
-        self.end.start(self)
+        self.end.start_raw(self)
 
     def data_received(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.envelope import Frame, twin_of
-from dragoman.core.lines import LineSplitter
 from dragoman.core.sharing.suspects import Suspect, Suspects
 
 _QUIET: Final = frozenset(
@@ -53,7 +52,6 @@ class Member:
         level: The index of the log level that it asked for.
         uris: The resources that it subscribed to.
         calls: Its requests that are not answered, by its own ids.
-        splitter: What it has said of a line.
     """
 
     __slots__ = (
@@ -66,11 +64,10 @@ class Member:
         "offered",
         "present",
         "ready",
-        "splitter",
         "uris",
     )
 
-    def __init__(self, number: int, limit_bytes: int) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
         self.declared = _NOTHING
         self.initialize: bytes | None = None
@@ -81,7 +78,6 @@ class Member:
         self.level: int | None = None
         self.uris = _NOTHING
         self.calls: dict[bytes, Call] = {}
-        self.splitter = LineSplitter(limit_bytes)
 
 
 Hook = Callable[["Call", Frame], Frame]

@@ -1,4 +1,4 @@
-"""What both sides of a shared server work on: settings, counters, tables and the lines that go out.
+"""What both sides of a shared server work on: settings, counters, tables and the frames that go out.
 
 Lives here: the tables together, and the few things that both sides do with them. Must not: take frames; that is
 `member_side` and `server_side`. Made by `hub`.
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.core.consent import Method
-from dragoman.core.envelope import Frame, encode_error
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
+from dragoman.core.exact_json import decode
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.sharing.allowed import methods_of
 from dragoman.core.sharing.attribution import Attribution
@@ -27,8 +27,8 @@ from dragoman.core.tally import Lines
 
 logger = logging.getLogger("dragoman.sharing")
 
-Deliveries = list[tuple[Member | None, bytes]]
-"""Lines and whom they are for, in order; None is the server."""
+Deliveries = list[tuple[Member | None, Frame]]
+"""Frames and whom they are for, in order; None is the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SharingSettings:
         identity: The `clientInfo` for the server.
         asks: Whether it is known to ask, so that sessions take turns from the start.
         cancel_abandoned: Whether what a session leaves behind is cancelled; some old servers die of that.
-        limit_bytes: The longest line accepted.
+        limit_bytes: How much is written to a server that reads nothing, before it is given up.
         calls: How many requests of one session may be unanswered.
         subscriptions: How many resources one session may subscribe to.
         questions: How many requests of the server may be unanswered.
@@ -118,9 +118,9 @@ class Desk:
             self._methods = methods_of(self.opening.revision)
         return self._methods or methods_of(None)
 
-    def post(self, member: Member | None, line: bytes) -> None:
-        """Add a line for a member, or for the server."""
-        self._out.append((member, line))
+    def post(self, member: Member | None, frame: Frame) -> None:
+        """Add a frame for a member, or for the server."""
+        self._out.append((member, frame))
 
     def take_out(self) -> Deliveries:
         """Take everything that goes out, in order."""
@@ -154,13 +154,13 @@ class Desk:
         """Answer a member's request with an error."""
         self.counters.refused += 1
         self._warn("request of a session refused", frame.method, f"session {member.number}: {reason}")
-        self.post(member, encode_error(frame.key, code, reason, {"method": frame.method}))
+        self.post(member, error_frame(frame.key, code, reason, {"method": frame.method}))
 
-    def refuse_server(self, frame: Frame, line: bytes) -> None:
+    def refuse_server(self, frame: Frame, answer: Frame) -> None:
         """Answer a server's request with this error."""
         self.counters.refused += 1
-        self._warn("request of the shared server refused", frame.method, decode(line)["error"]["message"])
-        self.post(None, line)
+        self._warn("request of the shared server refused", frame.method, decode(answer.raw)["error"]["message"])
+        self.post(None, answer)
 
     def _warn(self, what: str, method: str | None, reason: str) -> None:
         """Log it, a line a second at most: peers choose how often it happens."""
@@ -179,7 +179,7 @@ class Desk:
         """Send the server a request of our own, whose answer nobody waits for."""
         call = self.calls.add(method)
         self.calls.cancel(call, self.now)
-        self.post(None, encode_line({"jsonrpc": "2.0", "id": decode(call.key), "method": method, "params": params}))
+        self.post(None, request_frame(call.key, method, params))
 
     def tell_level(self) -> None:
         """Tell the server the log level, if what is wanted has changed."""
@@ -189,8 +189,8 @@ class Desk:
 
     def let_in(self) -> None:
         """Send the calls whose turn it is."""
-        while (line := self.lane.next()) is not None:
-            self.post(None, line)
+        while (frame := self.lane.next()) is not None:
+            self.post(None, frame)
 
     def abandon(self, call: Call) -> None:
         """Give up a request of a member that has gone."""
@@ -201,8 +201,7 @@ class Desk:
             self.calls.cancel(call, self.now)
             if self.settings.cancel_abandoned:
                 params = {"requestId": decode(call.key), "reason": "the session has ended"}
-                frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-                self.post(None, encode_line(frame))
+                self.post(None, notification_frame("notifications/cancelled", params))
 
 
 def params_of(body: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A shared server: several client sessions on one connection, each of which behaves as if it had it for itself.
 
-Lives here: the entry points: bytes of members and of the server in, deliveries out. Must not: touch sockets or a clock,
-or translate; each member's session does that on its own side. Called by `dragoman.transports.shared`; tests call it
-directly.
+Lives here: the entry points: frames of members and of the server in, deliveries out. Must not: touch sockets or a
+clock, or translate; each member's session does that on its own side. Called by `dragoman.transports.shared`; tests call
+it directly.
 
 Theory of operation. What a member says reaches the server under ids and progress tokens of ours (`member_side`). What
 the server says finds its way by the tables beside this module (`server_side`): answers and progress by id, news about
@@ -15,9 +15,10 @@ is not taken to be about the others (`suspects`).
 
 from __future__ import annotations
 
-from dragoman.core.envelope import encode_error
+from collections.abc import Sequence
+
+from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.failures import CONNECTION_CLOSED
-from dragoman.core.lines import LineSplitter
 from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.desk import Deliveries, Desk, SharingCounters, SharingSettings
 from dragoman.core.sharing.member_side import MemberSide
@@ -35,7 +36,6 @@ class Hub:
         self._desk = Desk(settings or SharingSettings())
         self._member_side = MemberSide(self._desk)
         self._server_side = ServerSide(self._desk)
-        self._splitter = LineSplitter(self._desk.settings.limit_bytes)
         self._joined = 0
 
     @property
@@ -70,50 +70,36 @@ class Hub:
     def join(self) -> Member:
         """Take in a client session."""
         self._joined += 1
-        member = Member(self._joined, self._desk.settings.limit_bytes)
+        member = Member(self._joined)
         self._desk.members[member] = None
         return member
 
-    def receive(self, member: Member, data: bytes, now: float) -> Deliveries:
-        """Take bytes that a member sent, in pieces of any size."""
+    def receive(self, member: Member, frames: Sequence[Frame | Malformed], now: float) -> Deliveries:
+        """Take what a member sent, in order."""
         self._desk.now = now
         if member.present:
-            for line in member.splitter.feed(data):
-                self._member_side.take(member, line)
+            for frame in frames:
+                self._member_side.take(member, frame)
         return self._desk.take_out()
 
-    def receive_server(self, data: bytes, now: float, related: bytes | None = None) -> Deliveries:
-        """Take bytes that the server sent, in pieces of any size.
-
-        Args:
-            data: The bytes.
-            now: The time.
-            related: The id of the request on whose stream they came, where the transport has one for each.
-        """
+    def receive_server(self, frames: Sequence[Frame | Malformed], now: float) -> Deliveries:
+        """Take what the server sent, in order."""
         self._desk.now = now
-        for line in self._splitter.feed(data):
-            self._server_side.take(line, related)
+        for frame in frames:
+            self._server_side.take(frame)
         return self._desk.take_out()
 
-    def end_server(self, now: float) -> Deliveries:
-        """Take note that the server says no more; a last line without line feed counts if it is whole."""
-        self._desk.now = now
-        for line in self._splitter.finish():
-            self._server_side.take(line, None, is_cut=True)
-        return self._desk.take_out()
-
-    def fail(self, key: bytes, line: bytes, now: float) -> Deliveries:
+    def fail(self, frame: Frame, now: float) -> Deliveries:
         """Take note that the transport gives up a request: the server has not answered it, and may still do so.
 
         Args:
-            key: Our id of the request.
-            line: The error that answers it.
+            frame: The error that answers it, under our id.
             now: The time.
         """
-        call = self._desk.calls.find(key)
+        call = self._desk.calls.find(frame.key)
         if call is None:  # nobody waits for it: what it left behind stays suspect
             return []
-        deliveries = self.receive_server(line, now)
+        deliveries = self.receive_server((frame,), now)
         if call.method != "initialize":
             self._desk.calls.suspect(call)
         return deliveries
@@ -132,7 +118,7 @@ class Hub:
         for call in list(member.calls.values()):
             desk.abandon(call)
         for key in desk.questions.forget(member):
-            desk.post(None, encode_error(key, CONNECTION_CLOSED, "the client has closed"))
+            desk.post(None, error_frame(key, CONNECTION_CLOSED, "the client has closed"))
         for uri in desk.subscriptions.remove_all(member):
             desk.ask("resources/unsubscribe", {"uri": uri})
         desk.tell_level()

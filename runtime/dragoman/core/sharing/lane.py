@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from dragoman.core.envelope import to_keep
+from dragoman.core.envelope import Frame, to_keep
 from dragoman.core.sharing.calls import Call, Calls
 
 
@@ -29,7 +29,7 @@ class Lane:
         self.asks = asks
         self._calls = calls
         self._limit_bytes = limit_bytes
-        self._queue: deque[tuple[Call, bytes, float]] = deque()
+        self._queue: deque[tuple[Call, Frame, float]] = deque()
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -39,23 +39,23 @@ class Lane:
         """Whether it is somebody else's turn."""
         return self.asks and call.asks and (bool(self._queue) or not self._is_free_for(call))
 
-    def wait(self, call: Call, line: bytes, now: float) -> bool:
+    def wait(self, call: Call, frame: Frame, now: float) -> bool:
         """Queue a call; False when the queue is full."""
-        if self._bytes + len(line) > self._limit_bytes:
+        if self._bytes + len(frame.raw) > self._limit_bytes:
             return False
         call.started = False
-        self._queue.append((call, to_keep(line), now))
-        self._bytes += len(line)
+        self._queue.append((call, frame._replace(raw=to_keep(frame.raw), body=None), now))
+        self._bytes += len(frame.raw)
         return True
 
-    def next(self) -> bytes | None:
-        """Give the line of the call whose turn it is now, if any."""
+    def next(self) -> Frame | None:
+        """Give the request of the call whose turn it is now, if any."""
         if not self._queue or not self._is_free_for(self._queue[0][0]):
             return None
-        call, line, _ = self._queue.popleft()
-        self._bytes -= len(line)
+        call, frame, _ = self._queue.popleft()
+        self._bytes -= len(frame.raw)
         call.started = True
-        return line
+        return frame
 
     def remove(self, call: Call) -> None:
         """Forget a call that waits."""
@@ -73,4 +73,4 @@ class Lane:
     def _keep(self, wanted: object) -> None:
         assert callable(wanted)
         self._queue = deque(entry for entry in self._queue if wanted(entry[0], entry[2]))
-        self._bytes = sum(len(line) for _, line, _ in self._queue)
+        self._bytes = sum(len(frame.raw) for _, frame, _ in self._queue)

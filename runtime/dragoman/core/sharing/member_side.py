@@ -16,14 +16,14 @@ from dragoman.core.envelope import (
     Frame,
     Malformed,
     classify,
-    encode_error,
-    encode_result,
+    decoded,
+    error_frame,
     key_of,
+    result_frame,
+    rewrite,
 )
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.exact_json import decode
 from dragoman.core.failures import CONNECTION_CLOSED
-from dragoman.core.lines import Overlong
-from dragoman.core.peek import read_line
 from dragoman.core.sharing.allowed import find_fault
 from dragoman.core.sharing.attribution import NAME_BYTES
 from dragoman.core.sharing.calls import Call, Hook, Member
@@ -60,13 +60,13 @@ class MemberSide:
             "notifications/roots/list_changed": self._change_roots,
         }
 
-    def take(self, member: Member, line: bytes | Overlong) -> None:
-        """Take a line."""
-        frame = _read(line)
+    def take(self, member: Member, frame: Frame | Malformed) -> None:
+        """Take a frame, or what is not one."""
+        frame = _read(frame)
         if isinstance(frame, Frame) and frame.kind == "batch":
             for one in frame.body:  # never sent on: each is answered on its own, and the session joins the answers
                 self._take(member, classify(b"", one))
-        elif frame is not None:
+        else:
             self._take(member, frame)
 
     def _take(self, member: Member, frame: Frame | Malformed) -> None:
@@ -74,14 +74,14 @@ class MemberSide:
         if isinstance(frame, Malformed):
             desk.counters.malformed += 1
             if not frame.is_response:
-                desk.post(member, encode_error(frame.key, frame.code, frame.reason))
+                desk.post(member, error_frame(frame.key, frame.code, frame.reason))
         elif frame.kind == "request":
             if self._admit(member, frame):
                 self._requests.get(frame.method or "", self._forward)(member, frame)
         elif frame.kind == "notification":
             self._take_notice(member, frame)
         elif desk.questions.answer(frame.key, member):
-            desk.post(None, encode_line(frame.body))
+            desk.post(None, _write(frame))
         else:
             desk.counters.unmatched += 1
 
@@ -132,21 +132,21 @@ class MemberSide:
         if (token := token_of(params)) is not None:
             call.token = (token,)
             params["_meta"]["progressToken"] = number
-        line = encode_line(body)
+        asked = rewrite(frame, body)._replace(key=call.key)
         if not desk.lane.must_wait(call):
-            desk.post(None, line)
-        elif not desk.lane.wait(call, line, desk.now):
+            desk.post(None, asked)
+        elif not desk.lane.wait(call, asked, desk.now):
             desk.refuse_call(call, CONNECTION_CLOSED, "too much waits for calls of other sessions to end")
 
     def _agree(self, member: Member, frame: Frame) -> None:
         """Answer in place of the server, which has been told already."""
         assert frame.key is not None
-        self._desk.post(member, encode_result(frame.key, {}))
+        self._desk.post(member, result_frame(frame.key, {}))
 
     def _initialize(self, member: Member, frame: Frame) -> None:
-        line = self._desk.opening.ask(member, frame)
-        if line is not None:
-            self._desk.post(None, line)
+        offer = self._desk.opening.ask(member, frame)
+        if offer is not None:
+            self._desk.post(None, offer)
         for one, answer in self._desk.opening.answer_waiting():
             self._desk.post(one, answer)
 
@@ -154,7 +154,7 @@ class MemberSide:
         member.ready = True
         if not self._desk.announced:
             self._desk.announced = True
-            self._desk.post(None, encode_line(frame.body))
+            self._desk.post(None, _write(frame))
 
     def _set_level(self, member: Member, frame: Frame) -> None:
         desk, level = self._desk, params_of(frame.body).get("level")
@@ -215,13 +215,13 @@ class MemberSide:
             self._desk.refuse(member, frame, INVALID_PARAMS, "this session has no such task")
 
     def _keep_task(self, call: Call, answer: Frame) -> Frame:
-        answer = _decoded(answer)
+        answer = decoded(answer)
         task = object_in(object_in(answer.body, "result"), "task")
         self._desk.attribution.add_task(task.get("taskId"), call)
         return answer
 
     def _filter_tasks(self, call: Call, answer: Frame) -> Frame:
-        answer = _decoded(answer)
+        answer = decoded(answer)
         result, owner = object_in(answer.body, "result"), self._desk.attribution.task_owner
         tasks = result.get("tasks")
         if isinstance(tasks, list):
@@ -241,30 +241,29 @@ class MemberSide:
         else:
             params["requestId"] = decode(call.key)
             desk.calls.cancel(call, desk.now)
-            desk.post(None, encode_line(frame.body))
+            desk.post(None, _write(frame))
 
     def _pass_progress(self, member: Member, frame: Frame) -> None:
         if self._desk.questions.has_token(params_of(frame.body).get("progressToken"), member):
-            self._desk.post(None, encode_line(frame.body))
+            self._desk.post(None, _write(frame))
         else:
             self._desk.counters.dropped += 1
 
     def _change_roots(self, member: Member, frame: Frame) -> None:
         """Pass it on where the roots are those of one session: of several, the server is told that there are none."""
         if len(self._desk.members) == 1 and self._desk.announced:
-            self._desk.post(None, encode_line(frame.body))
+            self._desk.post(None, _write(frame))
 
 
-def _read(line: bytes | Overlong) -> Frame | Malformed | None:
-    if isinstance(line, Overlong):
-        return read_line(line)
-    if line.isspace():
-        return None
+def _read(frame: Frame | Malformed) -> Frame | Malformed:
+    """Give a frame as its whole JSON says that it is, which is what is written anew."""
+    if isinstance(frame, Malformed):
+        return frame
     try:
-        return classify(line, decode(line))
+        return classify(frame.raw, decoded(frame).body)
     except ValueError as error:
-        return Malformed(PARSE_ERROR, str(error))
+        return Malformed(PARSE_ERROR, str(error), line=frame.raw)
 
 
-def _decoded(frame: Frame) -> Frame:
-    return frame if frame.body is not None else frame._replace(body=decode(frame.raw))
+def _write(frame: Frame) -> Frame:
+    return rewrite(frame, frame.body)

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.envelope import Frame, encode_error, encode_result
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.envelope import Frame, decoded, error_frame, request_frame, result_frame
 from dragoman.core.sharing.calls import Call, Calls, Member
 from dragoman.core.sharing.declared import read_declared
 
@@ -33,7 +32,7 @@ RELAYED: Final[dict[str, dict[str, Any]]] = {
 }
 """What can be relayed to some member, by the revision offered. Tasks at clients cannot: their ids would mix."""
 
-Answers = list[tuple[Member, bytes]]
+Answers = list[tuple[Member, Frame]]
 
 
 class Answered(NamedTuple):
@@ -75,8 +74,8 @@ class Opening:
         """Whether an answer of the server is awaited."""
         return self._call is not None
 
-    def ask(self, member: Member, frame: Frame) -> bytes | None:
-        """Take a member's `initialize`; give the line for the server, if it is to be asked."""
+    def ask(self, member: Member, frame: Frame) -> Frame | None:
+        """Take a member's `initialize`; give the request for the server, if it is to be asked."""
         params = frame.body.get("params")
         params = params if isinstance(params, dict) else {}
         declared = read_declared(params.get("capabilities"))
@@ -85,13 +84,13 @@ class Opening:
         self._waiting[member] = None
         return None if self.is_open or self.is_under_way else self.offer(member)
 
-    def offer(self, member: Member) -> bytes:
-        """Give the line that offers the server what a member offers."""
+    def offer(self, member: Member) -> Frame:
+        """Give the request that offers the server what a member offers."""
         self._call = self._calls.add("initialize")
         self._offered = member.offered
         capabilities = RELAYED.get(member.offered, RELAYED["2025-11-25"])
         params = {"protocolVersion": member.offered, "capabilities": capabilities, "clientInfo": self._identity}
-        return encode_line({"jsonrpc": "2.0", "id": decode(self._call.key), "method": "initialize", "params": params})
+        return request_frame(self._call.key, "initialize", params)
 
     def is_answer(self, frame: Frame) -> bool:
         """Whether a response answers the offer; an error without id can be about nothing else."""
@@ -102,7 +101,7 @@ class Opening:
     def take_answer(self, frame: Frame) -> Answered:
         """Take the server's response to the offer."""
         try:
-            body = decode(frame.raw) if frame.body is None else frame.body
+            body = decoded(frame).body
         except ValueError as error:
             return self.fail(-32603, f"the server's answer to initialize cannot be read: {error}")
         if frame.kind == "result":
@@ -119,7 +118,7 @@ class Opening:
         """Give everybody who waits what the server said, if it said so."""
         if not self.is_open:
             return []
-        answers = [(member, encode_result(member.initialize or b"null", self._result)) for member in self._waiting]
+        answers = [(member, result_frame(member.initialize or b"null", self._result)) for member in self._waiting]
         self._waiting.clear()
         return answers
 
@@ -132,7 +131,7 @@ class Opening:
         error = error if isinstance(error, dict) else {}
         code, message = error.get("code", -32603), str(error.get("message", ""))
         refused = [member for member in self._waiting if member.offered == self._offered]
-        answers = [(member, encode_error(member.initialize, code, message, error.get("data"))) for member in refused]
+        answers = [(member, error_frame(member.initialize, code, message, error.get("data"))) for member in refused]
         for member in refused:
             del self._waiting[member]
         return Answered(answers, next(iter(self._waiting), None))

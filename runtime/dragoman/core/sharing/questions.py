@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.core.envelope import INVALID_REQUEST, Frame, encode_error, encode_result, key_of
+from dragoman.core.envelope import INVALID_REQUEST, Frame, error_frame, key_of, result_frame
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.sharing.attribution import NAME_BYTES, Attribution
 from dragoman.core.sharing.calls import Member
@@ -35,7 +35,7 @@ class Questions:
     def __len__(self) -> int:
         return len(self._asked)
 
-    def pose(self, frame: Frame, params: dict[str, Any], reasons: set[Member | None]) -> Member | bytes:
+    def pose(self, frame: Frame, params: dict[str, Any], reasons: set[Member | None]) -> Member | Frame:
         """Choose whom to ask.
 
         Args:
@@ -44,12 +44,12 @@ class Questions:
             reasons: Who may be the reason for it; None in it is nobody who is there.
 
         Returns:
-            The member, or the line that answers the server at once.
+            The member, or the response that answers the server at once.
         """
         assert frame.key is not None
         method = frame.method or ""
         if frame.key in self._asked:  # the answer carries no id: it would end the request that rightly holds it
-            return encode_error(None, INVALID_REQUEST, "the id of this request belongs to one that is not answered yet")
+            return error_frame(None, INVALID_REQUEST, "the id of this request belongs to one that is not answered yet")
         member = next(iter(reasons)) if len(reasons) == 1 else None
         code, reason = METHOD_NOT_FOUND, None
         if reasons == {None}:
@@ -63,9 +63,9 @@ class Questions:
         elif len(frame.key) > NAME_BYTES or is_too_long(token_of(params)):
             code, reason = INVALID_REQUEST, f"the id or the progress token is longer than {NAME_BYTES} bytes"
         if reason is not None and method == ROOTS and (member is None or code == METHOD_NOT_FOUND):
-            return encode_result(frame.key, {"roots": []})  # true of nobody in particular, and what servers cope with
+            return result_frame(frame.key, {"roots": []})  # true of nobody in particular, and what servers cope with
         if reason is not None or member is None:
-            return encode_error(frame.key, code, reason or "", {"method": method})
+            return error_frame(frame.key, code, reason or "", {"method": method})
         self._asked[frame.key] = member, token_of(params)
         if method == "elicitation/create":
             self._attribution.add_elicitation(params.get("elicitationId"), member)

@@ -11,17 +11,26 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dragoman.core.envelope import PARSE_ERROR, Frame, Malformed, classify, encode_error, encode_result, key_of
-from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.lines import Overlong, show
-from dragoman.core.peek import read_line, with_id
+from dragoman.core.envelope import (
+    PARSE_ERROR,
+    Frame,
+    Malformed,
+    classify,
+    decoded,
+    error_frame,
+    key_of,
+    result_frame,
+    rewrite,
+)
+from dragoman.core.exact_json import encode_line
+from dragoman.core.lines import show
+from dragoman.core.peek import with_id
 from dragoman.core.sharing.allowed import find_fault
 from dragoman.core.sharing.attribution import elicitation_ids
 from dragoman.core.sharing.calls import Call, Member
 from dragoman.core.sharing.desk import Desk, object_in, params_of
 from dragoman.core.sharing.opening import Answered
 from dragoman.core.sharing.questions import INTERNAL_ERROR
-from dragoman.core.wholeness import read_last_line
 
 logger = logging.getLogger("dragoman.sharing")
 
@@ -49,45 +58,38 @@ class ServerSide:
             ),
         }
 
-    def take(self, line: bytes | Overlong, related: bytes | None, is_cut: bool = False) -> None:
-        """Take a line; `related` is the id of the request on whose stream it came.
-
-        Args:
-            line: With its line feed, unless it is the last one and has none: then it is cut.
-            related: None where there is one stream for everything.
-            is_cut: Whether nobody said that it ends there.
-        """
-        frame = read_last_line(line) if is_cut else read_line(line)
+    def take(self, frame: Frame | Malformed) -> None:
+        """Take a frame, or what is not one."""
         if isinstance(frame, Frame) and frame.kind == "batch":
             for one in frame.body:
-                self._take(classify(encode_line(one), one), related)
-        elif frame is not None:
-            self._take(frame, related, line)
+                self._take(classify(encode_line(one), one, frame.stream))
+        else:
+            self._take(frame)
 
-    def _take(self, frame: Frame | Malformed, related: bytes | None, line: bytes | Overlong = b"") -> None:
+    def _take(self, frame: Frame | Malformed) -> None:
         if isinstance(frame, Malformed):
-            self._take_malformed(frame, line)
+            self._take_malformed(frame)
         elif frame.kind == "batch":
             self._desk.counters.malformed += 1
         elif self._desk.opening.is_answer(frame):
             self._open(self._desk.opening.take_answer(frame))
         elif frame.kind == "request":
-            self._take_question(frame, related)
+            self._take_question(frame)
         elif frame.kind == "notification":
-            self._take_news(frame, related)
+            self._take_news(frame)
         else:
             self._take_answer(frame)
 
     def _open(self, answered: Answered) -> None:
-        for member, line in answered.answers:
-            self._desk.post(member, line)
+        for member, answer in answered.answers:
+            self._desk.post(member, answer)
         if answered.next is not None:
             self._desk.post(None, self._desk.opening.offer(answered.next))
 
-    def _take_malformed(self, malformed: Malformed, line: bytes | Overlong = b"") -> None:
+    def _take_malformed(self, malformed: Malformed) -> None:
         desk = self._desk
         desk.counters.malformed += 1
-        logger.warning("malformed line from the shared server: %s: %s", malformed.reason, show(line))
+        logger.warning("malformed line from the shared server: %s: %s", malformed.reason, show(malformed.line))
         call = desk.calls.find(malformed.key) if malformed.is_response else None
         if call is None:
             if malformed.is_response and malformed.key is not None:
@@ -99,7 +101,7 @@ class ServerSide:
             return
         desk.calls.forget(call)
         if call.member is not None and call.member.present:
-            desk.post(call.member, encode_error(call.own_key, INTERNAL_ERROR, message, {"method": call.method}))
+            desk.post(call.member, error_frame(call.own_key, INTERNAL_ERROR, message, {"method": call.method}))
         desk.let_in()
 
     def _take_answer(self, frame: Frame) -> None:
@@ -115,40 +117,41 @@ class ServerSide:
             desk.post(call.member, self._write_answer(call, call.member, frame))
         desk.let_in()
 
-    def _write_answer(self, call: Call, member: Member, frame: Frame) -> bytes:
+    def _write_answer(self, call: Call, member: Member, frame: Frame) -> Frame:
         try:
             if call.hook is not None:
                 frame = call.hook(call, frame)
             if frame.kind == "error" and b"elicitationId" in frame.raw:
-                for name in elicitation_ids(object_in(_decode(frame), "error")):
+                for name in elicitation_ids(object_in(decoded(frame).body, "error")):
                     self._desk.attribution.add_elicitation(name, member)
-            return with_id(frame, call.own_key)
+            return Frame(with_id(frame, call.own_key), frame.kind, call.own_key, None)
         except ValueError as error:
             message = f"the server's answer cannot be read: {error}"
-            return encode_error(call.own_key, INTERNAL_ERROR, message, {"method": call.method})
+            return error_frame(call.own_key, INTERNAL_ERROR, message, {"method": call.method})
 
-    def _take_question(self, frame: Frame, related: bytes | None) -> None:
-        desk = self._desk
+    def _take_question(self, frame: Frame) -> None:
+        desk, related = self._desk, frame.stream
         assert frame.key is not None
         if frame.method == "ping":
-            desk.post(None, encode_result(frame.key, {}))
+            desk.post(None, result_frame(frame.key, {}))
             return
         fault = find_fault(frame, "server", desk.methods)
         if fault is not None:
-            desk.refuse_server(frame, encode_error(frame.key, fault.code, fault.reason, {"method": frame.method}))
+            desk.refuse_server(frame, error_frame(frame.key, fault.code, fault.reason, {"method": frame.method}))
             return
         try:
-            params = params_of(_decode(frame))
+            frame = decoded(frame)
         except ValueError as error:
             desk.counters.malformed += 1
-            desk.post(None, encode_error(frame.key, PARSE_ERROR, str(error)))
+            desk.post(None, error_frame(frame.key, PARSE_ERROR, str(error)))
             return
+        params = params_of(frame.body)
         if frame.method in _INTERACTIVE and not desk.attribution.named_owners(params, related):
             self._take_turns()
         chosen = desk.questions.pose(frame, params, desk.reasons(params, related))
         if isinstance(chosen, Member):
-            desk.post(chosen, frame.raw)
-        elif b'"error":' in chosen:
+            desk.post(chosen, self._on_stream(frame, chosen))
+        elif chosen.kind == "error":
             desk.refuse_server(frame, chosen)
         else:
             logger.debug("%s request of the shared server answered by the proxy", frame.method)
@@ -161,38 +164,45 @@ class ServerSide:
                 "the shared server asks its clients: calls of different sessions go to it in turns from here on"
             )
 
-    def _take_news(self, frame: Frame, related: bytes | None) -> None:
+    def _on_stream(self, frame: Frame, member: Member) -> Frame:
+        """Give a frame for a member the stream of the member's own request, if it came on that of a request of his."""
+        call = self._desk.calls.find(frame.stream)
+        own_key = None if call is None or call.member is not member else call.own_key
+        return frame if own_key == frame.stream else frame._replace(stream=own_key)
+
+    def _take_news(self, frame: Frame) -> None:
         desk, method = self._desk, frame.method or ""
         if method in _NEWS_FOR_ALL:
             for member in desk.members:
                 if member.ready:
-                    desk.post(member, frame.raw)
+                    desk.post(member, self._on_stream(frame, member))
             return
         fault = find_fault(frame, "server", desk.methods)
         if fault is not None:
             desk.drop("the shared server", frame, fault.reason)
             return
         try:
-            body = _decode(frame)
+            frame = decoded(frame)
         except ValueError as error:
-            self._take_malformed(Malformed(INTERNAL_ERROR, str(error)))
+            self._take_malformed(Malformed(INTERNAL_ERROR, str(error), line=frame.raw))
             return
-        params = params_of(body)
+        params = params_of(frame.body)
         if method == "notifications/resources/updated":
             self._spread_update(frame, params)
             return
-        owner = self._news.get(method, self._find_reason)(frame, params, related)
+        owner = self._news.get(method, self._find_reason)(frame, params, frame.stream)
         if owner is None or not owner.present:
             desk.counters.dropped += 1  # happens to every server that logs, so it is no warning
             logger.debug("%s of the shared server dropped: it belongs to no session", method)
         else:
-            desk.post(owner, encode_line(body) if method == "notifications/progress" else frame.raw)
+            told = rewrite(frame, frame.body) if method == "notifications/progress" else frame
+            desk.post(owner, self._on_stream(told, owner))
 
     def _spread_update(self, frame: Frame, params: dict[str, Any]) -> None:
         uri = params.get("uri")
         listeners = self._desk.subscriptions.listeners(uri) if isinstance(uri, str) else []
         for member in listeners:
-            self._desk.post(member, frame.raw)
+            self._desk.post(member, self._on_stream(frame, member))
         self._desk.counters.dropped += not listeners
 
     def _find_progress(self, frame: Frame, params: dict[str, Any], _: bytes | None) -> Member | None:
@@ -206,7 +216,7 @@ class ServerSide:
         return known.member
 
     def _find_log_reader(self, frame: Frame, params: dict[str, Any], related: bytes | None) -> Member | None:
-        member = self._find_reason(frame, params, related)
+        member = self._find_reason(frame, params, frame.stream)
         wanted = member is not None and self._desk.levels.wants(member, params.get("level"))
         return member if wanted else None
 
@@ -216,7 +226,3 @@ class ServerSide:
 
 
 _NEWS_FOR_ALL: Final = frozenset(f"notifications/{name}/list_changed" for name in _LISTS)
-
-
-def _decode(frame: Frame) -> Any:
-    return decode(frame.raw) if frame.body is None else frame.body

@@ -10,21 +10,32 @@ one was set, the request; its answer ends it. Nothing lasts, so what needs to la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, Malformed, classify, encode_error, encode_result, key_of, twin_of
+from dragoman.core.envelope import (
+    Frame,
+    Malformed,
+    classify,
+    decoded,
+    error_frame,
+    key_of,
+    notification_frame,
+    request_frame,
+    result_frame,
+    rewrite,
+    twin_of,
+)
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
-from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter
-from dragoman.core.peek import read_line, with_id
+from dragoman.core.peek import with_id
 from dragoman.core.sharing.desk import object_in, params_of
-from dragoman.core.wholeness import read_last_line
 
-_LEVEL_ID: Final = "dragoman-level"
-_INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+_LEVEL_KEY: Final = b'"dragoman-level"'
+_READY: Final = "notifications/initialized"
+_INITIALIZED: Final = Frame(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n', "notification", None, _READY)
 _QUESTIONS: Final = 1024
 _ENDING: Final = 4
 _LASTING: Final = frozenset({"resources/subscribe", "resources/unsubscribe"})
@@ -51,19 +62,17 @@ class Run:
     Attributes:
         frame: The request.
         phase: How far it has come.
-        splitter: What it has said of a line.
         tokens: The progress tokens of what it asks.
     """
 
     frame: Frame
-    splitter: LineSplitter
     phase: Phase = Phase.OPENING
     tokens: list[Any] = field(default_factory=list)
 
 
-Deliveries = list[tuple[Run | None, bytes]]
-"""Lines and whom they are for; None is the session. A run that is not known yet is to be opened first, and one whose
-phase is `OVER` to be closed afterwards."""
+Deliveries = list[tuple[Run | None, Frame | None]]
+"""Frames and whom they are for; None is the session. A run that is not known yet is to be opened first, and one whose
+phase is `OVER` to be closed afterwards: then there may be no frame."""
 
 
 class Throwaways:
@@ -71,7 +80,6 @@ class Throwaways:
 
     Args:
         limit: How many requests there may be at once; four times as many servers may still be on their way out.
-        limit_bytes: The longest line accepted.
 
     Attributes:
         runs: The servers that are at work.
@@ -79,12 +87,10 @@ class Throwaways:
             must not start servers without end.
     """
 
-    def __init__(self, limit: int = 64, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(self, limit: int = 64) -> None:
         self.runs: dict[Run, None] = {}
         self.ending = 0
         self._limit = limit
-        self._limit_bytes = limit_bytes
-        self._splitter = LineSplitter(limit_bytes)
         self._initialize: Frame | None = None
         self._level: Any = None
         self._asked: dict[bytes, tuple[Run, bytes]] = {}
@@ -95,28 +101,24 @@ class Throwaways:
             "notification": self._take_notification,
         }
 
-    def receive(self, data: bytes) -> Deliveries:
-        """Take bytes that the session sent."""
-        for line in self._splitter.feed(data):
-            frame = read_line(line)
-            members = [frame] if not isinstance(frame, Frame) or frame.kind != "batch" else map(_member, frame.body)
-            for one in members:
+    def receive(self, frames: Sequence[Frame | Malformed]) -> Deliveries:
+        """Take what the session sent, in order."""
+        for frame in frames:
+            for one in _members(frame):
                 if isinstance(one, Malformed):
-                    self._post(None, encode_error(one.key, one.code, one.reason))
-                elif one is not None:
+                    self._post(None, error_frame(one.key, one.code, one.reason))
+                else:
                     self._taking.get(one.kind, self._take_answer)(one)
         return self._take_out()
 
-    def receive_server(self, run: Run, data: bytes) -> Deliveries:
-        """Take bytes that a server sent."""
-        for line in run.splitter.feed(data):
-            self._take_line(run, read_line(line))
+    def receive_server(self, run: Run, frames: Sequence[Frame | Malformed]) -> Deliveries:
+        """Take what a server sent, in order."""
+        for frame in frames:
+            self._take_any(run, frame)
         return self._take_out()
 
     def lose(self, run: Run, reason: str) -> Deliveries:
-        """Take note that a server is gone; a last line without line feed counts if it is whole."""
-        for line in run.splitter.finish():
-            self._take_line(run, read_last_line(line))
+        """Take note that a server is gone."""
         if run.phase is not Phase.OVER:
             self._fail(run, reason)
         return self._take_out()
@@ -124,42 +126,41 @@ class Throwaways:
     def _take_request(self, frame: Frame) -> None:
         assert frame.key is not None
         if frame.method == "ping":
-            self._post(None, encode_result(frame.key, {}))
+            self._post(None, result_frame(frame.key, {}))
         elif frame.method in _LASTING:
             reason = f"{frame.method} needs a server that lasts; here each request has its own (scope request)"
-            self._post(None, encode_error(frame.key, -32601, reason))
+            self._post(None, error_frame(frame.key, -32601, reason))
         elif len(self.runs) >= self._limit:
-            self._post(None, encode_error(frame.key, CONNECTION_CLOSED, f"more than {self._limit} requests at once"))
+            self._post(None, error_frame(frame.key, CONNECTION_CLOSED, f"more than {self._limit} requests at once"))
         elif self.ending >= self._limit * _ENDING:
             reason = f"{self._limit * _ENDING} servers of earlier requests are not gone yet"
-            self._post(None, encode_error(frame.key, CONNECTION_CLOSED, reason))
+            self._post(None, error_frame(frame.key, CONNECTION_CLOSED, reason))
         else:
             opening = frame if frame.method == "initialize" else self._initialize
             if opening is None:
-                self._post(None, encode_error(frame.key, -32600, "expected initialize first"))
+                self._post(None, error_frame(frame.key, -32600, "expected initialize first"))
                 return
-            run = Run(frame, LineSplitter(self._limit_bytes))
+            run = Run(frame)
             self.runs[run] = None
-            self._post(run, opening.raw)
+            self._post(run, opening)
 
     def _take_notification(self, frame: Frame) -> None:
         params = params_of(_body(frame))
         for run in list(self.runs):
             if frame.method == "notifications/cancelled" and run.frame.key == key_of(params.get("requestId")):
                 if run.phase is Phase.WORKING:
-                    self._post(run, frame.raw)
+                    self._post(run, frame)
                 self._end(run)
             elif frame.method == "notifications/progress" and params.get("progressToken") in run.tokens:
-                self._post(run, frame.raw)
+                self._post(run, frame)
 
     def _take_answer(self, frame: Frame) -> None:
         run, key = self._asked.pop(frame.key or b"", (None, b""))
         if run is not None and run.phase is not Phase.OVER:
-            self._post(run, with_id(frame, key))
+            self._post(run, frame._replace(raw=with_id(frame, key), key=key, body=None))
 
-    def _take_line(self, run: Run, frame: Frame | Malformed | None) -> None:
-        members = [frame] if not isinstance(frame, Frame) or frame.kind != "batch" else map(_member, frame.body)
-        for one in members:
+    def _take_any(self, run: Run, frame: Frame | Malformed) -> None:
+        for one in _members(frame):
             if isinstance(one, Frame) and run.phase is not Phase.OVER:
                 self._take_server(run, one)
             elif isinstance(one, Malformed) and one.is_response and run.phase is not Phase.OVER:
@@ -169,25 +170,25 @@ class Throwaways:
         if frame.kind == "request":
             self._take_question(run, frame)
         elif frame.kind == "notification":
-            self._post(None, frame.raw)
+            self._post(None, frame._replace(stream=run.frame.key))
         elif run.phase is Phase.OPENING:
             self._take_opening(run, frame)
         elif _answers(frame, run.frame):
             if run.frame.method == "logging/setLevel" and frame.kind == "result":
                 self._level = params_of(_body(run.frame)).get("level")
-            self._post(None, frame.raw)
+            self._post(None, frame)
             self._end(run)
 
     def _take_question(self, run: Run, frame: Frame) -> None:
         """Pass a server's request on, under an id that no other server of this session uses."""
         assert frame.key is not None
         if frame.method == "ping":
-            self._post(run, encode_result(frame.key, {}))
+            self._post(run, result_frame(frame.key, {}))
         elif run.phase is Phase.OPENING:
-            self._post(run, encode_error(frame.key, -32600, "expected the answer to initialize first"))
+            self._post(run, error_frame(frame.key, -32600, "expected the answer to initialize first"))
         elif len(self._asked) >= _QUESTIONS:
             reason = f"more than {_QUESTIONS} requests of servers are unanswered"
-            self._post(run, encode_error(frame.key, CONNECTION_CLOSED, reason))
+            self._post(run, error_frame(frame.key, CONNECTION_CLOSED, reason))
         else:
             self._questions += 1
             key = b"%d" % self._questions
@@ -195,7 +196,8 @@ class Throwaways:
             meta = params_of(_body(frame)).get("_meta")
             if isinstance(meta, dict) and "progressToken" in meta and len(run.tokens) < _QUESTIONS:
                 run.tokens.append(meta["progressToken"])
-            self._post(None, with_id(frame, key))
+            asked = with_id(frame, key)
+            self._post(None, frame._replace(raw=asked, key=key, body=None, stream=run.frame.key))
 
     def _take_opening(self, run: Run, frame: Frame) -> None:
         first = run.frame.method == "initialize"
@@ -207,24 +209,23 @@ class Throwaways:
             if frame.kind == "result":
                 self._initialize = opening
                 frame = _without_lasting(frame)
-            self._post(None, frame.raw)
+            self._post(None, frame)
             self._end(run)
         elif frame.kind == "error":
             error = object_in(_body(frame), "error")
             message = f"a fresh server refused initialize: {error.get('message')}"
-            self._post(None, encode_error(run.frame.key, CONNECTION_CLOSED, message))
+            self._post(None, error_frame(run.frame.key, CONNECTION_CLOSED, message))
             self._end(run)
         else:
             run.phase = Phase.WORKING
             self._post(run, _INITIALIZED)
             if self._level is not None:
                 params = {"level": self._level}
-                level = {"jsonrpc": "2.0", "id": _LEVEL_ID, "method": "logging/setLevel", "params": params}
-                self._post(run, encode_line(level))
-            self._post(run, run.frame.raw)
+                self._post(run, request_frame(_LEVEL_KEY, "logging/setLevel", params))
+            self._post(run, run.frame)
 
     def _fail(self, run: Run, reason: str) -> None:
-        self._post(None, encode_error(run.frame.key, CONNECTION_CLOSED, reason, {"method": run.frame.method}))
+        self._post(None, error_frame(run.frame.key, CONNECTION_CLOSED, reason, {"method": run.frame.method}))
         self._end(run)
 
     def _end(self, run: Run) -> None:
@@ -233,27 +234,28 @@ class Throwaways:
         for key in [key for key, (asking, _) in self._asked.items() if asking is run]:
             del self._asked[key]
             params = {"requestId": decode(key), "reason": "the server that asked is gone"}
-            frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-            self._post(None, encode_line(frame))  # or the session would wait for its client for ever
-        self._post(run, b"")
+            notice = notification_frame("notifications/cancelled", params)
+            self._post(None, notice)  # or the session would wait for its client for ever
+        self._post(run, None)
 
-    def _post(self, to: Run | None, line: bytes) -> None:
-        self._out.append((to, line))
+    def _post(self, to: Run | None, frame: Frame | None) -> None:
+        self._out.append((to, frame))
 
     def _take_out(self) -> Deliveries:
         out, self._out = self._out, []
         return out
 
 
-def _member(value: Any) -> Frame | Malformed:
-    return classify(encode_line(value), value)
+def _members(frame: Frame | Malformed) -> Sequence[Frame | Malformed]:
+    """Give the frames of an array, or the one that it is."""
+    if not isinstance(frame, Frame) or frame.kind != "batch":
+        return (frame,)
+    return [classify(encode_line(value), value) for value in decoded(frame).body]
 
 
 def _body(frame: Frame) -> Any:
-    if frame.body is not None:
-        return frame.body
     try:
-        return decode(frame.raw)
+        return decoded(frame).body
     except ValueError:  # whoever it is passed on to will say so
         return {}
 
@@ -270,4 +272,4 @@ def _without_lasting(frame: Frame) -> Frame:
     for name, parts in _NOT_OFFERED.items():
         for part in parts:
             object_in(capabilities, name).pop(part, None)
-    return frame._replace(raw=encode_line(body), body=body)
+    return rewrite(frame, body)
