@@ -1,4 +1,4 @@
-"""From a server over HTTP to a client over HTTP: what comes on the stream of a call goes out on the stream of its POST."""
+"""From a server over HTTP to a client over HTTP: what comes on a stream of a call goes out on that of its POST."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ class ServerSide:
             )
 
     def _on_stream(self, frame: Frame, member: Member) -> Frame:
-        """Give a frame for a member the stream of the member's own request, if it came on that of a request of his."""
+        """Give a frame the stream of the member's own request, if it came on the stream of one of this member."""
         call = self._desk.calls.find(frame.stream)
         own_key = None if call is None or call.member is not member else call.own_key
         return frame if own_key == frame.stream else frame._replace(stream=own_key)
