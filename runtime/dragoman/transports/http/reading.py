@@ -84,21 +84,28 @@ def read_posted(body: bytes, nesting: int) -> Posted:
     # The core, or the server, could take it for another frame than we do, and what one waits for the other never see.
     if repeats_name(body) if seen is None else seen[1:4] != frame[1:4] or _is_in_the_middle("id", value):
         raise Refused(400, TWO_FRAMES)
-    posted = _read_single(frame)
-    # The body as it was decoded here is not exact where an integer may be too long for that.
-    return posted._replace(frame=frame._replace(body=None)) if may_hold_long_integer(line) else posted
+    return _read_single(frame, frame._replace(body=None) if seen is None else seen)
 
 
-def _read_single(frame: Frame) -> Posted:
+def _read_single(frame: Frame, told: Frame) -> Posted:
+    """Read one frame.
+
+    Args:
+        frame: With its body.
+        told: As it is handed on: without, for that may be large, and is not exact where an integer is long.
+    """
     key, method = frame.key, frame.method
     if method is None:
-        return Posted(frame, answered=() if key is None else (key,))
+        return Posted(told, answered=() if key is None else (key,))
     if key is None:
-        cancelled = _cancelled(frame)
-        return Posted(frame, cancelled=() if cancelled is None else (cancelled,))
+        if method != "notifications/cancelled":
+            return Posted(told)
+        cancelled = _cancelled(frame)  # everybody on the way wants to know
+        whose = () if cancelled is None else (cancelled,)
+        return Posted(told if may_hold_long_integer(frame.raw) else frame, cancelled=whose)
     token = _progress_token(frame.body)
     tokens = _NOTHING if token is None else frozenset((token,))
-    return Posted(frame, frozenset((key,)), tokens, initializes=method == "initialize")
+    return Posted(told, frozenset((key,)), tokens, initializes=method == "initialize")
 
 
 def _read_batch(frame: Frame) -> Posted:
@@ -107,7 +114,8 @@ def _read_batch(frame: Frame) -> Posted:
         raise Refused(400, "expected a batch to hold at least one frame")
     if len(members) > _MEMBERS:
         raise Refused(413, f"expected a batch to hold no more than {_MEMBERS} frames")
-    parts = [_read_single(_read_frame(b"", member, in_batch=True)) for member in members]
+    read = [_read_frame(b"", member, in_batch=True) for member in members]
+    parts = [_read_single(one, one) for one in read]
     keys = frozenset(key for part in parts for key in part.keys)
     if len(keys) != sum(len(part.keys) for part in parts):
         raise Refused(400, "expected every request of a batch to have an id of its own")
@@ -183,8 +191,6 @@ def _progress_token(body: dict[str, Any]) -> bytes | None:
 
 
 def _cancelled(frame: Frame) -> bytes | None:
-    if frame.method != "notifications/cancelled":
-        return None
     params = frame.body.get("params")
     return key_of(params.get("requestId")) if isinstance(params, dict) else None
 

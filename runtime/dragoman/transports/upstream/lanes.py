@@ -92,8 +92,8 @@ class Lanes:
 
     def put(self, frame: Frame) -> None:
         """Take a frame to send."""
-        if frame.kind == "request" and frame.body is not None:
-            frame = frame._replace(body=None)  # it may take ten times as much as the bytes, and nobody looks at it
+        if frame.kind == "request" and frame.body is not None:  # it takes more than the bytes, and nobody looks at it
+            frame = frame._replace(body=None)
         job = Job(frame, self._settle)
         self._bytes += len(frame.raw)
         if frame.method == "initialize":
