@@ -45,6 +45,8 @@ class ProxyConfig:
             take a `limit_bytes` of their own. The proxy itself gives up a server that reads nothing once so much was
             written to it.
         open_requests: How many requests of either peer may be unanswered.
+        request_timeout_s: How long a request of the client may be with the server without an answer or progress, in
+            seconds, to a tenth or, above ten seconds, to a second; None for as long as that takes.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
     """
@@ -59,6 +61,7 @@ class ProxyConfig:
     drain_timeout_s: float = 10.0
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     open_requests: int = OPEN_REQUESTS
+    request_timeout_s: float | None = None
     names_server: bool = False
 
     def to_settings(self) -> Settings:
@@ -75,6 +78,7 @@ class ProxyConfig:
             init_timeout_s=self.init_timeout_s,
             drain_timeout_s=self.drain_timeout_s,
             open_requests=self.open_requests,
+            request_timeout_s=self.request_timeout_s,
         )
 
 

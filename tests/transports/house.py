@@ -9,11 +9,11 @@ from typing import Any
 from dragoman.core.commands import Finish
 from dragoman.core.exact_json import encode_line
 from dragoman.errors import TransportClosed
+from dragoman.host.shared import PoolConfig
 from dragoman.pool import Scope, SharedProxy, UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
 from dragoman.transports.memory import MemoryTransport, connect_pair
-from dragoman.host.shared import PoolConfig
 from tests.proxy.conversation import READY, Peer, initialize, initialized
 
 
@@ -25,6 +25,7 @@ class House:
         self.reachable = True
         self.pool = UpstreamPool(scope, open_upstream or self._open, PoolConfig(**config))
         self.runs: list[asyncio.Task[Finish]] = []
+        self.proxies: dict[str, Any] = {}  # what is decided about them
 
     def _open(self) -> MemoryTransport:
         if not self.reachable:
@@ -36,7 +37,7 @@ class House:
     async def enter(self, principal: str | None = None, **config: Any) -> Guest:
         """Let a client in."""
         front, client_end = connect_pair("proxy", "client")
-        proxy = self.pool.proxy(ProxyConfig(**config), front, principal)
+        proxy = self.pool.proxy(ProxyConfig(**self.proxies | config), front, principal)
         guest = Guest(client_end, proxy)
         self.runs.append(asyncio.create_task(proxy.run()))
         await asyncio.sleep(0)

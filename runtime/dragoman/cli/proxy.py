@@ -85,6 +85,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seconds for which requests are still answered after the client closed its end (default: 10)",
     )
     parser.add_argument(
+        "--request-timeout",
+        type=seconds,
+        metavar="S",
+        help="give up requests that the server does not answer within S seconds and without progress (no limit if "
+        "absent)",
+    )
+    parser.add_argument(
         "--no-retry-older",
         action="store_true",
         help="do not offer another revision to a server that rejects the first one explicitly",
@@ -224,6 +231,7 @@ def _configure(args: argparse.Namespace) -> ProxyConfig:
         retry_older=not args.no_retry_older,
         init_timeout_s=args.init_timeout,
         drain_timeout_s=args.drain_timeout,
+        request_timeout_s=args.request_timeout,
         names_server=args.listen is None,
     )
 

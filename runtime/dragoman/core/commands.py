@@ -72,6 +72,14 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Remind:
+    """Call `FrontEdge.tick` after so many seconds."""
+
+    edge: FrontEdge
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """A client's session is over: write out what the client is still owed, and stop.
 
@@ -98,7 +106,7 @@ class Outcome(Enum):
     INTERNAL_ERROR = "an internal error"
 
 
-Command = Open | Send | Close | Wake | Finish
+Command = Open | Send | Close | Wake | Remind | Finish
 
 
 class Outbox:

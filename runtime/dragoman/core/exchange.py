@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.batches import REVISION_WITH_BATCHES, Batch, read_member
+from dragoman.core.batches import Batch, explain_batches, has_batches, read_member
 from dragoman.core.calls import NAME_BYTES, Call, Calls, Unfit, cancelled_key
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
@@ -22,6 +22,7 @@ from dragoman.core.exact_json import decode
 from dragoman.core.lines import show
 from dragoman.core.settings import Settings
 from dragoman.core.tally import deserves_a_line
+from dragoman.core.timeouts import PROGRESS, Timeouts
 from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, Refusal, Translator
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Exchange:
         front: The client's edge.
         behind: Who serves it.
         settings: What the user decided.
+        timeouts: What limits the time of requests, if anything does; stands before `behind` then.
 
     Attributes:
         calls: The requests of each peer that are not answered.
@@ -53,17 +55,19 @@ class Exchange:
         "_front",
         "_revisions",
         "_settings",
+        "_timeouts",
         "calls",
         "counters",
         "identity",
     )
 
-    def __init__(self, front: FrontEdge, behind: Behind, settings: Settings) -> None:
+    def __init__(self, front: FrontEdge, behind: Behind, settings: Settings, timeouts: Timeouts | None = None) -> None:
         self.counters = Counters()
         self.calls = {Side.CLIENT: Calls(settings.open_requests), Side.SERVER: Calls(settings.open_requests)}
         self.identity = True
         self._front = front
-        self._behind = behind
+        self._behind = behind if timeouts is None else timeouts
+        self._timeouts = timeouts
         self._settings = settings
         self._revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: Adaptor(None, settings.on_loss, self.counters) for side in Side}
@@ -93,6 +97,8 @@ class Exchange:
         for calls in self.calls.values():
             calls.waiting.clear()
             calls.cancelled.clear()
+        if self._timeouts is not None:
+            self._timeouts.release()
         del self._front, self._behind
 
     def relay(self, side: Side, frame: Frame) -> None:
@@ -201,6 +207,8 @@ class Exchange:
     def _relay_notification(self, side: Side, frame: Frame) -> None:
         if frame.method == "notifications/cancelled":
             frame = self._note_cancellation(side, frame)
+        elif self._timeouts is not None and side is Side.SERVER and frame.method == PROGRESS:
+            self._timeouts.note_progress(frame)
         adapted = self._adaptors[side].adapt(frame, frame.method)
         if isinstance(adapted, Frame):
             self._forward(side, adapted)
@@ -269,9 +277,8 @@ class Exchange:
             self._front.post(side, whole)
 
     def _relay_batch(self, side: Side, frame: Frame) -> None:
-        if self._revisions[side] != REVISION_WITH_BATCHES:
-            reason = f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches"
-            self.reject(side, Malformed(INVALID_REQUEST, reason))
+        if not has_batches(self._revisions[side]):
+            self.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
             return
         members = [read_member(member, frame.stream) for member in frame.body]
         calls = [Call(m.key, m.method) for m in members if isinstance(m, Frame) and m.key and m.method]

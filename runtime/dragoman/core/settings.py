@@ -29,6 +29,7 @@ class Settings:
         queue_bytes: How many bytes of a side may wait for readiness.
         open_requests: How many requests of a side may be unanswered.
         batch_requests: How many requests one array may hold.
+        request_timeout_s: How long a request of the client may be with the server; None for as long as that takes.
     """
 
     client_revision: str = AUTO
@@ -45,3 +46,4 @@ class Settings:
     queue_bytes: int = 16 * 1024 * 1024
     open_requests: int = OPEN_REQUESTS
     batch_requests: int = BATCH_REQUESTS
+    request_timeout_s: float | None = None

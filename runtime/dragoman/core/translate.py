@@ -90,6 +90,7 @@ class Counters:
     malformed: int = 0
     unmatched: int = 0
     excess: int = 0
+    timed_out: int = 0
 
     def describe(self) -> str:
         """Give the counters that are not zero, on one line."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from dragoman.core.commands import Close, Command, Finish, Open, Outbox, Outcome, Reached, Send, Wake
+from dragoman.core.commands import Close, Command, Finish, Open, Outbox, Outcome, Reached, Remind, Send, Wake
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
@@ -82,6 +82,7 @@ class Host:
         self._settings = settings
         self._ports: dict[Reached, Port] = {}
         self._timers: dict[FrontEdge, asyncio.TimerHandle] = {}
+        self._reminders: dict[FrontEdge, asyncio.TimerHandle] = {}
         self._endings: dict[FrontEdge, asyncio.Future[Finish]] = {}
         self._closing: dict[asyncio.Task[None], Transport] = {}
         self._stopped: Finish | None = None  # of a client that nobody serves yet
@@ -100,7 +101,8 @@ class Host:
         Returns:
             How it ended and why; the transport is closed by then.
         """
-        ending = self._endings[front] = asyncio.get_running_loop().create_future()
+        ending: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
+        self._endings[front] = ending
         if self._stopped is not None:  # before we began
             ending.set_result(self._stopped)
         port = self._ports[front] = Port(self, front, transport, LABEL.get())
@@ -121,6 +123,7 @@ class Host:
         finally:
             self._stop_timer(front)
             await self.close_front(front, port, at_once=is_stopped)
+            self._stop_reminder(front)
             port.cut()
             self._ports.pop(front, None)
             self._endings.pop(front, None)
@@ -266,6 +269,9 @@ class Host:
                 if after_s is not None:
                     loop = asyncio.get_running_loop()
                     self._timers[front] = loop.call_later(after_s, self._expire, front)
+            case Remind(front, after_s):
+                later = asyncio.get_running_loop().call_later
+                self._reminders[front] = later(after_s, self.tick, front)
             case Open(upstream):
                 self._open(upstream)
             case Close(upstream):
@@ -280,6 +286,11 @@ class Host:
     def _expire(self, front: FrontEdge) -> None:
         self._timers.pop(front, None)
         self.perform(front.expire)
+
+    def tick(self, front: FrontEdge) -> None:
+        """Tell an edge that time has passed."""
+        self._reminders.pop(front, None)
+        self.perform(front.tick)
 
     def _open(self, upstream: UpstreamEdge) -> None:
         self._close(upstream)
@@ -325,3 +336,8 @@ class Host:
         timer = self._timers.pop(front, None)
         if timer is not None:
             timer.cancel()
+
+    def _stop_reminder(self, front: FrontEdge) -> None:
+        reminder = self._reminders.pop(front, None)
+        if reminder is not None:
+            reminder.cancel()

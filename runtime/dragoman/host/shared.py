@@ -160,6 +160,16 @@ class SharedHost(Host):
         super().flush()
         self._wind_clock()
 
+    def tick(self, front: FrontEdge) -> None:
+        """Tell an edge that time has passed; what is logged meanwhile is about its session."""
+        self.set_clock()
+        port = self._ports.get(front)
+        token = LABEL.set(port.label if port is not None else "")
+        try:
+            super().tick(front)
+        finally:
+            LABEL.reset(token)
+
     def take_failed(self, port: Port, frame: Frame) -> None:
         """The transport gives up a request: whose it was is told, and the server may still speak about it."""
         self.set_clock()

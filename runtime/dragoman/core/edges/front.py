@@ -32,6 +32,7 @@ from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontS
 from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
+from dragoman.core.timeouts import Timeouts
 from dragoman.core.translate import Adaptor, Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import LATEST
@@ -66,6 +67,7 @@ class FrontEdge:
         "_outbox",
         "_outcome",
         "_replaying",
+        "_timeouts",
         "_welcome",
         "_wiring",
         "behind",
@@ -85,7 +87,9 @@ class FrontEdge:
         self.outgoing: list[Frame] = []
         self.behind = behind
         self.greeting: Greeting | None = None
-        self.exchange = Exchange(self, behind, wiring.settings)
+        timeout_s = wiring.settings.request_timeout_s
+        self._timeouts = None if timeout_s is None else Timeouts(self, behind, outbox, timeout_s)
+        self.exchange = Exchange(self, behind, wiring.settings, self._timeouts)
         self._outbox = outbox
         self._wiring = wiring
         self._early = EarlyFrames(self.post, wiring.settings.queue_frames, wiring.settings.queue_bytes)
@@ -147,6 +151,12 @@ class FrontEdge:
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)
 
+    def tick(self) -> None:
+        """Take note that time has passed for requests that are with the server."""
+        if self._timeouts is not None:
+            self._timeouts.tick(self.exchange)
+            self._check_drained()
+
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
         """End the session now: by a signal, or because nobody can read what would be written."""
         self._end(connection_closed(reason), outcome)
@@ -184,7 +194,8 @@ class FrontEdge:
         """Take note of what the server speaks, or is offered: what crosses from here on is translated so."""
         greeting = self._expect_greeting()
         self.exchange.speak(
-            self._wiring.translate(greeting.revision, server_revision), self._wiring.translate(server_revision, greeting.revision)
+            self._wiring.translate(greeting.revision, server_revision),
+            self._wiring.translate(server_revision, greeting.revision),
         )
 
     def accepted(self, answer: Frame, revision: str) -> None:
@@ -261,14 +272,15 @@ class FrontEdge:
             self.exchange.reject(Side.CLIENT, greeting)
             return
         self.greeting, self._client_owed = greeting, frame.key
-        refusal = self.behind.ask(self) if self.state is FrontState.CONNECTING else None
+        has_failed = self.state is FrontState.FAILED
+        refusal = None if has_failed else self.behind.ask(self)
         if refusal is not None:
             self.greeting = self._client_owed = None
             answer = error_frame(frame.key, refusal.code, refusal.message, refusal.data)
             self._early.reply(Side.CLIENT, frame, answer)
             return
         self._advance(FrontEvent.INITIALIZE_REQUESTED)
-        if self.state is FrontState.INITIALIZING:
+        if not has_failed:
             self.behind.asked(self)
 
     def _take_initialized(self, frame: Frame) -> None:
