@@ -70,7 +70,7 @@ class Exchange:
         self._timeouts = timeouts
         self._settings = settings
         self._revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
-        self._adaptors = {side: Adaptor(None, settings.on_loss, self.counters) for side in Side}
+        self._adaptors = {side: self._adaptor(side, None) for side in Side}
         self._consent = Consent()
 
     def speak(self, upward: Translator, downward: Translator) -> None:
@@ -82,7 +82,7 @@ class Exchange:
         """
         self._revisions = {Side.CLIENT: upward.source, Side.SERVER: upward.target}
         self._adaptors = {
-            side: Adaptor(None if way.identity else way, self._settings.on_loss, self.counters)
+            side: self._adaptor(side, None if way.identity else way)
             for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
         self.identity = upward.identity and downward.identity
@@ -145,6 +145,9 @@ class Exchange:
         elif side is Side.CLIENT:
             key = None if malformed.key in self.calls[side].waiting else malformed.key
             self._front.send(error_frame(key, malformed.code, malformed.reason))
+
+    def _adaptor(self, side: Side, way: Translator | None) -> Adaptor:
+        return Adaptor(way, self._settings.on_loss, self.counters, side, self._settings.watch)
 
     def _relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         key, method = frame.key, frame.method

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman.core.batches import BATCH_REQUESTS
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.negotiation import AUTO
-from dragoman.core.translate import OnLoss
+from dragoman.core.translate import Crossing, OnLoss
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Settings:
         open_requests: How many requests of a side may be unanswered.
         batch_requests: How many requests one array may hold.
         request_timeout_s: How long a request of the client may be with the server; None for as long as that takes.
+        watch: Told of each frame that is translated; None where nobody wants to know.
     """
 
     client_revision: str = AUTO
@@ -47,3 +49,4 @@ class Settings:
     open_requests: int = OPEN_REQUESTS
     batch_requests: int = BATCH_REQUESTS
     request_timeout_s: float | None = None
+    watch: Callable[[Crossing], None] | None = None

@@ -207,7 +207,8 @@ class FrontEdge:
         """
         greeting = self._expect_greeting()
         way = self._wiring.translate(revision, greeting.revision)
-        adapted = Adaptor(way, self._wiring.settings.on_loss, self.exchange.counters).adapt(answer, "initialize")
+        settings, counters = self._wiring.settings, self.exchange.counters
+        adapted = Adaptor(way, settings.on_loss, counters, Side.SERVER, settings.watch).adapt(answer, "initialize")
         if isinstance(adapted, Refusal):
             self.failed(Failed(adapted.code, adapted.message, adapted.data))
             return
