@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import dragoman_spec
 from dragoman.core.commands import Side
-from dragoman.core.exact_json import decode
 from dragoman.core.edges.lifecycle import FrontState as State
+from dragoman.core.exact_json import decode
 from tests.proxy.conversation import READY, initialize, initialized
 from tests.support.profile import hypothesis_settings
 from tests.support.wired import Sent, Wired

@@ -9,8 +9,8 @@ import pytest
 
 import dragoman_spec
 from dragoman.core.commands import Finish, Outcome, Side
-from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.edges.lifecycle import FrontState as State
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.settings import Settings
 from tests.proxy.conversation import READY, error, initialize, initialized, notification, request, result
 from tests.support.wired import OPENED, Sent, Timer, Wired

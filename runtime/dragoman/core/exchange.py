@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.batches import REVISION_WITH_BATCHES, Batch, read_member
+from dragoman.core.batches import Batch, explain_batches, has_batches, read_member
 from dragoman.core.calls import NAME_BYTES, Call, Calls, Unfit, cancelled_key
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
@@ -269,9 +269,8 @@ class Exchange:
             self._front.post(side, whole)
 
     def _relay_batch(self, side: Side, frame: Frame) -> None:
-        if self._revisions[side] != REVISION_WITH_BATCHES:
-            reason = f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches"
-            self.reject(side, Malformed(INVALID_REQUEST, reason))
+        if not has_batches(self._revisions[side]):
+            self.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
             return
         members = [read_member(member, frame.stream) for member in frame.body]
         calls = [Call(m.key, m.method) for m in members if isinstance(m, Frame) and m.key and m.method]

@@ -25,9 +25,7 @@ class Talk:
 
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, rules: Any = None, **settings: Any) -> None:
         restore_ids = rules is None or "restore-id-type" in rules
-        self.switch = Shared(
-            wiring(Settings(expect_echo=False, restore_ids=restore_ids)), SharingSettings(**settings)
-        )
+        self.switch = Shared(wiring(Settings(expect_echo=False, restore_ids=restore_ids)), SharingSettings(**settings))
         self.limit_bytes = limit_bytes
         self.framers: dict[str, LineFramer] = {}
         self.fronts: dict[str, FrontEdge] = {}

@@ -9,9 +9,9 @@ import pytest
 
 from dragoman.core.exact_json import encode_line
 from tests.core.switch.talk import Talk
+from tests.core.switch.test_per_call import Alone
 from tests.core.switch.test_shared import call
 from tests.proxy.conversation import an_error, initialize, request
-from tests.core.switch.test_per_call import Alone
 
 WRONG: list[Any] = [None, True, 0, -1.5, "", "x", [], [[]], [1], {}, {"taskId": []}, {"uri": 1}]
 REQUESTS = [
@@ -110,9 +110,10 @@ def test_a_hostile_first_answer_is_an_error_or_passed_on() -> None:
 
 
 def test_servers_for_a_call_each_can_be_hostile_on_both_sides() -> None:
-    alone = Alone(limit=10_000)
+    early = Alone(limit=10_000)
     for line in LINES:
-        alone.client_says(line)
+        early.client_says(line)
+    alone = Alone(limit=10_000)
     alone.opens()
     for line in LINES:
         for upstream in alone.client_says(line):

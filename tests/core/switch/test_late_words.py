@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.core.switch.talk import Heard, Talk
-from tests.core.switch.test_shared import call
 from tests.core.switch.test_questions import ALL, TASK, elicit
+from tests.core.switch.test_shared import call
 from tests.proxy.conversation import an_error, error, initialize, notification, request, result
 
 LOG = notification("notifications/message", level="info", data="about a")

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from dragoman.core import negotiation
 from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, classify, error_frame
 from dragoman.core.exact_json import decode, encode_line
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
 logger = logging.getLogger("dragoman.session")
 
-PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+PROTOCOL_VERSION_KEY = facts(LATEST).request_meta.get("protocolVersion")
 """Where a request of the per-request era names its revision: in its `_meta` (2026-07-28/basic/index)."""
 
-DISCOVER = "server/discover"
+DISCOVER = facts(LATEST).lifecycle.get("discover")
 """How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
 
 INITIALIZED = "notifications/initialized"

@@ -19,8 +19,8 @@ from dragoman.core.edges.offer import Accepted, Refused, pass_on
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.failures import Failed
-from dragoman.core.wiring import Wiring
 from dragoman.core.translate import Refusal
+from dragoman.core.wiring import Wiring
 
 
 class Direct:

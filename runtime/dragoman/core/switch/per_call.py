@@ -37,16 +37,13 @@ from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.peek import with_id
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 _LEVEL_KEY: Final = b'"dragoman-level"'
 _QUESTIONS: Final = 1024
 _ENDING: Final = 4
-_LASTING: Final = frozenset({"resources/subscribe", "resources/unsubscribe"})
-_NOT_OFFERED: Final = {
-    "tools": ("listChanged",),
-    "prompts": ("listChanged",),
-    "resources": ("listChanged", "subscribe"),
-}
+_LASTING: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).standing)
+_NOT_OFFERED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).server_flags)
 """Capabilities that need a server which lasts."""
 
 
@@ -324,9 +321,9 @@ def _with_id(frame: Frame, key: bytes) -> bytes:
 def _without_lasting(frame: Frame) -> Frame:
     body = decoded(frame).body
     capabilities = body["result"].get("capabilities")
-    for name, parts in _NOT_OFFERED.items():
+    for path in _NOT_OFFERED:
+        name, _, flag = path.partition(".")
         found = capabilities.get(name) if isinstance(capabilities, dict) else None
         if isinstance(found, dict):
-            for part in parts:
-                found.pop(part, None)
+            found.pop(flag, None)
     return rewrite(frame, body)

@@ -1,7 +1,7 @@
 """Whose is it? What the server says beside its answers names no session; here is what gives it away.
 
-Lives here: tasks and elicitations with their owners, and what a frame itself gives away. Must not: write frames. Used by
-`desk`.
+Lives here: tasks and elicitations with their owners, and what a frame itself gives away. Must not: write frames. Used
+by `desk`.
 
 Evidence counts also where it leads to nobody. What came on the stream of a request that is over, or names a task that
 is not known, is not somebody else's: it goes to nobody, and no other rule is asked.
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dragoman.core.switch.shared.loans import Loan, Loans
 from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 REMEMBERED: Final = 4096
 """How many tasks, and how many elicitations, are remembered."""
@@ -21,7 +22,7 @@ REMEMBERED: Final = 4096
 NAME_BYTES: Final = 1024
 """The longest id of a task or elicitation that is remembered, in bytes or characters."""
 
-RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+RELATED_TASK: Final = facts(HANDSHAKE_REVISIONS[-1]).request_meta.get("related-task")
 """Where a frame names the task that it is about: in its `_meta` (2025-11-25/basic/utilities/tasks)."""
 
 

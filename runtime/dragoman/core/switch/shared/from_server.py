@@ -31,12 +31,15 @@ from dragoman.core.switch.shared.desk import Desk, object_in, params_of
 from dragoman.core.switch.shared.loans import Loan
 from dragoman.core.switch.shared.server_requests import INTERNAL_ERROR
 from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.sharing")
 
-_LISTS: Final = ("tools", "prompts", "resources")
-_NEWS_FOR_ALL: Final = frozenset(f"notifications/{name}/list_changed" for name in _LISTS)
-_INTERACTIVE: Final = frozenset({"sampling/createMessage", "elicitation/create"})
+_UPDATED: Final = "notifications/resources/updated"
+_NEWS_FOR_ALL: Final = frozenset(
+    name for revision in HANDSHAKE_REVISIONS for name in facts(revision).announced if name != _UPDATED
+)
+_INTERACTIVE: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).interactive)
 """Requests that must reach the right person: a server that makes them has its calls taken in turns."""
 
 
@@ -168,7 +171,7 @@ class FromServer:
             self._take_malformed(Malformed(INTERNAL_ERROR, str(error), line=frame.raw))
             return
         params = params_of(frame.body)
-        if method == "notifications/resources/updated":
+        if method == _UPDATED:
             self._spread_update(frame, params)
         elif method == "notifications/progress":
             self._pass_progress(frame, params)
@@ -188,8 +191,8 @@ class FromServer:
         if frame.stream is None:
             return frame
         loan = self._desk.loans.find(frame.stream)
-        is_own = loan is not None and loan.session is session and loan.call is not None
-        return frame._replace(stream=loan.call.key if is_own else None)
+        call = None if loan is None or loan.session is not session else loan.call
+        return frame._replace(stream=None if call is None else call.key)
 
     def _spread_update(self, frame: Frame, params: dict[str, Any]) -> None:
         uri = params.get("uri")

@@ -14,26 +14,11 @@ from dragoman.core.calls import Call
 from dragoman.core.envelope import Frame, twin_of
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.switch.shared.suspects import Suspect, Suspects
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
-_QUIET: Final = frozenset(
-    {
-        "initialize",
-        "ping",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "resources/subscribe",
-        "resources/unsubscribe",
-        "logging/setLevel",
-        "tasks/get",
-        "tasks/list",
-        "tasks/cancel",
-    }
-)
-"""Requests during which no server asks back: they list, look up or set something. 2026-07-28, which says what may, lets
-`tools/call`, `prompts/get` and `resources/read` ask. Any other request might, those that the proxy does not know above
-all. Quiet ones are held responsible only when none of the others is under way."""
+_QUIET: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).quiet)
+"""Requests during which no server asks back: they list, look up or set something. Any other request might, those that
+the proxy does not know above all. Quiet ones are held responsible only when none of the others is under way."""
 
 Hook = Callable[["Loan", Frame], Frame]
 """Called with the answer to a request before it is passed on; gives what is passed on."""

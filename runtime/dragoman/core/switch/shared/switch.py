@@ -20,7 +20,7 @@ is not taken to be about the others (`suspects`).
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Final
+from typing import Any
 
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Outcome
@@ -38,19 +38,7 @@ from dragoman.core.switch.shared.from_server import FromServer
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
-
-_ROOTS: Final = {"roots": {"listChanged": True}}
-RELAYED: Final[dict[str, dict[str, Any]]] = {
-    "2024-11-05": {**_ROOTS, "sampling": {}},
-    "2025-03-26": {**_ROOTS, "sampling": {}},
-    "2025-06-18": {**_ROOTS, "sampling": {}, "elicitation": {}},
-    "2025-11-25": {
-        **_ROOTS,
-        "sampling": {"context": {}, "tools": {}},
-        "elicitation": {"form": {}, "url": {}},
-    },
-}
-"""What can be relayed to some client, by the revision offered. Tasks at clients cannot: their ids would mix."""
+from dragoman_spec import facts
 
 
 class Shared:
@@ -67,9 +55,7 @@ class Shared:
         sharing = settings or SharingSettings()
         limit = min(wiring.settings.open_requests, sharing.calls)
         self.outbox = Outbox()
-        self._wiring = dataclasses.replace(
-            wiring, settings=dataclasses.replace(wiring.settings, open_requests=limit)
-        )
+        self._wiring = dataclasses.replace(wiring, settings=dataclasses.replace(wiring.settings, open_requests=limit))
         self._desk = Desk(sharing, wiring.settings.restore_ids, self.outbox)
         self.upstream = self._desk.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
         self._from_clients = FromClients(self._desk)
@@ -253,7 +239,11 @@ class Shared:
 
         def introduce(revision: str) -> Frame:
             identity = dict(self._desk.settings.identity)
-            params = {"protocolVersion": revision, "capabilities": RELAYED[revision], "clientInfo": identity}
+            params = {
+                "protocolVersion": revision,
+                "capabilities": facts(revision).shared_capabilities,
+                "clientInfo": identity,
+            }
             return request_frame(key, "initialize", params)
 
         self._asking = front
