@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import dragoman_spec
@@ -29,6 +29,7 @@ from dragoman.host.host import Host, HostSettings
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
+    from dragoman.middleware import Middleware, NoticeMiddleware
     from dragoman.trace.trace import Trace
 
 
@@ -52,6 +53,10 @@ class ProxyConfig:
         request_timeout_s: How long a request of the client may be with the server without an answer or progress, in
             seconds, to a tenth or, above ten seconds, to a second; None for as long as that takes.
         trace: Where frames are written down; None where they are not. It may be that of several proxies.
+        middleware: Your own code around each request, the outermost first: `dragoman.middleware`.
+        notice_middleware: The same around each notification.
+        middleware_timeout_s: How long middleware may take for each of them, in seconds, without the time that a peer
+            takes to answer.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
     """
@@ -68,6 +73,9 @@ class ProxyConfig:
     open_requests: int = OPEN_REQUESTS
     request_timeout_s: float | None = None
     trace: Trace | None = None
+    middleware: tuple[Middleware, ...] = field(default=(), hash=False)
+    notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
+    middleware_timeout_s: float = 60.0
     names_server: bool = False
 
     def to_settings(self) -> Settings:
@@ -85,6 +93,7 @@ class ProxyConfig:
             drain_timeout_s=self.drain_timeout_s,
             open_requests=self.open_requests,
             request_timeout_s=self.request_timeout_s,
+            has_middleware=bool(self.middleware or self.notice_middleware),
             watch=None if self.trace is None else self.trace.translated,
         )
 
@@ -160,7 +169,8 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
 @functools.lru_cache(maxsize=8)
 def host_settings_of(config: ProxyConfig, one_server: bool = True) -> HostSettings:
     """Give what a host needs."""
-    return HostSettings(config.limit_bytes, config.names_server, one_server)
+    around = config.middleware, config.notice_middleware, config.middleware_timeout_s
+    return HostSettings(config.limit_bytes, config.names_server, one_server, *around)
 
 
 def watched(config: ProxyConfig, transport: Transport, side: Side) -> Transport:

@@ -31,6 +31,7 @@ class Settings:
         open_requests: How many requests of a side may be unanswered.
         batch_requests: How many requests one array may hold.
         request_timeout_s: How long a request of the client may be with the server; None for as long as that takes.
+        has_middleware: Whether requests and notifications are given to middleware on their way.
         watch: Told of each frame that is translated; None where nobody wants to know.
     """
 
@@ -49,4 +50,5 @@ class Settings:
     open_requests: int = OPEN_REQUESTS
     batch_requests: int = BATCH_REQUESTS
     request_timeout_s: float | None = None
+    has_middleware: bool = False
     watch: Callable[[Crossing], None] | None = None

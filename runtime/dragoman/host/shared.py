@@ -163,8 +163,7 @@ class SharedHost(Host):
     def tick(self, front: FrontEdge) -> None:
         """Tell an edge that time has passed; what is logged meanwhile is about its session."""
         self.set_clock()
-        port = self._ports.get(front)
-        token = LABEL.set(port.label if port is not None else "")
+        token = LABEL.set(self.label_of(front))
         try:
             super().tick(front)
         finally:

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from dragoman.core.around import Around, Deferral
 from dragoman.core.calls import Call
 from dragoman.core.commands import Finish, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.behind import Behind
@@ -58,6 +59,7 @@ class FrontEdge:
     """
 
     __slots__ = (
+        "_around",
         "_client_ended",
         "_client_owed",
         "_early",
@@ -89,7 +91,8 @@ class FrontEdge:
         self.greeting: Greeting | None = None
         timeout_s = wiring.settings.request_timeout_s
         self._timeouts = None if timeout_s is None else Timeouts(self, behind, outbox, timeout_s)
-        self.exchange = Exchange(self, behind, wiring.settings, self._timeouts)
+        self._around = Around(self, self._timeouts or behind, outbox) if wiring.settings.has_middleware else None
+        self.exchange = Exchange(self, behind, wiring.settings, self._timeouts, self._around)
         self._outbox = outbox
         self._wiring = wiring
         self._early = EarlyFrames(self.post, wiring.settings.queue_frames, wiring.settings.queue_bytes)
@@ -155,6 +158,17 @@ class FrontEdge:
         """Take note that time has passed for requests that are with the server."""
         if self._timeouts is not None:
             self._timeouts.tick(self.exchange)
+            self._check_drained()
+
+    def proceed(self, deferral: Deferral, frame: Frame) -> None:
+        """Let something go on to its peer that middleware had."""
+        if self._around is not None:
+            self._around.proceed(deferral, frame)
+
+    def conclude(self, deferral: Deferral, answer: Frame) -> None:
+        """Answer a request that middleware had."""
+        if self._around is not None:
+            self._around.conclude(deferral, answer, self.exchange)
             self._check_drained()
 
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
