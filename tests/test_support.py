@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ import pytest
 from bench.peers import started
 from tests.peers.ahead import ahead
 from tests.support.lines import Lines
+from tests.support.waiting import IdleClockLoop, hang, pass_time, run, until, wait_until
 
 ROOT = Path(__file__).parents[1]
 STARTED_BY_A_TEST = """
@@ -99,3 +103,46 @@ def test_a_visit_whose_process_the_system_did_not_start_is_made_again() -> None:
 def test_a_visit_that_fails_otherwise_or_again_fails(times: int, number: int) -> None:
     with pytest.raises(OSError, match="refused"):
         refusing(times, number)
+
+
+def test_a_clock_that_counts_idle_time_stands_still_while_the_machine_stops_us() -> None:
+    async def main() -> tuple[float, float]:
+        loop = asyncio.get_running_loop()
+        one, other = socket.socketpair()
+        arrived = loop.create_future()
+        loop.add_reader(other, lambda: arrived.done() or arrived.set_result(loop.time()))
+        began = loop.time()
+        one.send(b"x")
+        threading.Event().wait(0.3)
+        async with asyncio.timeout(0.2):
+            taken = await arrived - began
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await hang()
+        loop.remove_reader(other)
+        one.close()
+        other.close()
+        return taken, loop.time() - began
+
+    taken, passed = run(main())
+    assert taken < 0.1
+    assert 0.2 <= passed < 0.3
+
+
+def test_a_clock_that_is_put_forward_makes_what_is_due_happen() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, IdleClockLoop)
+        waiting = asyncio.create_task(pass_time(3600))
+        await asyncio.sleep(0)
+        loop.skip(3600)
+        await asyncio.wait_for(waiting, 60)
+
+    run(main())
+
+
+def test_what_does_not_come_about_is_not_waited_for_without_end() -> None:
+    with pytest.raises(TimeoutError, match=r"within 0\.02 s"):
+        wait_until(lambda: False, 0.02)
+    with pytest.raises(TimeoutError):
+        run(until(lambda: False, 0.02))

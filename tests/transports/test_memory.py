@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from dragoman.transports.memory import HIGH_WATER_BYTES, connect_pair
+from tests.support.waiting import pass_time
 from tests.transports.recorder import Recorder
 
 
@@ -43,7 +44,7 @@ def test_a_reader_that_pauses_hears_nothing_until_it_goes_on() -> None:
         right.start(other)
         left.write(b"x")
         right.pause_reading()
-        await asyncio.sleep(0.01)
+        await pass_time(0.01)
         assert other.data == b""
         left.write(b"y" * (HIGH_WATER_BYTES + 1))
         assert one.paused

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.transports.pipes import HIGH_WATER_BYTES, READ_BYTES, PipeReader, PipeWriter, enlarge_pipe, is_pollable
+from tests.support.waiting import pass_time
 from tests.transports.recorder import Recorder
 
 
@@ -63,7 +64,7 @@ def test_a_reader_that_pauses_leaves_bytes_in_the_pipe() -> None:
         reader.pause()
         reader.pause()
         os.write(write_fd, b"x")
-        await asyncio.sleep(0.02)
+        await pass_time(0.02)
         assert recorder.data == b""
         reader.resume()
         await recorder.until(lambda: recorder.data == b"x")
@@ -146,7 +147,7 @@ def test_a_file_can_be_paused(tmp_path: Path) -> None:
         recorder = Recorder()
         reader = make_reader(os.open(tmp_path / "in", os.O_RDONLY), recorder)
         reader.pause()
-        await asyncio.sleep(0.01)
+        await pass_time(0.01)
         assert recorder.data == b""
         reader.resume()
         await recorder.until(lambda: recorder.end is not None)
@@ -236,7 +237,7 @@ def test_a_reader_that_pauses_notices_that_the_other_end_is_closed_and_reads_the
         reader = make_reader(read_fd, recorder)
         reader.pause()
         os.write(write_fd, b"last words")
-        await asyncio.sleep(0.05)
+        await pass_time(0.05)
         assert recorder.data == b""
         os.close(write_fd)
         await recorder.until(lambda: recorder.end == "end")

@@ -12,6 +12,7 @@ import pytest
 from dragoman.errors import TransportError
 from dragoman.transports.upstream import dialling
 from dragoman.transports.upstream.dialling import Address, dial, explain
+from tests.support.waiting import hang
 from tests.transports.upstream.raw import OK, Line, ask, on_both_loops, raw_server, wire_to
 
 PATIENT_S = 2.0
@@ -140,7 +141,7 @@ async def test_a_server_without_tls_is_named() -> None:
 async def test_a_handshake_that_does_not_end_is_not_waited_for() -> None:
     async def handle(line: Line) -> None:
         await line.reader.read(1)
-        await asyncio.sleep(60)
+        await hang()
 
     async with raw_server(handle) as url, wire_to(url.replace("http", "https"), connect_timeout_s=0.2) as wire:
         with pytest.raises(TransportError, match="no connection in time"):
