@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import errno
 import signal
@@ -146,3 +147,22 @@ def test_what_does_not_come_about_is_not_waited_for_without_end() -> None:
         wait_until(lambda: False, 0.02)
     with pytest.raises(TimeoutError):
         run(until(lambda: False, 0.02))
+
+
+def sleeps(path: Path) -> list[str]:
+    """Give where a file sleeps, but for a turn of the event loop."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+    return [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for call in calls
+        if ast.unparse(call.func) in ("asyncio.sleep", "time.sleep", "sleep")
+        and ast.unparse(call) != "asyncio.sleep(0)"
+    ]
+
+
+def test_no_test_sleeps() -> None:
+    """What takes its time by itself, as a program of its own, may."""
+    apart = (ROOT / "tests/support/waiting.py", ROOT / "tests/soak", ROOT / "tests/proxy/servers")
+    files = [path for path in (ROOT / "tests").rglob("*.py") if not {path, *path.parents} & {*apart}]
+    assert len(files) > 200
+    assert [place for path in files for place in sleeps(path)] == []

@@ -7,7 +7,7 @@ the last byte does so when the loop has *waited* for 0.2 s, however long it took
 
 Nothing else in `tests/` sleeps (`tests/test_support.py` looks). `until` and `wait_until` wait for something and fail
 when it does not come; `pass_time` lets the clock go on where it is time that a test is about; a peer that is slow or
-never goes on says so with `linger` and `hang`.
+never goes on says so with `linger`, `stall` and `hang`.
 """
 
 from __future__ import annotations
@@ -103,6 +103,11 @@ async def pass_time(seconds: float) -> None:
 async def linger(seconds: float) -> None:
     """Be a peer that takes its time."""
     await pass_time(seconds)
+
+
+def stall(seconds: float) -> None:
+    """Be a peer that takes its time where there is no event loop."""
+    time.sleep(seconds)
 
 
 async def hang() -> None:

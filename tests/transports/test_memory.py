@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from dragoman.transports.memory import HIGH_WATER_BYTES, connect_pair
-from tests.support.waiting import pass_time
+from tests.support.waiting import pass_time, run
 from tests.transports.recorder import Recorder
 
 
@@ -21,7 +19,7 @@ def test_bytes_cross_both_ways_in_order() -> None:
         await other.until(lambda: other.data == b"early bird")
         await one.until(lambda: one.data == b"worm")
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_nothing_arrives_while_the_writer_runs() -> None:
@@ -33,7 +31,7 @@ def test_nothing_arrives_while_the_writer_runs() -> None:
         assert other.data == b""
         await other.until(lambda: other.data == b"x")
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_reader_that_pauses_hears_nothing_until_it_goes_on() -> None:
@@ -52,7 +50,7 @@ def test_a_reader_that_pauses_hears_nothing_until_it_goes_on() -> None:
         await one.until(lambda: not one.paused)
         assert len(other.data) == HIGH_WATER_BYTES + 2
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_closing_is_heard_after_the_last_bytes() -> None:
@@ -71,7 +69,7 @@ def test_closing_is_heard_after_the_last_bytes() -> None:
         right.write(b"too late")
         await other.until(lambda: other.break_reason is not None)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_peer_that_only_ends_still_listens() -> None:
@@ -85,4 +83,4 @@ def test_a_peer_that_only_ends_still_listens() -> None:
         right.write(b"still there?")
         await one.until(lambda: one.data == b"still there?")
 
-    asyncio.run(main())
+    run(main())

@@ -63,11 +63,11 @@ def call(frame: dict[str, Any]) -> None:
             pass
         case "close-output":
             os.close(1)
-            time.sleep(30)
+            time.sleep(600)
         case "close-input":
             os.close(0)
             answer(frame, {"content": []})
-            time.sleep(30)
+            time.sleep(600)
         case "ask":
             say({"jsonrpc": "2.0", "id": "ask-1", "method": "roots/list"})
         case "flood":
@@ -94,7 +94,7 @@ def main() -> None:
     if "banner" in behaves:
         print("Welcome to the scripted server!", flush=True)
     if "grandchild" in behaves:
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"])
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     print("scripted server is up", file=sys.stderr, flush=True)
     for line in sys.stdin:
         if "garbage" in behaves:
@@ -115,7 +115,7 @@ def main() -> None:
         elif "id" in frame:
             answer(frame, frame.get("params", {}))
     if "linger" in behaves:
-        time.sleep(30)
+        time.sleep(600)
 
 
 main()

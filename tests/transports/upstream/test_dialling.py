@@ -12,7 +12,7 @@ import pytest
 from dragoman.errors import TransportError
 from dragoman.transports.upstream import dialling
 from dragoman.transports.upstream.dialling import Address, dial, explain
-from tests.support.waiting import hang
+from tests.support.waiting import hang, run
 from tests.transports.upstream.raw import OK, Line, ask, on_both_loops, raw_server, wire_to
 
 PATIENT_S = 2.0
@@ -90,7 +90,7 @@ def test_families_take_turns() -> None:
             patch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
             return [address[1][0] for address in await dialling._resolve("h", 1)]
 
-    assert asyncio.run(main()) == ["::1", "127.0.0.1", "::2", "127.0.0.2", "127.0.0.3"]
+    assert run(main()) == ["::1", "127.0.0.1", "::2", "127.0.0.2", "127.0.0.3"]
 
 
 @on_both_loops

@@ -10,6 +10,7 @@ import zlib
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.waiting import hang, pass_time
 from tests.transports.upstream.stage import (
     BLOCK,
@@ -89,12 +90,13 @@ async def test_a_server_that_went_away_fails_requests_until_it_is_back() -> None
             await reply.result(request, {})
             reply.cut()
 
-    async with server(serve) as url:
+    port = free_port()
+    async with server(serve, port) as url:
         joined = client(url, end_session=False)
         peer = await joined.__aenter__()
         assert "result" in await peer.ask("tools/list")
     gone = await peer.ask("tools/list")
-    async with server(serve, int(url.split(":")[2].split("/")[0])):
+    async with server(serve, port):
         back = await peer.ask("tools/list")
         await joined.__aexit__(None, None, None)
     assert "no connection: connection refused" in gone["error"]["message"]
