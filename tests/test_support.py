@@ -25,7 +25,7 @@ import subprocess, sys
 from tests.support.signals import heed_signals
 heed_signals()
 code = "import signal; print(*[n.name for n in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is signal.SIG_IGN])"
-subprocess.run([sys.executable, "-c", code], timeout=30)
+subprocess.run([sys.executable, "-c", code], timeout=60)
 """  # noqa: E501
 
 
@@ -52,7 +52,7 @@ def test_a_line_that_does_not_come_is_not_waited_for_without_end() -> None:
     with saying("import sys; print('half', end='', flush=True); sys.stdin.read()") as process:
         with pytest.raises(TimeoutError, match=r"no line within 0\.2 s, only b'(half)?'"):
             Lines(process.stdout, 0.2).read()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def test_lines_come_one_by_one_and_the_rest_at_the_end() -> None:
@@ -71,7 +71,7 @@ def test_the_end_of_a_pipe_is_an_empty_line() -> None:
     with saying("print(1, end='')") as process:
         lines = Lines(process.stdout)
         assert (lines.read(), lines.read()) == (b"1", b"")
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def test_a_server_of_the_benchmarks_is_ended_though_what_is_done_with_it_fails() -> None:

@@ -35,7 +35,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["-nodes", "-days", "1", "-keyout", str(path.with_name("key.pem")), "-out", str(path)]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", *options, *subject]
     try:
-        subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=30)
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=60)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no openssl to make a certificate")
     return path

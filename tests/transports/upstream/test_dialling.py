@@ -12,6 +12,7 @@ import pytest
 from dragoman.errors import TransportError
 from dragoman.transports.upstream import dialling
 from dragoman.transports.upstream.dialling import Address, dial, explain
+from tests.support.ports import free_port
 from tests.support.waiting import hang, run
 from tests.transports.upstream.raw import OK, Line, ask, on_both_loops, raw_server, wire_to
 
@@ -24,9 +25,7 @@ def listen(backlog: int = 8) -> tuple[socket.socket, Address]:
 
 
 def closed_address() -> Address:
-    listener, address = listen()
-    listener.close()
-    return address
+    return socket.AF_INET, ("127.0.0.1", free_port())
 
 
 @on_both_loops
