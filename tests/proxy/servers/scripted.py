@@ -27,8 +27,10 @@ behaves = set(options.behave)
 
 
 def say(frame: Any) -> None:
-    sys.stdout.write(json.dumps(frame) + "\n")
-    sys.stdout.flush()
+    data = json.dumps(frame).encode() + b"\n"
+    # Not by print: where Python does not buffer, it loses what a write leaves that the machine stopped.
+    while data:
+        data = data[os.write(1, data) :]
 
 
 def answer(frame: dict[str, Any], result: Any) -> None:
@@ -98,7 +100,7 @@ def main() -> None:
     print("scripted server is up", file=sys.stderr, flush=True)
     for line in sys.stdin:
         if "garbage" in behaves:
-            sys.stdout.write('\x00nonsense\n{"jsonrpc":"2.0","id":\n\n')
+            os.write(1, b'\x00nonsense\n{"jsonrpc":"2.0","id":\n\n')
         frame = json.loads(line)
         method = frame.get("method")
         if method == "initialize":
