@@ -17,6 +17,7 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from datamodel_code_generator import generate
 from datamodel_code_generator.enums import DataModelType, InputFileType, StrictTypes
 from datamodel_code_generator.format import PythonVersion
 from datamodel_code_generator.parser import LiteralType
+from pydantic import BaseModel
 
-from codegen.errors import UnknownSchemaForm
+from codegen.errors import NotAName, UnknownSchemaForm
 from codegen.names import module_name
 from codegen.normalise import Normalised, Schema
 from codegen.plain import PREFIX
@@ -54,10 +56,7 @@ USED = (
 OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "FIELDS", "INPUT_METHODS", "METHODS", "REVISION"})
 OWN_NAMES |= {"annotations", "dragoman_spec", "models", "pydantic", "typing", "typing_extensions"}
 # Attributes that models have of pydantic and of us: no field may be called so.
-RESERVED = re.compile(
-    r"meta|model_(computed_fields|config|construct|copy|dump|dump_json|extra|fields|fields_set|json_schema"
-    r"|parametrized_name|post_init|rebuild|validate|validate_json|validate_strings)"
-)
+RESERVED = frozenset({"meta", *dir(BaseModel)})
 # What carries the params or the result of any method: their constructors take every model in that place.
 CARRIERS = frozenset({"Request", "Notification"}.union(*ENVELOPES.values()))
 CARRIED = frozenset({"params", "result"})
@@ -143,6 +142,8 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$defs": {name: _dialect(_arranged(name, node, beside.words)) for name, node in schema.definitions.items()},
     }
+    for name in _unfit(schema):
+        raise NotAName(schema.revision, schema.pointer(name), name)
     for name in _hidden(schema):
         document = json.loads(json.dumps(document).replace(f'"{PREFIX}{name}"', f'"{PREFIX}{_hide(name)}"'))
         document["$defs"][_hide(name)] = document["$defs"].pop(name)
@@ -239,7 +240,7 @@ def _with_exact_names(text: str, schema: Normalised) -> str:
     """Make sure that classes and aliases are called what the definitions are called.
 
     Raises:
-        UnknownSchemaForm: A definition's name is no name in Python, or one that the package needs for itself.
+        NotAName: A definition's name is not a name in Python, or one that the package needs for itself.
     """
     for name in sorted(_hidden(schema)):
         text = _fully_named(text, name, IMPORTED[name]).replace(_hide(name), name)
@@ -248,9 +249,15 @@ def _with_exact_names(text: str, schema: Normalised) -> str:
         for node in ast.parse(text).body
         if isinstance(node, ast.ClassDef | ast.Assign)
     }
-    for name in sorted((found ^ schema.definitions.keys()) | (OWN_NAMES & schema.definitions.keys())):
-        raise UnknownSchemaForm(schema.revision, f"/$defs/{name}", "a definition that gets no model of that name")
+    for name in sorted(schema.definitions.keys() - found):
+        raise NotAName(schema.revision, schema.pointer(name), name)
     return text
+
+
+def _unfit(schema: Normalised) -> list[str]:
+    """The definitions whose names cannot be a class of a module that has names of its own, beside pydantic's."""
+    odd = [name for name in schema.definitions if not name.isidentifier() or iskeyword(name)]
+    return sorted({*odd, *(OWN_NAMES & schema.definitions.keys())})
 
 
 def _hidden(schema: Normalised) -> set[str]:
@@ -322,12 +329,12 @@ def _aliases(schema: Normalised) -> dict[str, str]:
 
 
 def _is_reserved(attribute: str) -> bool:
-    return RESERVED.fullmatch(attribute) is not None
+    return attribute in RESERVED
 
 
 def _attribute(name: str) -> str:
     stem = re.sub(r"(?<=[0-9a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.rpartition("/")[2]).lower()
-    stem = re.sub(r"\W+|_+", "_", stem).strip("_")
+    stem = re.sub(r"\W+|_+", "_", stem).strip("_") or "field"
     return f"{stem}_" if name.startswith("$") else stem
 
 
@@ -366,7 +373,7 @@ def _escaped(text: str) -> str:
 def _docstring(name: str, schema: Normalised, history: History, said: str | None) -> str:
     """The text between the quotes; names and pointers have nothing in them that needs escaping."""
     changed = f"; changed in {', '.join(history.changed)}" if history.changed else ""
-    origin = schema.origins[name]
+    origin = schema.pointer(name)
     # Before, the specification had no page on the schema: the best address is its front page.
     paged = schema.revision >= FIRST_WITH_SCHEMA_PAGE
     page = f"/schema#{origin.split('/')[2].lower()}" if paged else ""

@@ -14,7 +14,7 @@ from codegen.actions import declares
 from codegen.arms import Arms
 from codegen.cosmetic import cosmetic_fields
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
-from codegen.names import path_of, snake
+from codegen.names import escaped, path_of, snake
 from codegen.overlay import Change, Decision, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
 from codegen.rulings import check_arguments, check_copy, check_other, check_verb
@@ -181,7 +181,7 @@ class Derivation:
         """Fields that the source names: converted where the target names them too, else dropped."""
         for old, member in source.fields.items():
             new = names.get(old, old)
-            below = site.below(f".{old}", f"/properties/{old}")
+            below = site.below(f".{old}", f"/properties/{escaped(old)}")
             if new in target.fields:
                 if self._names_revision(new, target.fields[new]):
                     parts.named_in.append(new)
@@ -216,7 +216,7 @@ class Derivation:
         """Ask about a field that goes where a new one of the same type comes beside it: is it the same one?"""
         if self.direction == "down" or not isinstance(target.extra, Anything):
             return
-        below = site.below(f".{old}", f"/properties/{old}")
+        below = site.below(f".{old}", f"/properties/{escaped(old)}")
         gone = source.fields[old].type
         new = [name for name, member in target.fields.items() if name not in source.fields]
         like = [name for name in sorted(new) if self._same_type(gone, target.fields[name].type)]
@@ -272,7 +272,7 @@ class Derivation:
         """Fields that only the target names, and those that it requires where the source did not."""
         olds = {new: old for old, new in names.items()}
         for name, member in target.fields.items():
-            below = site.below(f".{name}", f"/properties/{name}")
+            below = site.below(f".{name}", f"/properties/{escaped(name)}")
             old = source.fields.get(olds.get(name, name))
             kind = self.target.resolve(member.type)
             if name not in olds and not isinstance(kind, Anything) and not self._names_revision(name, member):

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from codegen.names import unescaped
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -123,7 +125,7 @@ class Spec:
         Raises:
             LookupError: It leads nowhere.
         """
-        _, _, name, *path = pointer.split("/")
+        _, _, name, *path = map(unescaped, pointer.split("/"))
         type_ = self.definitions[name]
         steps = iter(path)
         for keyword in steps:

@@ -17,7 +17,7 @@ from typing import Any
 from codegen.errors import UnusedDecision
 
 BOTH_PROFILES = ("strict", "minimal")
-TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix"})
+TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "name"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +235,7 @@ def parse_overlay(revision: str, text: str) -> Overlay:
         UnusedDecision: It is not TOML, or has a table or key that means nothing.
     """
     path = overlay_path(revision)
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UnusedDecision(path, "the file", f"it is not TOML: {error}") from None
-    unknown = sorted(tables.keys() - TABLES)
-    if unknown:
-        raise UnusedDecision(path, unknown[0], f"no such table; there are {', '.join(sorted(TABLES))}")
+    tables = _tables(path, text)
     return Overlay(
         revision,
         path,
@@ -253,6 +247,29 @@ def parse_overlay(revision: str, text: str) -> Overlay:
         errors=tuple(_entry(path, ErrorCode, row) for row in tables.get("error", [])),
         cosmetics=tuple(_entry(path, Cosmetic, row) for row in tables.get("cosmetic", [])),
     )
+
+
+def read_table(file: Path, name: str) -> list[dict[str, Any]]:
+    """The entries of one kind in an overlay; none where there is no such file.
+
+    Raises:
+        UnusedDecision: It is not TOML, or has a table that means nothing.
+    """
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    return _tables(overlay_path(file.stem), text).get(name, [])
+
+
+def _tables(path: str, text: str) -> dict[str, list[dict[str, Any]]]:
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnusedDecision(path, "the file", f"it is not TOML: {error}") from None
+    for name, rows in tables.items():
+        if name not in TABLES:
+            raise UnusedDecision(path, name, f"no such table; there are {', '.join(sorted(TABLES))}")
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise UnusedDecision(path, name, f"entries are written as [[{name}]], with two brackets")
+    return tables
 
 
 def _rule(path: str, row: Mapping[str, Any]) -> Rule:

@@ -9,6 +9,7 @@ import json
 
 from codegen.errors import UndecidedChange
 from codegen.model import Array, Object, Spec, Type
+from codegen.names import unescaped
 from codegen.overlay import Change
 from codegen.step_plan import StepPlan
 
@@ -104,7 +105,7 @@ def _has_text_arm(spec: Spec, type_: Type | None) -> bool:
 
 def _type_at(spec: Spec, pointer: str) -> Type | None:
     """The type that a pointer of a change leads to, references followed on the way."""
-    _, _, name, *parts = pointer.split("/")
+    _, _, name, *parts = map(unescaped, pointer.split("/"))
     type_: Type | None = spec.definitions.get(name)
     while parts and type_ is not None:
         part = parts.pop(0)

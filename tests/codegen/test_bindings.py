@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from codegen.bindings import Beside, History, definition_history, is_json_schema, render_models
-from codegen.errors import UnknownSchemaForm
+from codegen.errors import NotAName
 from codegen.normalise import Normalised, normalise
 from codegen.words import Words
 
@@ -123,6 +123,8 @@ def test_definition_may_be_called_as_something_that_models_import(name: str) -> 
         (["_meta", "meta"], ["meta", "meta_"]),
         (["model_config", "model_dump", "modelFields"], ["model_config_", "model_dump_", "model_fields_"]),
         (["class", "from"], ["class_", "from_"]),
+        (["__dict__", "copy", "parse_obj", "schema"], ["dict_", "copy_", "parse_obj_", "schema_"]),
+        (["$", "_", "日本"], ["field_", "field", "日本"]),
     ],
 )
 def test_member_gets_an_attribute_that_nothing_else_has(members: list[str], attributes: list[str]) -> None:
@@ -134,19 +136,13 @@ def test_member_gets_an_attribute_that_nothing_else_has(members: list[str], attr
     del sys.modules["rendered_names"]
 
 
-@pytest.mark.parametrize("name", ["METHODS", "None", "dict", "lower case", "models"])
+@pytest.mark.parametrize("name", ["METHODS", "None", "TYPE_CHECKING", "a.B", "class", "dict", "lower case", "models"])
 def test_definition_that_cannot_keep_its_name_is_refused(name: str) -> None:
-    with pytest.raises(UnknownSchemaForm, match="a definition that gets no model of that name"):
-        _text(
-            _normal(
-                **{name: _object("foo", fooBar={"type": "string"}, foo=STRING), "Other": _object(n={"type": "number"})}
-            )
-        )
-
-
-def test_definition_that_would_be_a_module_is_refused() -> None:
-    with pytest.raises(UnknownSchemaForm):
-        _text(_normal(**{"a.B": _object(x=STRING), "C": _object(b={"$ref": "#/$defs/a.B"})}))
+    thing = _object("foo", fooBar={"type": "string"}, foo=STRING)
+    with pytest.raises(NotAName) as caught:
+        _text(_normal(**{name: thing, "Other": _object(n={"type": "number"}, it={"$ref": f"#/$defs/{name}"})}))
+    assert caught.value.pointer == f"/$defs/{name}"
+    assert "[[name]] of codegen/overlays/2099-01-01.toml" in str(caught.value)
 
 
 def test_docstring_has_pointer_and_address() -> None:
