@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codegen.actions import declares
+from codegen.actions import CHECK, declares
 from codegen.arms import Arms
 from codegen.cosmetic import cosmetic_fields
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
@@ -70,7 +70,7 @@ class Derivation:
         """The node for two definitions, derived at first sight."""
         if (source, target) in self._pairs:
             return self._pairs[source, target]
-        key = self._free(snake(source) if source == target else f"{snake(source)}_as_{snake(target)}")
+        key = self.free_key(snake(source) if source == target else f"{snake(source)}_as_{snake(target)}")
         self._pairs[source, target] = key
         site = Site(source, target, f"/$defs/{source}", f"/$defs/{target}")
         work = self.work(self.source.definitions[source], self.target.definitions[target], site)
@@ -97,11 +97,11 @@ class Derivation:
     def _node(self, site: Site, node: Node) -> Work:
         if isinstance(node, ArrayNode) and node.item.idle:
             return IDLE
-        key = self._free(snake(site.at))
+        key = self.free_key(snake(site.at))
         self.nodes[key] = node
         return Work(key)
 
-    def _free(self, key: Key) -> Key:
+    def free_key(self, key: Key) -> Key:
         """The key, or one like it where it is taken: `RequestParams` and `Request.params` would both like to be
         `request_params`.
         """
@@ -128,13 +128,13 @@ class Derivation:
     def _narrowed(self, site: Site, detail: str, target: Type) -> Work:
         decision = self._rule("narrowed", site, detail)
         if decision is None:
-            return Work(before=Action("drop-invalid", {"check": target}))
+            return Work(before=Action("drop-invalid", {CHECK: target}))
         if decision.do == "keep":
             return IDLE
         arguments = dict(decision.arguments)
         check_arguments(self.overlay, decision, self.target, target, site.target_at)
         if declares(decision.do, "checked"):
-            arguments["check"] = target
+            arguments[CHECK] = target
         return Work(before=Action(decision.do, arguments, entry=decision.name))
 
     # --- objects -----------------------------------------------------------------------------------------------------
@@ -363,9 +363,12 @@ class Derivation:
         if decision.do == "as":
             other = check_other(self.overlay, decision, arm, self.target)
             return Work(self.pair(name, other))
-        result_is_target = decision.do == "drop-item" or bool(decision.arguments.get("final", False))
         arguments = {key: value for key, value in decision.arguments.items() if key != "final"}
-        return Work(before=Action(decision.do, arguments, entry=decision.name), again=not result_is_target)
+        final = bool(decision.arguments.get("final")) or declares(decision.do, "gone")
+        if declares(decision.do, "checked"):
+            arguments[CHECK], final = Union(tuple(others)), True
+            check_arguments(self.overlay, decision, self.target, arguments[CHECK], site.target_at)
+        return Work(before=Action(decision.do, arguments, entry=decision.name), again=not final)
 
     @property
     def _arms(self) -> Arms:

@@ -201,11 +201,20 @@ def _spell(plan: StepPlan, direction: str) -> Way:
     nodes = {(profile, key): node for profile, one in plans.items() for key, node in sorted(one.nodes.items())}
     for alike in equal_nodes(nodes):
         (profile, key), *_ = alike
-        name = f"{direction}_{key}" if profile == "strict" else f"{direction}_{key}_minimal"
+        name = _function_name(direction, profile, key, set(way.names.values()))
         way.names |= dict.fromkeys(alike, name)
         labels = list(dict.fromkeys(nodes[one].label for one in alike))
         way.functions.append(Function(name, nodes[profile, key], way, profile, labels))
     return way
+
+
+def _function_name(direction: str, profile: str, key: Key, taken: set[str]) -> str:
+    """A name that neither another function nor a predicate has: `ToolMinimal` and `IsTool` may be definitions."""
+    key = f"convert_{key}" if key.startswith(("is_", "from_is_")) else key
+    name = f"{direction}_{key}" if profile == "strict" else f"{direction}_{key}_minimal"
+    while name in taken:
+        name += "_"
+    return name
 
 
 def negate(condition: str) -> str:

@@ -1465,6 +1465,19 @@ def down_elicitation_create_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_error_frame(x: Any, at: At, out: Losses) -> Any:
+    """error responses, JSONRPCErrorResponse."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "id" not in y:
+        # swallow-errors-without-id
+        w = do.swallow_without(y, at, out, field="id")
+        y = x.copy() if y is x else y
+        y["id"] = w
+    return y
+
+
 def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
     """GetPromptResult."""
     if type(x) is not dict:
@@ -1581,19 +1594,6 @@ def down_initialize_result_frame(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
-    return y
-
-
-def down_jsonrpc_error_response_as_jsonrpc_error(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCErrorResponse."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "id" not in y:
-        # swallow-error-models-without-id
-        w = do.swallow_without(y, at, out, field="id")
-        y = x.copy() if y is x else y
-        y["id"] = w
     return y
 
 
@@ -2531,7 +2531,7 @@ _DOWN_STRICT = Direction(
         "Implementation": down_implementation,
         "InitializeRequest": down_initialize_request,
         "InitializeResult": down_initialize_result,
-        "JSONRPCErrorResponse": down_jsonrpc_error_response_as_jsonrpc_error,
+        "JSONRPCErrorResponse": down_error_frame,
         "JSONRPCNotification": down_jsonrpc_notification,
         "JSONRPCRequest": down_jsonrpc_request,
         "ListPromptsResult": down_list_prompts_result,
@@ -2575,10 +2575,7 @@ _DOWN_STRICT = Direction(
         # name-urls-in-message
         ErrorRepair(-32042, -32042, lambda x, method, out: mcp.name_urls(x, method, out, cosmetic=True)),
     ),
-    every_error=(
-        # swallow-errors-without-id
-        lambda x, at, out: frames.swallow_without_id(x, at, out),
-    ),
+    every_error=(down_error_frame,),
     repairs=(
         Repair(
             "flatten-sampling-tools",
@@ -2613,7 +2610,7 @@ _DOWN_MINIMAL = Direction(
         "ElicitResult": down_elicit_result,
         "InitializeRequest": down_initialize_request_minimal,
         "InitializeResult": down_initialize_result_minimal,
-        "JSONRPCErrorResponse": down_jsonrpc_error_response_as_jsonrpc_error,
+        "JSONRPCErrorResponse": down_error_frame,
         "JSONRPCNotification": down_jsonrpc_notification,
         "JSONRPCRequest": down_jsonrpc_request,
         "Notification": down_notification,
@@ -2641,10 +2638,7 @@ _DOWN_MINIMAL = Direction(
         # name-urls-in-message
         ErrorRepair(-32042, -32042, lambda x, method, out: mcp.name_urls(x, method, out, cosmetic=True)),
     ),
-    every_error=(
-        # swallow-errors-without-id
-        lambda x, at, out: frames.swallow_without_id(x, at, out),
-    ),
+    every_error=(down_error_frame,),
     repairs=(
         Repair(
             "flatten-sampling-tools",
