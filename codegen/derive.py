@@ -7,6 +7,7 @@ about particular methods or fields.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Sc
 from codegen.names import escaped, path_of, snake
 from codegen.overlay import Change, Decision, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
+from codegen.protocol import read_roles
 from codegen.rulings import check_arguments, check_copy, check_other, check_verb
 from codegen.sites import Parts, Site
 from codegen.type_facts import fits, json_type, words, words_all
@@ -24,8 +26,6 @@ from codegen.type_facts import fits, json_type, words, words_all
 IDLE = Work()
 NOTHING = Object()
 """What an object is made from that has to be there and is not."""
-REVISION_FIELD = "protocolVersion"
-"""The field, or the end of the key after its prefix, in which a frame says the revision that it is of."""
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class Derivation:
         self._known(source, target, site, names, parts)
         self._new(source, target, site, names, parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
-        declares = "Capabilities" in site.at
+        declares = re.split(r"[.\[{]", site.at, maxsplit=1)[0] in read_roles().capabilities.values()
         lost = () if declares else (*parts.drops, *parts.guards)
         node = ObjectNode(
             site.at,
@@ -201,7 +201,7 @@ class Derivation:
 
     def _names_revision(self, name: str, member: Field) -> bool:
         """Whether a field has to say which revision a frame is of."""
-        says = name.rpartition("/")[2] == REVISION_FIELD and member.required
+        says = name.rpartition("/")[2] == read_roles().revision and member.required
         return says and member.type == Scalar(frozenset({"string"}))
 
     def _new_method(self, name: str, source: Field, target: Field) -> str | None:
@@ -241,15 +241,9 @@ class Derivation:
         made = None
         if ensure and isinstance(one, Object) and any(field_.required for field_ in one.fields.values()):
             made = self.work(NOTHING, two, site)
-        nulls = not self._takes_null(source.type)
+        nulls = not self.source.takes_null(source.type)
         needed = source.required and target.required
         return Member(work, ensure, prune, not source.required, nulls, made, needed)
-
-    def _takes_null(self, type_: Type) -> bool:
-        kind = self.source.resolve(type_)
-        if isinstance(kind, Union):
-            return any(self._takes_null(arm) for arm in kind.arms)
-        return isinstance(kind, Anything) or (isinstance(kind, Scalar) and "null" in kind.types)
 
     def _kept(self, site: Site, target: Object) -> bool:
         """Whether a field that the target does not name stays: for the minimal profile, or by a decision."""

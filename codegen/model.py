@@ -158,6 +158,13 @@ class Spec:
         for arm in resolved.arms:
             yield from self.arms(arm)
 
+    def takes_null(self, type_: Type) -> bool:
+        """Whether `null` is a value of a type."""
+        kind = self.resolve(type_)
+        if isinstance(kind, Union):
+            return any(self.takes_null(arm) for arm in kind.arms)
+        return isinstance(kind, Anything) or (isinstance(kind, Scalar) and "null" in kind.types)
+
     def tag(self, type_: Type) -> tuple[str, str] | None:
         """The first required field with a single constant string: `("type", "audio")`, `("method", "ping")`."""
         resolved = self.resolve(type_)

@@ -211,7 +211,8 @@ def _cut(node: Node, busy: set[Key]) -> Node:
                 for name, member in node.members.items()
             }
             kept = {name: member for name, member in members.items() if not member.work.idle or member.ensure}
-            return replace(node, members=kept, extra=cut(node.extra))
+            extra = cut(node.extra)
+            return replace(node, members=kept, extra=extra, extra_except=() if extra.idle else node.extra_except)
     assert_never(node)
 
 

@@ -16,7 +16,7 @@ from codegen.model import Json, Method, Object, Ref, Spec, Type, Union
 from codegen.names import snake
 from codegen.overlay import Change, ErrorCode, Hook, Overlay, Refusal, matches
 from codegen.plan import Action, Key, Member, Node, ObjectNode, Work, prune
-from codegen.protocol import ENVELOPES
+from codegen.protocol import ENVELOPES, read_roles
 from codegen.sites import Site
 from codegen.twins import ask_definitions, ask_methods, names_with
 
@@ -25,8 +25,6 @@ METHODS_GONE = "methods-gone"
 """The change that is asked about before all others, and that has no safe default."""
 
 ERROR = ENVELOPES["error"]
-REQUEST_ID = "RequestId"
-"""The definition of what stands in the envelope of requests and of their answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +196,11 @@ def _convert(way: Derivation, method: Method, counterpart: Method, frames: _Fram
         key = way.free_key(snake(f"{method.name}_result_frame"))
         hooks = tuple(_action(hook) for hook in _frame_hooks(way, "result", method.name))
         members = {"result": Member(_result(way, method, counterpart, hooks))}
-        if REQUEST_ID in way.source.definitions and REQUEST_ID in way.target.definitions:
-            site = Site(REQUEST_ID, REQUEST_ID, f"/$defs/{REQUEST_ID}", f"/$defs/{REQUEST_ID}")
-            members["id"] = Member(way.work(Ref(REQUEST_ID), Ref(REQUEST_ID), site), needed=True)
+        of_id = read_roles().request_id
+        new = way.new_name(of_id)
+        if of_id in way.source.definitions and new in way.target.definitions:
+            site = Site(of_id, new, f"/$defs/{of_id}", f"/$defs/{new}")
+            members["id"] = Member(way.work(Ref(of_id), Ref(new), site), needed=True)
         way.nodes[key] = ObjectNode(f"result of {method.name}", hooks_before=hooks, members=members)
         frames.results[method.name] = key
 
