@@ -15,6 +15,7 @@ from codegen.actions import CHECK, declares
 from codegen.arms import Arms
 from codegen.cosmetic import cosmetic_fields
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
+from codegen.moves import arranged, left_and_come
 from codegen.names import escaped, path_of, snake
 from codegen.overlay import Change, Decision, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
@@ -147,8 +148,11 @@ class Derivation:
         return self._places[place]
 
     def _new_object(self, source: Object, target: Object, site: Site) -> Work:
+        there = arranged(self.overlay, self.direction, site.at, self.source, source)
+        source = there.shape
         names = self._renamed_fields(site, source, target)
-        parts = Parts()
+        parts = Parts(owners=there.owners)
+        self._ask_moves(source, target, site, names)
         self._known(source, target, site, names, parts)
         self._new(source, target, site, names, parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
@@ -157,6 +161,7 @@ class Derivation:
         node = ObjectNode(
             site.at,
             hooks_before=self._hooks(site, "before"),
+            moves=there.moves,
             renames={old: new for old, new in names.items() if old != new},
             drops=tuple(parts.drops),
             silent=parts.silent,
@@ -182,10 +187,12 @@ class Derivation:
         for old, member in source.fields.items():
             new = names.get(old, old)
             below = site.below(f".{old}", f"/properties/{escaped(old)}")
+            if old in parts.owners:
+                below = below.of(parts.owners[old], target.fields.get(new))
             if new in target.fields:
                 if self._names_revision(new, target.fields[new]):
                     parts.named_in.append(new)
-                elif (method := self._new_method(new, member, target.fields[new])) is not None:
+                elif (method := self._arms.new_method(self.methods, new, member, target.fields[new])) is not None:
                     parts.facts[new] = method
                 else:
                     parts.members[new] = self._member(member, target.fields[new], below)
@@ -204,14 +211,6 @@ class Derivation:
         says = name.rpartition("/")[2] == read_roles().revision and member.required
         return says and member.type == Scalar(frozenset({"string"}))
 
-    def _new_method(self, name: str, source: Field, target: Field) -> str | None:
-        """The new name of a method, where a field is the name of one that has a new one."""
-        old, new = self.source.resolve(source.type), self.target.resolve(target.type)
-        if name != "method" or not isinstance(old, Literal) or not isinstance(new, Literal):
-            return None
-        renamed = self.methods.get(str(old.values[0])) if len(old.values) == 1 else None
-        return renamed if new.values == (renamed,) else None
-
     def _ask_moved(self, old: str, source: Object, target: Object, site: Site) -> None:
         """Ask about a field that goes where a new one of the same type comes beside it: is it the same one?"""
         if self.direction == "down" or not isinstance(target.extra, Anything):
@@ -219,18 +218,20 @@ class Derivation:
         below = site.below(f".{old}", f"/properties/{escaped(old)}")
         gone = source.fields[old].type
         new = [name for name, member in target.fields.items() if name not in source.fields]
-        like = [name for name in sorted(new) if self._same_type(gone, target.fields[name].type)]
+        like = [name for name in sorted(new) if self._arms.same_type(gone, target.fields[name].type)]
         if like:
             self._rule("renamed", below, f"{', '.join(like)} is of the same type")
 
-    def _same_type(self, one: Type, two: Type) -> bool:
-        """Whether two types, of source and target, are the same: references by name, all else by what they say."""
-        if isinstance(one, Ref) and isinstance(two, Ref):
-            return self.new_name(one.name) == two.name
-        one, two = self.source.resolve(one), self.target.resolve(two)
-        if isinstance(one, Array) and isinstance(two, Array):
-            return self._same_type(one.item, two.item)
-        return one == two and not isinstance(one, Anything)
+    def _ask_moves(self, source: Object, target: Object, site: Site, names: Mapping[str, str]) -> None:
+        """Ask about fields that one object lost and another one beside it, above it or in it got."""
+        if self.direction == "down" or not isinstance(target.extra, Anything):
+            return
+        for old, new in left_and_come(self.source, self.target, source, target, self._arms.same_type):
+            if old[0] not in names or len(old) > 1:
+                below = site
+                for name in old:
+                    below = below.below(f".{name}", f"/properties/{escaped(name)}")
+                self._rule("moved", below, f"{'.'.join(new)} has the same name and type")
 
     def _member(self, source: Field, target: Field, site: Site) -> Member:
         work = self.work(source.type, target.type, site)

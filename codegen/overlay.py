@@ -17,7 +17,7 @@ from typing import Any
 from codegen.errors import UnusedDecision
 
 BOTH_PROFILES = ("strict", "minimal")
-TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "name"})
+TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "move", "name"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Change:
     """Something in the target revision that a value of the source revision may not satisfy.
 
     `at` is a path from a definition of the source (`Tool.inputSchema.properties{}`, `CallToolResult.content[]`),
-    `kind` one of `renamed`,
+    `kind` one of `renamed`, `moved`,
     `arm-removed`, `field-removed`, `narrowed`, `required`; the pointers lead into both canonical schemas.
     """
 
@@ -109,6 +109,16 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """A field of an object (`at`) that stands in another object in the newer revision: the way to it in each."""
+
+    at: str
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """The reason shown when a method that the target lacks is refused, and the JSON-RPC code."""
 
@@ -150,6 +160,7 @@ class Overlay:
     hooks: tuple[Hook, ...] = ()
     rules: tuple[Rule, ...] = ()
     renames: tuple[Rename, ...] = ()
+    moves: tuple[Move, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     errors: tuple[ErrorCode, ...] = ()
     cosmetics: tuple[Cosmetic, ...] = ()
@@ -201,6 +212,7 @@ class Overlay:
                         self.path, decision.name, f"no {decision.change} change matches at {pattern!r}"
                     )
         entries = [*((h.name, h.at or h.method) for h in self.hooks), *((r.what + r.old, r.at) for r in self.renames)]
+        entries += [("move" + ".".join(m.old), m.at) for m in self.moves]
         entries += [(method, r.direction) for r in self.refusals for method in r.methods]
         entries += [(c.name, pattern) for c in self.cosmetics for pattern in c.at]
         for name, pattern in entries:
@@ -243,10 +255,19 @@ def parse_overlay(revision: str, text: str) -> Overlay:
         hooks=tuple(_hooks(path, tables)),
         rules=tuple(_rule(path, row) for row in tables.get("rule", [])),
         renames=tuple(_entry(path, Rename, row) for row in tables.get("rename", [])),
+        moves=tuple(_move(path, row) for row in tables.get("move", [])),
         refusals=tuple(_entry(path, Refusal, row) for row in tables.get("refuse", [])),
         errors=tuple(_entry(path, ErrorCode, row) for row in tables.get("error", [])),
         cosmetics=tuple(_entry(path, Cosmetic, row) for row in tables.get("cosmetic", [])),
     )
+
+
+def _move(path: str, row: Mapping[str, Any]) -> Move:
+    move: Move = _entry(path, Move, row)
+    for way in (move.old, move.new):
+        if not isinstance(way, tuple) or not way or not all(isinstance(name, str) for name in way):
+            raise UnusedDecision(path, "move", f'a way is a list of names, as in ["annotations", "title"], not {way!r}')
+    return move
 
 
 def read_table(file: Path, name: str) -> list[dict[str, Any]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from codegen.model import Json, Type
+from codegen.model import Field, Json, Ref, Type
 from codegen.plan import Action, Member
 
 
@@ -22,6 +23,11 @@ class Site:
         source, target = self.source_pointer + pointer, self.target_pointer + pointer
         return Site(self.at + path, self.target_at + path, source, target)
 
+    def of(self, definition: str, target: Field | None) -> Site:
+        """The site as a place in a definition of the source, where the object that stands here is one of its."""
+        name = target.type.name if target is not None and isinstance(target.type, Ref) else self.target_at
+        return replace(self, at=definition, target_at=name)
+
 
 @dataclass(slots=True)
 class Parts:
@@ -38,3 +44,5 @@ class Parts:
     named_in: list[str] = field(default_factory=list)
     demands: list[str] = field(default_factory=list)
     entries: dict[str, str] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """The definitions of members that moves write anew, by field."""

@@ -19,6 +19,7 @@ VERBS = {
     "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | keep",
     "required": "default | copy-of | digest | refuse",
     "renamed": "apart (or put a [[rename]] entry in its place)",
+    "moved": "apart (or put a [[move]] entry in its place)",
     "methods-gone": "gone (or put a [[rename]] entry in its place)",
 }
 SAFE_REASON = "Safe default, taken by --accept-defaults."
@@ -83,8 +84,8 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
     """The lines of an entry that loses least without asking: leave out what may be left out, else a placeholder, else
     refuse."""
     target = plan.older if change.direction == "down" else plan.newer
-    if change.kind in ("renamed", "methods-gone"):
-        return ['do = "apart"' if change.kind == "renamed" else 'do = "gone"']
+    if change.kind in ("moved", "renamed", "methods-gone"):
+        return ['do = "gone"' if change.kind == "methods-gone" else 'do = "apart"']
     if change.kind == "field-removed":
         return ['do = "keep"']
     if change.kind == "narrowed":
