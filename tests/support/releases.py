@@ -79,7 +79,7 @@ class Made:
         """Translate a frame over the step alone."""
         translator = Translator(LATEST, LATEST, profile, DEFAULT_RULES)
         translator.source, translator.target = (LATEST, NEXT) if direction == "up" else (NEXT, LATEST)
-        translator._chain = [getattr(self.step, direction)]
+        translator.steps = [getattr(self.step, direction)]
         return translator.translate(frame, method)
 
     def broken(self, seeds: int) -> Iterator[str]:
