@@ -136,10 +136,13 @@ class Handshake:
 
     def write_offer(self) -> bytes | Refusal:
         """Write the `initialize` request for the server, in the revision that it is offered."""
-        line = self._adapt(self.client_revision, self.translatable(self.offered), self._frame)
+        target = self.translatable(self.offered)
+        line = self._adapt(self.client_revision, target, self._frame)
         if isinstance(line, Refusal):
             return line
-        if self.offered == self.requested and not self.retried:
+        # A conversion names the revision that it leads to; without one, the offer may be another than the one asked for.
+        named = target if target != self.client_revision else self.requested
+        if self.offered == named and not self.retried:
             return line
         body = dict(decode(line))
         body["params"] = {**body.get("params", {}), "protocolVersion": self.offered}
@@ -178,7 +181,7 @@ class Handshake:
         line = self._adapt(revision, self.client_revision, frame, "initialize")
         if isinstance(line, Refusal):
             return Failed(line.code, line.message, line.data)
-        return Answered(self._dress(line, revision, frame.key), revision)
+        return Answered(self._address(line, frame.key), revision)
 
     def _read_refusal(self, frame: Frame, error: dict[str, Any]) -> Refused:
         code, message = error.get("code", -32603), str(error.get("message", ""))
@@ -203,14 +206,11 @@ class Handshake:
         code, message, data = negotiation.explain_unsupported(self.requested, rejection.supported)
         return Failed(code, message, {**data, "offered": rejection.requested})
 
-    def _dress(self, line: bytes, server_revision: str, key: bytes | None) -> bytes:
-        """Put the client's own revision and id on the answer; the bytes stay as they are if both are there already."""
-        if server_revision == self.client_revision and key == self.key:
+    def _address(self, line: bytes, key: bytes | None) -> bytes:
+        """Put the client's own id on the answer, which the conversion has written in its revision."""
+        if key == self.key:
             return line
-        body = dict(decode(line))
-        body["result"] = {**body["result"], "protocolVersion": self.client_revision}
-        body["id"] = decode(self.key)
-        return encode_line(body)
+        return encode_line({**decode(line), "id": decode(self.key)})
 
     def _adapt(self, source: str, target: str, frame: Frame, method: str = "initialize") -> bytes | Refusal:
         adaptor = Adaptor(self._translate(source, target), self._settings.on_loss, self._counters)
