@@ -140,7 +140,7 @@ class Handshake:
         line = self._adapt(self.client_revision, target, self._frame)
         if isinstance(line, Refusal):
             return line
-        # A conversion names the revision that it leads to; without one, the offer may be another than the one asked for.
+        # A conversion names the revision that it leads to; without one, the offer may not be what was asked for.
         named = target if target != self.client_revision else self.requested
         if self.offered == named and not self.retried:
             return line
