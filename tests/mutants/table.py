@@ -23,6 +23,13 @@ class Mutant:
     reason: str = ""
 
 
+OWN = {
+    "losses": "tests/spec/test_losses.py",
+    "nulls": "tests/codegen/test_nulls.py tests/laws/test_nulls.py",
+    "_convert": "tests/laws/test_definitions.py",
+}
+"""The tests of modules of `dragoman_spec` that are asked first."""
+
 WITH_TESTS = {path.stem.removeprefix("test_") for path in (Path(__file__).parents[1] / "codegen").glob("test_*.py")}
 
 
@@ -34,7 +41,7 @@ def of(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) ->
 
 def in_support(module: str, *rows: tuple[str, str, str]) -> list[Mutant]:
     """Mutants of a module that is copied into `dragoman_spec`; the tests of losses or of actions are asked first."""
-    own = "tests/spec/test_losses.py" if module == "losses" else "tests/spec/test_actions.py"
+    own = OWN.get(module, "tests/spec/test_actions.py")
     asked = (own, GOLDEN, SPEC, LAWS, RELEASES)
     return [Mutant(name, f"codegen/support/{module}.py", old, new, asked) for name, old, new in rows]
 
@@ -111,6 +118,8 @@ MUTANTS: list[Mutant] = [
         ("the id of an answer is not converted", 'members["id"] = Member(', "_ = Member("),
         ("a method that is gone passes", "frames.refused[method.name] = Refusal(way.direction, (method.name,), reason)", "pass"),
         ("a notification that is gone passes", "frames.swallowed.append(method.name)", "pass"),
+        ("an error need not keep its id", 'needed=one.needed or name == "id"', "needed=one.needed"),
+        ("an error is not converted", "error=error if error in nodes else None", "error=None"),
         ("a result that lacks what it must have passes", "demands=(*node.demands, *asked)", "demands=node.demands"),
         tests=(GOLDEN,),
     ),
@@ -123,10 +132,44 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "steps",
-        ("functions that differ are one", "numbers.setdefault(_told(one[0], nodes[one], classes), len(numbers))", "numbers.setdefault(type(nodes[one]).__name__, len(numbers))"),
+        ("functions may have one name", "while name in taken:", "while False:"),
         ("what is gone is handed on", 'return f"(GONE if (h := {value}) is GONE else {name}(h, {at}, out))"', 'return f"{name}({value}, {at}, out)"'),
         ("unknown arguments pass", "    if odd:", "    if False:"),
         tests=(GOLDEN,),
+    ),
+    *of(
+        "alike",
+        ("functions that differ are one", "told(name, numbers)", "type(told(name, numbers)).__name__"),
+        ("what is led to does not count", "if len(found) == count:", "if True:"),
+        tests=(GOLDEN,),
+    ),
+    *of(
+        "naming",
+        ("a name holds for its own revision alone", "if file.stem <= overlay.stem:", "if file == overlay:"),
+        ("a name holds for earlier revisions too", "if file.stem <= overlay.stem:", "if True:"),
+        ("two definitions may get one name", "elif naming.called not in definitions and naming.called not in names.values():", "else:"),
+        ("an earlier name takes that of a definition", "if naming.own or naming.called not in definitions:", "if True:"),
+        ("a name of nothing passes", "if naming.own and paths", "if False and paths"),
+        ("references keep the old name", "if name in names:", "if False:"),
+    ),
+    *of(
+        "moves",
+        ("a field that comes out of an object is as needed as in it", "required=_always(spec, source, old)", "required=member.required"),
+        ("an object that must be there goes", "not source.fields[old[0]].required", "True"),
+        ("an object is made that asks for more", "or any(member.required for member in inner.fields.values())", ""),
+        ("a field is asked about in an object that has another name", "and not renamed", ""),
+        ("a field of another type is asked about", "and same(before[old].type, after[new].type)", ""),
+    ),
+    *of(
+        "nulls",
+        ("null goes where it is a value", "if not member.required and not self.spec.takes_null(member.type)", "if not member.required"),
+        ("required fields go", "if not member.required and not", "if not"),
+        ("arms that a tag does not tell apart are cases", "if tags.count((key, value)) == 1]", "]"),
+        ("other keys are those that are named", "known=self.known if extra else ()", "known=()"),
+    ),
+    *of(
+        "checks",
+        ("predicates may have one name", "while full in self.functions:", "while False:"),
     ),
     *of(
         "rulings",
@@ -147,6 +190,10 @@ MUTANTS: list[Mutant] = [
         ("gone items stay", "left = [i for i, item in enumerate(y) if item is not GONE]", "left = list(range(len(y)))"),
         ("a list changes what it was given", "                y = x.copy()\n", "                y = x\n"),
         ("a title is copied over another", "or name in inner:", "or False:"),
+        ("a moved field is lost track of", "out.move(at, {places[1]: places[0]})", "pass"),
+        ("a field is moved over another", "return None if key in y else {**y, key: value}", "return {**y, key: value}"),
+        ("an object is made in any case", "if held is None and not make:", "if False:"),
+        ("an object that is left with nothing goes in any case", "kept = rest and (inner or not prune)", "kept = rest and inner"),
     ),
     *in_support(
         "frames",
@@ -176,6 +223,18 @@ MUTANTS: list[Mutant] = [
         ("aliases are applied to requests", 'if kind == "notification" and name in self._aliases:', "if name in self._aliases:"),
         ("repairs come last", "found.append(table[name])", "found.insert(0, table[name])"),
         ("a swallowed method is refused in strict alone", "if name in direction.swallowed:", 'if name in direction.swallowed and self.profile == "strict":'),
+    ),
+    *in_support(
+        "_convert",
+        ("a response is converted without its method", 'if kinds == ["result"] and method is None and', "if False and"),
+        ("a request is converted without its method", 'if kinds != ["error"] and method not in', 'if kinds != ["error"] or method not in'),
+    ),
+    *in_support(
+        "nulls",
+        ("nulls of other keys stay", '"" if key in shape.known else shape.extra', '""'),
+        ("nulls that may be there go", "gone, new = key in shape.drops, old", "gone, new = True, old"),
+        ("a value is changed in place", "made = value.copy() if made is value else made", "made = value"),
+        ("items are left alone", "if type(value) is list and shape.items:", "if False:"),
     ),
     *in_support(
         "losses",
