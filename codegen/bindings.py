@@ -32,7 +32,7 @@ from codegen.names import module_name
 from codegen.normalise import Normalised, Schema
 from codegen.plain import PREFIX
 from codegen.protocol import ENVELOPES
-from codegen.words import NO_WORDS, Words
+from codegen.words import NO_WORDS, Words, words_of_fields
 
 TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec" / "models"
 BASE = "dragoman_spec._base"
@@ -46,14 +46,25 @@ IMPORTED = {
     **dict.fromkeys(("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "Union"), "typing"),
     **dict.fromkeys(("Field", "StrictBool"), "pydantic"),
     "TypeAliasType": "typing_extensions",
+    "WORDS": "dragoman_spec._words",
 }
 # What the templates use that the generator does not import by itself.
 USED = (
     *("Annotated", "Any", "ClassVar", "Field", "Integer", "Literal", "Model", "NullKeepingModel", "Number"),
-    *("NumberConstant", "Opt", "OptNull", "SchemaObject", "TYPE_CHECKING", "TypeAliasType", "constant", "describe"),
+    *(
+        "NumberConstant",
+        "Opt",
+        "OptNull",
+        "SchemaObject",
+        "TYPE_CHECKING",
+        "TypeAliasType",
+        "WORDS",
+        "constant",
+        "describe",
+    ),
 )
 # What the package of a revision offers beside its models, and the modules that they name.
-OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "FIELDS", "INPUT_METHODS", "METHODS", "REVISION"})
+OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "INPUT_METHODS", "METHODS", "REVISION"})
 OWN_NAMES |= {"annotations", "dragoman_spec", "models", "pydantic", "typing", "typing_extensions"}
 # Attributes that models have of pydantic and of us: no field may be called so.
 RESERVED = frozenset({"meta", *dir(BaseModel)})
@@ -89,7 +100,7 @@ class Beside:
 def render_models(
     schemas: Sequence[Normalised], digests: Mapping[str, str], beside: Beside | None = None
 ) -> dict[str, str]:
-    """Render `models.py` and `words.py` of every revision.
+    """Render `models.py` of every revision, and `_words.py`.
 
     Args:
         schemas: Every revision, oldest first.
@@ -104,8 +115,7 @@ def render_models(
     for schema in schemas:
         package = f"dragoman_spec/{module_name(schema.revision)}"
         output[f"{package}/models.py"] = _render(schema, schemas, digests[schema.revision], beside)
-        output[f"{package}/words.py"] = _render_words(schema, beside.words)
-    return output
+    return output | {"dragoman_spec/_words.py": _render_words(beside.words)}
 
 
 def definition_history(name: str, schemas: Sequence[Normalised], revision: str) -> History:
@@ -156,7 +166,7 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
         custom_file_header=_header(schema.revision, digest),
         extra_template_data=_template_data(schema, schemas, beside),
         base_class=f"{BASE}.Model",
-        additional_imports=_imports(schema, beside),
+        additional_imports=_imports(),
         strict_types=[StrictTypes.bool],
         enum_field_as_literal=LiteralType.All,
         use_annotated=True,
@@ -175,7 +185,7 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
     # Building is deferred to first use, when every name of the module is there: rebuilding in the end would undo that.
     text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
     text = _with_neighbours(_with_exact_names(text, schema), schema, beside)
-    return f"{text}\n\n\ndescribe(__name__, FIELDS)\n" if _said_of_fields(schema, beside.words) else text
+    return f'{text}\n\n\ndescribe(__name__, "{schema.revision}", WORDS)\n'
 
 
 def _arranged(name: str, node: Schema, words: Words) -> Schema:
@@ -201,38 +211,22 @@ def _with_neighbours(text: str, schema: Normalised, beside: Beside) -> str:
     return re.sub(r"^(?=class |\w+ = TypeAliasType)", imports, text, count=1, flags=re.MULTILINE)
 
 
-def _imports(schema: Normalised, beside: Beside) -> list[str]:
+def _imports() -> list[str]:
     """What the templates use beyond what the generator imports by itself; ruff takes out what is not needed."""
-    names = [f"{IMPORTED[name]}.{name}" for name in USED]
-    if _said_of_fields(schema, beside.words):
-        names.append(f"dragoman_spec.{module_name(schema.revision)}.words.FIELDS")
-    return names
+    return [f"{IMPORTED[name]}.{name}" for name in USED]
 
 
-def _said_of_fields(schema: Normalised, words: Words) -> dict[str, dict[str, str]]:
-    """What the fields of each model mean, in the order of a reader."""
-    table = {
-        name: {
-            member: said
-            for member in words.arrange(name, list(properties), node["required"])
-            if (said := words.field(name, member, schema.revision))
-        }
-        for name, node in schema.definitions.items()
-        if is_model(name, schema) and (properties := node["properties"])
-    }
-    return {name: fields for name, fields in table.items() if fields}
-
-
-def _render_words(schema: Normalised, words: Words) -> str:
-    """`words.py`: what fields mean."""
+def _render_words(words: Words) -> str:
+    """`_words.py`: what fields mean."""
     return f'''# Generated by `nox -s regen` from codegen/data/words.toml; do not edit.
-"""What the fields of the models of MCP {schema.revision} mean, by definition and wire name. Imports nothing."""
+"""What the fields of models mean, by definition and wire name: as `dragoman_spec._base.describe` reads it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-FIELDS: Mapping[str, Mapping[str, str]] = {_said_of_fields(schema, words)!r}
+WORDS: Mapping[str, Mapping[str, Any]] = {words_of_fields(words)!r}
 '''
 
 

@@ -51,7 +51,7 @@ def module(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
 def test_path_is_the_revisions() -> None:
     assert list(render_models([_normal(A=STRING)], {REVISION: ""})) == [
         "dragoman_spec/v2099_01_01/models.py",
-        "dragoman_spec/v2099_01_01/words.py",
+        "dragoman_spec/_words.py",
     ]
 
 
@@ -190,23 +190,16 @@ WORDS = Words(
 )
 
 
-def _with_words() -> ModuleType:
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module with one model, words for two of its fields, and one that the constructor fills in."""
     schema = _normal(Thing=_object("c", a=STRING, b=STRING, c=STRING, type={"const": "x", "type": "string"}))
     rendered = _rendered(schema, Beside(WORDS, {REVISION: {"Thing": {"c": "see"}}}))
-    place = "dragoman_spec.v2099_01_01"
-    for name in ("words", "models"):
-        module = sys.modules[f"{place}.{name}"] = ModuleType(f"{place}.{name}")
-        sys.modules.setdefault(place, ModuleType(place))
-        exec(rendered[name], module.__dict__)
+    for name, stem in (("dragoman_spec._words", "_words"), ("dragoman_spec.v2099_01_01.models", "models")):
+        module = ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, module)
+        exec(rendered[stem], module.__dict__)
     return module
-
-
-@pytest.fixture
-def described() -> Iterator[ModuleType]:
-    """A module with one model, words for two of its fields, and one that the constructor fills in."""
-    yield _with_words()
-    for name in [name for name in sys.modules if name.startswith("dragoman_spec.v2099")]:
-        del sys.modules[name]
 
 
 def test_words_become_descriptions_of_fields(described: ModuleType) -> None:
