@@ -172,6 +172,7 @@ class Derivation:
             members=parts.members,
             extra=self._extra(source, target, site),
             extra_except=tuple(target.fields),
+            extra_null_passes=not self.source.takes_null(source.extra),
             fills=parts.fills,
             entries=parts.entries,
             computed=parts.computed,

@@ -103,6 +103,8 @@ class ObjectNode:
     members: Mapping[str, Member] = field(default_factory=dict)
     extra: Work = Work()
     extra_except: tuple[str, ...] = ()
+    extra_null_passes: bool = True
+    """As `null_passes` of a member, for the values of other keys."""
     fills: Mapping[str, Any] = field(default_factory=dict)
     entries: Mapping[str, str] = field(default_factory=dict)
     """The overlay entries that fill fields in, by field."""
@@ -227,7 +229,9 @@ def _cut(node: Node, busy: set[Key]) -> Node:
             }
             kept = {name: member for name, member in members.items() if not member.work.idle or member.ensure}
             extra = cut(node.extra)
-            return replace(node, members=kept, extra=extra, extra_except=() if extra.idle else node.extra_except)
+            if extra.idle:
+                return replace(node, members=kept, extra=extra, extra_except=(), extra_null_passes=True)
+            return replace(node, members=kept, extra=extra)
     assert_never(node)
 
 

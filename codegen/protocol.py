@@ -67,11 +67,10 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What is found in schemas by its name, as `data/protocol.toml` says: three definitions, and a field."""
+    """What is found in schemas by its name, as `data/protocol.toml` says: two definitions, and a field."""
 
     client_capabilities: str
     server_capabilities: str
-    request_id: str
     revision: str
 
     @property

@@ -16,15 +16,13 @@ from codegen.model import Json, Method, Object, Ref, Spec, Type, Union
 from codegen.names import snake
 from codegen.overlay import Change, ErrorCode, Hook, Overlay, Refusal, matches
 from codegen.plan import Action, Key, Member, Node, ObjectNode, Work, prune
-from codegen.protocol import ENVELOPES, read_roles
+from codegen.protocol import ENVELOPES
 from codegen.sites import Site
 from codegen.twins import ask_definitions, ask_methods, names_with
 
 PROFILES = ("strict", "minimal")
 METHODS_GONE = "methods-gone"
 """The change that is asked about before all others, and that has no safe default."""
-
-ERROR = ENVELOPES["error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +169,25 @@ def _parts(way: Derivation) -> dict[str, Key]:
     return found
 
 
-def _error(way: Derivation) -> Key | None:
-    """The node of error responses: that of their envelope, where an id that answers a request is never left out."""
-    names = [next((name for name in ERROR if name in spec.definitions), None) for spec in (way.source, way.target)]
-    if names[0] is None or names[1] is None:
-        return None
-    node = way.nodes.get(way.pair(names[0], names[1]))
+def _envelope(way: Derivation, kind: str) -> ObjectNode | None:
+    """What is done to the envelope of responses of a kind; an id that answers a request is never left out."""
+    names = [
+        next((name for name in ENVELOPES[kind] if name in spec.definitions), "") for spec in (way.source, way.target)
+    ]
+    node = way.nodes.get(way.pair(*names)) if all(names) else None
     if not isinstance(node, ObjectNode):
         return None
     members = {name: replace(one, needed=one.needed or name == "id") for name, one in node.members.items()}
+    return replace(node, members=members)
+
+
+def _error(way: Derivation) -> Key | None:
+    """The node of error responses: that of their envelope."""
+    node = _envelope(way, "error")
+    if node is None:
+        return None
     key = way.free_key("error_frame")
-    way.nodes[key] = replace(node, label="error responses", members=members)
+    way.nodes[key] = replace(node, label="error responses")
     return key
 
 
@@ -195,13 +201,11 @@ def _convert(way: Derivation, method: Method, counterpart: Method, frames: _Fram
     if method.kind == "request":
         key = way.free_key(snake(f"{method.name}_result_frame"))
         hooks = tuple(_action(hook) for hook in _frame_hooks(way, "result", method.name))
-        members = {"result": Member(_result(way, method, counterpart, hooks))}
-        of_id = read_roles().request_id
-        new = way.new_name(of_id)
-        if of_id in way.source.definitions and new in way.target.definitions:
-            site = Site(of_id, new, f"/$defs/{of_id}", f"/$defs/{new}")
-            members["id"] = Member(way.work(Ref(of_id), Ref(new), site), needed=True)
-        way.nodes[key] = ObjectNode(f"result of {method.name}", hooks_before=hooks, members=members)
+        envelope = _envelope(way, "result") or ObjectNode("")
+        members = {**envelope.members, "result": Member(_result(way, method, counterpart, hooks))}
+        way.nodes[key] = replace(
+            envelope, label=f"result of {method.name}", hooks_before=hooks, members=members, hooks_after=()
+        )
         frames.results[method.name] = key
 
 

@@ -75,6 +75,11 @@ def test_entry_holds_on_in_later_revisions(tmp_path: Path) -> None:
     assert {"Nothing", "Options"} <= made.definitions.keys()
 
 
+def test_entry_says_nothing_of_earlier_revisions(tmp_path: Path) -> None:
+    (tmp_path / f"{NEXT}.toml").write_text(_entry("None", "Nothing"), encoding="utf-8")
+    assert "None" in _named(tmp_path).definitions
+
+
 def test_later_revision_may_say_something_else(tmp_path: Path) -> None:
     made = _named(tmp_path, _entry("None", "Nothing"), later=_entry("None", "Absent"))
     assert {"Nothing", "Absent"} & made.definitions.keys() == {"Absent"}
