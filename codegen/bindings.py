@@ -9,11 +9,8 @@ a schema (`normalise`). Called by `regen`.
 from __future__ import annotations
 
 import ast
-import io
-import itertools
 import json
 import re
-import tokenize
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,37 +29,24 @@ from codegen.names import module_name
 from codegen.normalise import Normalised, Schema
 from codegen.plain import PREFIX
 from codegen.protocol import ENVELOPES
+from codegen.rewriting import TYPES, mark_constant, name_fully, write_constants
 from codegen.words import NO_WORDS, Words, words_of_fields
 
 TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec" / "models"
 BASE = "dragoman_spec._base"
-TYPES = "dragoman_spec._types"
 SPEC_URL = "https://modelcontextprotocol.io/specification"
 FIRST_WITH_SCHEMA_PAGE = "2025-06-18"
 # What the modules of models import, by name; a definition may be called the same.
 IMPORTED = {
     **dict.fromkeys(("Model", "NullKeepingModel", "constant", "describe"), BASE),
-    **dict.fromkeys(("Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject"), TYPES),
+    **dict.fromkeys(("Constant", "Integer", "Number", "Opt", "OptNull", "SchemaObject"), TYPES),
     **dict.fromkeys(("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "Union"), "typing"),
     **dict.fromkeys(("Field", "StrictBool"), "pydantic"),
     "TypeAliasType": "typing_extensions",
     "WORDS": "dragoman_spec._words",
 }
 # What the templates use that the generator does not import by itself.
-USED = (
-    *("Annotated", "Any", "ClassVar", "Field", "Integer", "Literal", "Model", "NullKeepingModel", "Number"),
-    *(
-        "NumberConstant",
-        "Opt",
-        "OptNull",
-        "SchemaObject",
-        "TYPE_CHECKING",
-        "TypeAliasType",
-        "WORDS",
-        "constant",
-        "describe",
-    ),
-)
+USED = tuple(sorted(IMPORTED.keys() - {"Optional", "StrictBool", "Union"}))
 # What the package of a revision offers beside its models, and the modules that they name.
 OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "INPUT_METHODS", "METHODS", "REVISION"})
 OWN_NAMES |= {"annotations", "dragoman_spec", "models", "pydantic", "typing", "typing_extensions"}
@@ -184,7 +168,7 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
         raise UnknownSchemaForm(schema.revision, "/$defs", "definitions that do not fit into one module")
     # Building is deferred to first use, when every name of the module is there: rebuilding in the end would undo that.
     text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
-    text = _with_neighbours(_with_exact_names(text, schema), schema, beside)
+    text = _with_neighbours(_with_exact_names(write_constants(text), schema), schema, beside)
     return f'{text}\n\n\ndescribe(__name__, "{schema.revision}", WORDS)\n'
 
 
@@ -237,7 +221,7 @@ def _with_exact_names(text: str, schema: Normalised) -> str:
         NotAName: A definition's name is not a name in Python, or one that the package needs for itself.
     """
     for name in sorted(_hidden(schema)):
-        text = _fully_named(text, name, IMPORTED[name]).replace(_hide(name), name)
+        text = name_fully(text, name, IMPORTED[name]).replace(_hide(name), name)
     found = {
         node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.targets[0])
         for node in ast.parse(text).body
@@ -266,26 +250,6 @@ def _hide(name: str) -> str:
     return f"Hidden{name}Definition"
 
 
-def _fully_named(text: str, name: str, module: str) -> str:
-    """Call something imported by its full name, wherever it is used in a module."""
-    lines = []
-    for line in text.splitlines(keepends=True):
-        if line.startswith(f"from {module} import "):
-            names = [part for part in line.split(" import ")[1].strip().split(", ") if part != name]
-            line = f"import {module}\n" + (f"from {module} import {', '.join(names)}\n" if names else "")
-        lines.append(line)
-    text = "".join(lines)
-    starts = [0, *itertools.accumulate(len(line) for line in text.splitlines(keepends=True))]
-    places, before = [], ""
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.NAME and token.string == name and before != ".":
-            places.append(starts[token.start[0] - 1] + token.start[1])
-        before = token.string
-    for place in reversed(places):
-        text = f"{text[:place]}{module}.{text[place:]}"
-    return text
-
-
 def _dialect(node: Schema) -> Schema:
     """Say numbers and open objects the way the generator wants them."""
     if node.get("type") in ("integer", "number") and not node.keys() & {"const", "enum"}:
@@ -297,7 +261,7 @@ def _dialect(node: Schema) -> Schema:
         if keyword in node:
             result[keyword] = _dialect(node[keyword])
     if "anyOf" in node:
-        result["anyOf"] = [_dialect(arm) for arm in node["anyOf"]]
+        result["anyOf"] = [_dialect(mark_constant(arm)) for arm in node["anyOf"]]
     if "properties" in node:
         result["properties"] = {name: _dialect(child) for name, child in node["properties"].items()}
     return result

@@ -191,7 +191,7 @@ class Derivation:
             if old in parts.owners:
                 below = below.of(parts.owners[old], target.fields.get(new))
             if new in target.fields:
-                if self._names_revision(new, target.fields[new]):
+                if self._names_revision(new, target.fields[new]) or self._names_revision(old, member):
                     parts.named_in.append(new)
                 elif (method := self._arms.new_method(self.methods, new, member, target.fields[new])) is not None:
                     parts.facts[new] = method
@@ -199,6 +199,7 @@ class Derivation:
                     parts.members[new] = self._member(member, target.fields[new], below)
             elif self._names_revision(old, member):
                 self._kept(below, target)
+                self._ask_moved(old, source, target, site)
                 parts.forgotten.append(old)
             elif not self._kept(below, target):
                 self._ask_moved(old, source, target, site)

@@ -263,3 +263,28 @@ def test_templates_are_part_of_the_repository() -> None:
     from codegen.bindings import TEMPLATES
 
     assert (Path(TEMPLATES) / "pydantic_v2" / "BaseModel.jinja2").is_file()
+
+
+@pytest.mark.parametrize(
+    ("schema", "taken", "refused"),
+    [
+        ({"enum": [1, 2.5, "x", None, True]}, [1, 1.0, 2.5, "x", None, True], [0, 2, False, "y"]),
+        ({"enum": [0, False]}, [0, 0.0, False], [1, True, None]),
+        ({"enum": [0, "a"]}, [0, 0.0, "a"], [False, 1]),
+        ({"const": 1, "type": "integer"}, [1, 1.0], [True, 2]),
+        ({"const": 2.5}, [2.5], [2, 3.5]),
+        ({"const": True}, [True], [1, 1.0, False]),
+    ],
+)
+def test_constants_are_kept_as_they_came_and_nothing_else_is_taken(
+    schema: dict[str, Any], taken: list[Any], refused: list[Any]
+) -> None:
+    made = sys.modules["rendered_constants"] = ModuleType("rendered_constants")
+    exec(_text(_normal(A=_object("x", x=schema))), made.__dict__)
+    for value in taken:
+        found = made.A.model_validate({"x": value}).model_dump()["x"]
+        assert (type(found), found) == (type(value), value)
+    for value in refused:
+        with pytest.raises(ValidationError):
+            made.A.model_validate({"x": value})
+    del sys.modules["rendered_constants"]

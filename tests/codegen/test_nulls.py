@@ -41,6 +41,11 @@ CASES: list[tuple[Schema, Any, Any]] = [
         {"a": {"b": None}},
     ),
     (object_of(a=any_of(object_of(b=STRING), object_of(b=NULLABLE))), {"a": {"b": None}}, {"a": {"b": None}}),
+    (
+        object_of(a=any_of(object_of("type", type=const("text"), text=NULLABLE), ref("Text"), ref("Sound"))),
+        {"a": {"type": "text", "text": None}},
+        {"a": {"type": "text", "text": None}},
+    ),
     (object_of(a=any_of(STRING, array_of(object_of(b=STRING)))), {"a": [{"b": None}]}, {"a": [{}]}),
     ({"type": "object", "additionalProperties": object_of(b=STRING)}, {"x": {"b": None}}, {"x": {}}),
 ]

@@ -13,7 +13,7 @@ from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
 from dragoman_spec._base import Model, NullKeepingModel, constant, describe
-from dragoman_spec._types import Integer, Number, NumberConstant, Opt, OptNull, SchemaObject
+from dragoman_spec._types import Constant, Integer, Number, Opt, OptNull, SchemaObject
 from dragoman_spec._words import WORDS
 
 if TYPE_CHECKING:
@@ -3513,7 +3513,7 @@ class URLElicitationRequiredErrorObject(Model):
     https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
     """
 
-    code: NumberConstant[Literal[-32042]] = constant(-32042)
+    code: Annotated[Literal[-32042], Constant(-32042)] = constant(-32042)
     """Always -32042."""
     message: str
     """What went wrong, in a sentence."""

@@ -13,7 +13,7 @@ from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
 from dragoman_spec._base import Model, NullKeepingModel, constant, describe
-from dragoman_spec._types import Integer, Number, NumberConstant, Opt, OptNull, SchemaObject
+from dragoman_spec._types import Constant, Integer, Number, Opt, OptNull, SchemaObject
 from dragoman_spec._words import WORDS
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class HeaderMismatchErrorObject(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
     """
 
-    code: NumberConstant[Literal[-32020]] = constant(-32020)
+    code: Annotated[Literal[-32020], Constant(-32020)] = constant(-32020)
     """Always -32020."""
     message: str
     """What went wrong, in a sentence."""
@@ -311,7 +311,7 @@ class InternalError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#internalerror
     """
 
-    code: NumberConstant[Literal[-32603]] = constant(-32603)
+    code: Annotated[Literal[-32603], Constant(-32603)] = constant(-32603)
     """Always -32603."""
     message: str
     """What went wrong, in a sentence."""
@@ -332,7 +332,7 @@ class InvalidParamsError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidparamserror
     """
 
-    code: NumberConstant[Literal[-32602]] = constant(-32602)
+    code: Annotated[Literal[-32602], Constant(-32602)] = constant(-32602)
     """Always -32602."""
     message: str
     """What went wrong, in a sentence."""
@@ -353,7 +353,7 @@ class InvalidRequestError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidrequesterror
     """
 
-    code: NumberConstant[Literal[-32600]] = constant(-32600)
+    code: Annotated[Literal[-32600], Constant(-32600)] = constant(-32600)
     """Always -32600."""
     message: str
     """What went wrong, in a sentence."""
@@ -467,7 +467,7 @@ class MethodNotFoundError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#methodnotfounderror
     """
 
-    code: NumberConstant[Literal[-32601]] = constant(-32601)
+    code: Annotated[Literal[-32601], Constant(-32601)] = constant(-32601)
     """Always -32601."""
     message: str
     """What went wrong, in a sentence."""
@@ -595,7 +595,7 @@ class ParseError(NullKeepingModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#parseerror
     """
 
-    code: NumberConstant[Literal[-32700]] = constant(-32700)
+    code: Annotated[Literal[-32700], Constant(-32700)] = constant(-32700)
     """Always -32700."""
     message: str
     """What went wrong, in a sentence."""
@@ -2150,7 +2150,7 @@ class UnsupportedProtocolVersionErrorObject(Model):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
     """
 
-    code: NumberConstant[Literal[-32022]] = constant(-32022)
+    code: Annotated[Literal[-32022], Constant(-32022)] = constant(-32022)
     """Always -32022."""
     message: str
     """What went wrong, in a sentence."""
@@ -3326,7 +3326,7 @@ class MissingRequiredClientCapabilityErrorObject(Model):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
-    code: NumberConstant[Literal[-32021]] = constant(-32021)
+    code: Annotated[Literal[-32021], Constant(-32021)] = constant(-32021)
     """Always -32021."""
     message: str
     """What went wrong, in a sentence."""
