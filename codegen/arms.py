@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from codegen.model import Anything, Array, Field, Literal, Object, Ref, Scalar, Spec, Type
-from codegen.type_facts import fits, same_kind
+from codegen.type_facts import accepts, fits, same_kind, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,14 @@ class Arms:
             return None
         renamed = methods.get(str(old.values[0])) if len(old.values) == 1 else None
         return renamed if new.values == (renamed,) else None
+
+    def becomes(self, source: Type, target: Type) -> str:
+        """What becomes of a type, in a few words; of a list of constants, which of them there are no more."""
+        one, two = self.source.resolve(source), self.target.resolve(target)
+        if isinstance(one, Literal) and isinstance(two, Literal) and len(one.values) > 1:
+            gone = [str(value) for value in one.values if not accepts(two, value)]
+            return f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not there any more"
+        return f"{words(source)} becomes {words(target)}"
 
     def _takes(self, kind: Object, tag: tuple[str, str] | None, other: Type) -> bool:
         shape = self.target.resolve(other)

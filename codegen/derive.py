@@ -16,8 +16,8 @@ from codegen.arms import Arms
 from codegen.cosmetic import cosmetic_fields
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.moves import arranged, left_and_come
-from codegen.names import escaped, path_of, snake
-from codegen.overlay import Change, Decision, Overlay
+from codegen.names import path_of, snake
+from codegen.overlay import NO_INSTEAD, Change, Decision, Instead, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
 from codegen.protocol import read_roles
 from codegen.rulings import check_arguments, check_copy, check_other, check_verb
@@ -65,7 +65,7 @@ class Derivation:
             return self._object(one, two, site)
         if isinstance(one, Array) and isinstance(two, Array):
             return self._array(one, two, site)
-        return IDLE if fits(one, two) else self._narrowed(site, f"{words(source)} becomes {words(target)}", target)
+        return IDLE if fits(one, two) else self._narrowed(site, self._arms.becomes(source, target), target)
 
     def pair(self, source: str, target: str) -> Key:
         """The node for two definitions, derived at first sight."""
@@ -187,7 +187,7 @@ class Derivation:
         """Fields that the source names: converted where the target names them too, else dropped."""
         for old, member in source.fields.items():
             new = names.get(old, old)
-            below = site.below(f".{old}", f"/properties/{escaped(old)}")
+            below = site.along([old], [old])
             if old in parts.owners:
                 below = below.of(parts.owners[old], target.fields.get(new))
             if new in target.fields:
@@ -217,12 +217,14 @@ class Derivation:
         """Ask about a field that goes where a new one of the same type comes beside it: is it the same one?"""
         if self.direction == "down" or not isinstance(target.extra, Anything):
             return
-        below = site.below(f".{old}", f"/properties/{escaped(old)}")
         gone = source.fields[old].type
         new = [name for name, member in target.fields.items() if name not in source.fields]
         like = [name for name in sorted(new) if self._arms.same_type(gone, target.fields[name].type)]
         if like:
-            self._rule("renamed", below, f"{', '.join(like)} is of the same type")
+            entry = {"what": "field", "old": old, "new": like[0], "at": site.at}
+            self.ask(
+                "renamed", site.along([old], like[:1]), f"{', '.join(like)} is of the same type", ("rename", entry)
+            )
 
     def _ask_moves(self, source: Object, target: Object, site: Site, names: Mapping[str, str]) -> None:
         """Ask about fields that one object lost and another one beside it, above it or in it got."""
@@ -230,10 +232,8 @@ class Derivation:
             return
         for old, new in left_and_come(self.source, self.target, source, target, self._arms.same_type):
             if old[0] not in names or len(old) > 1:
-                below = site
-                for name in old:
-                    below = below.below(f".{name}", f"/properties/{escaped(name)}")
-                self._rule("moved", below, f"{'.'.join(new)} has the same name and type")
+                entry = {"at": site.at, "old": list(old), "new": list(new)}
+                self.ask("moved", site.along(old, new), f"{'.'.join(new)} has the same name and type", ("move", entry))
 
     def _member(self, source: Field, target: Field, site: Site) -> Member:
         work = self.work(source.type, target.type, site)
@@ -269,7 +269,7 @@ class Derivation:
         """Fields that only the target names, and those that it requires where the source did not."""
         olds = {new: old for old, new in names.items()}
         for name, member in target.fields.items():
-            below = site.below(f".{name}", f"/properties/{escaped(name)}")
+            below = site.along([name], [name])
             old = source.fields.get(olds.get(name, name))
             kind = self.target.resolve(member.type)
             if name not in olds and not isinstance(kind, Anything) and not self._names_revision(name, member):
@@ -350,7 +350,7 @@ class Derivation:
         near = [other for other in others if self._arms.is_near(kind, self.target.resolve(other))]
         if near:
             target = near[0] if len(near) == 1 else Union(tuple(near))
-            return self._narrowed(site, f"{words(arm)} becomes {words(target)}", target)
+            return self._narrowed(site, self._arms.becomes(arm, target), target)
         name = arm.name if isinstance(arm, Ref) else words(arm)
         decision = self._rule("arm-removed", site, f"{words_all(others)} remain", arm=name)
         if decision is None:
@@ -373,9 +373,9 @@ class Derivation:
 
     # --- rulings -----------------------------------------------------------------------------------------------------
 
-    def ask(self, kind: str, site: Site, detail: str) -> None:
-        """Ask about something that spans whole frames."""
-        self._rule(kind, site, detail)
+    def ask(self, kind: str, site: Site, detail: str, instead: Instead = NO_INSTEAD) -> None:
+        """Ask about something that may be the same as what came; the entry *instead* would say that it is."""
+        self._rule(kind, site, detail, instead=instead)
 
     def new_name(self, definition: str) -> str:
         """The name of a definition of the source in the target."""
@@ -386,8 +386,10 @@ class Derivation:
                 return new
         return self.names.get(definition, definition)
 
-    def _rule(self, kind: str, site: Site, detail: str, *, arm: str = "", needed: bool = True) -> Decision | None:
-        change = Change(self.direction, kind, site.at, detail, site.source_pointer, site.target_pointer, arm)
+    def _rule(
+        self, kind: str, site: Site, detail: str, *, arm: str = "", needed: bool = True, instead: Instead = NO_INSTEAD
+    ) -> Decision | None:
+        change = Change(self.direction, kind, site.at, detail, site.source_pointer, site.target_pointer, arm, instead)
         decision = self.overlay.rule_on(change)
         if decision is not None:
             check_verb(self.overlay, decision)

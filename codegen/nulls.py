@@ -24,7 +24,6 @@ class Shape:
     drops: tuple[str, ...] = ()
     members: Mapping[str, str] = field(default_factory=dict)
     extra: str = ""
-    known: tuple[str, ...] = ()
     items: str = ""
     tag: str = ""
     cases: Mapping[str, str] = field(default_factory=dict)
@@ -36,14 +35,12 @@ class Shape:
 
     def renamed(self, names: Mapping[str, str]) -> Shape:
         """The shape with other names for those it leads to; what has no name goes."""
-        extra = names.get(self.extra, "")
         members = {key: names[name] for key, name in self.members.items() if name in names}
         cases = {value: names[name] for value, name in self.cases.items() if name in names}
         return Shape(
             drops=self.drops,
             members=members,
-            extra=extra,
-            known=self.known if extra else (),
+            extra=names.get(self.extra, ""),
             items=names.get(self.items, ""),
             tag=self.tag if cases else "",
             cases=cases,
@@ -136,7 +133,6 @@ class _Walk:
             drops=tuple(key for key, member in fields if not member.required and not self.spec.takes_null(member.type)),
             members={key: name for key, member in fields if (name := self.name(member.type, f"{at}.{key}"))},
             extra=self.name(type_.extra, f"{at}{{}}"),
-            known=tuple(type_.fields),
         )
 
     def _union(self, type_: Union, at: str) -> Shape:

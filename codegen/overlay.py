@@ -12,12 +12,17 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from codegen.errors import UnusedDecision
 
 BOTH_PROFILES = ("strict", "minimal")
 TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "move", "name"})
+
+
+Instead: TypeAlias = tuple[str, Mapping[str, object]]
+"""An entry that may be written in the place of a decision: its table, and what it says."""
+NO_INSTEAD: Instead = ("", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class Change:
     source_pointer: str
     target_pointer: str
     arm: str = ""
+    instead: Instead = field(default=NO_INSTEAD, compare=False)
 
     def __str__(self) -> str:
         arm = f" {self.arm}" if self.arm else ""

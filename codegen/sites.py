@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from codegen.model import Field, Json, Ref, Type
+from codegen.names import escaped
 from codegen.plan import Action, Member
 
 
@@ -22,6 +23,17 @@ class Site:
         """The site one step further down, by the same step in both."""
         source, target = self.source_pointer + pointer, self.target_pointer + pointer
         return Site(self.at + path, self.target_at + path, source, target)
+
+    def along(self, old: Sequence[str], new: Sequence[str]) -> Site:
+        """The site of a member, by the way to it in the source and to what may be the same in the target."""
+        ways = [("." + ".".join(way), "".join(f"/properties/{escaped(name)}" for name in way)) for way in (old, new)]
+        (path, pointer), (target_path, target_pointer) = ways
+        return Site(
+            self.at + path,
+            self.target_at + target_path,
+            self.source_pointer + pointer,
+            self.target_pointer + target_pointer,
+        )
 
     def of(self, definition: str, target: Field | None) -> Site:
         """The site as a place in a definition of the source, where the object that stands here is one of its."""

@@ -18,9 +18,9 @@ VERBS = {
     "field-removed": "keep | drop",
     "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | keep",
     "required": "default | copy-of | digest | refuse",
-    "renamed": "apart (or put a [[rename]] entry in its place)",
-    "moved": "apart (or put a [[move]] entry in its place)",
-    "methods-gone": "gone (or put a [[rename]] entry in its place)",
+    "renamed": "apart",
+    "moved": "apart",
+    "methods-gone": "gone",
 }
 SAFE_REASON = "Safe default, taken by --accept-defaults."
 
@@ -76,8 +76,17 @@ def _entry(change: Change, plan: StepPlan, complete: bool) -> str:
     if complete:
         lines += [*safe_default(change, plan), f"reason = {json.dumps(SAFE_REASON)}", "reviewed = false"]
     else:
-        lines += [f'do = ""  # {VERBS[change.kind]}', 'reason = ""']
+        lines += [f'do = ""  # {VERBS[change.kind]}', 'reason = ""', *_instead(change)]
     return "\n".join(lines) + "\n"
+
+
+def _instead(change: Change) -> list[str]:
+    """The entry that says of something new that it is the same, as comments."""
+    table, entry = change.instead
+    if not table:
+        return []
+    said = [f"# {key} = {json.dumps(value)}" for key, value in entry.items()]
+    return ["# If it is the same, write in the place of this entry:", f"# [[{table}]]", *said, '# reason = ""']
 
 
 def safe_default(change: Change, plan: StepPlan) -> list[str]:

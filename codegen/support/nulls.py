@@ -21,8 +21,7 @@ class Shape(NamedTuple):
     Attributes:
         drops: The fields of an object that go where they are null.
         members: The shapes of fields.
-        extra: The shape of the values of all fields that are not `known`.
-        known: The fields that the schema names, where `extra` is something.
+        extra: The shape of the values of all other fields.
         items: The shape of the items of a list.
         tag: The field whose value says which of the `cases` an object is.
         cases: The shapes of objects by that value.
@@ -32,7 +31,6 @@ class Shape(NamedTuple):
     drops: tuple[str, ...] = ()
     members: Mapping[str, str] = _NOTHING
     extra: str = ""
-    known: tuple[str, ...] = ()
     items: str = ""
     tag: str = ""
     cases: Mapping[str, str] = _NOTHING
@@ -79,7 +77,7 @@ def _clean_object(value: dict[str, Any], shape: Shape, shapes: Mapping[str, Shap
         if old is None:
             gone, new = key in shape.drops, old
         else:
-            name = shape.members.get(key, "" if key in shape.known else shape.extra)
+            name = shape.members.get(key, shape.extra)
             gone, new = False, _clean(old, name, shapes)
         if gone or new is not old:
             made = value.copy() if made is value else made

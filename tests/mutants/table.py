@@ -27,6 +27,7 @@ OWN = {
     "losses": "tests/spec/test_losses.py",
     "nulls": "tests/codegen/test_nulls.py tests/laws/test_nulls.py",
     "_convert": "tests/laws/test_definitions.py",
+    "_types": "tests/codegen/test_bindings.py",
 }
 """The tests of modules of `dragoman_spec` that are asked first."""
 
@@ -65,6 +66,9 @@ MUTANTS: list[Mutant] = [
         ("an emptied object stays", "prune = source.required and not target.required and both_objects", "prune = False"),
         ("a required string becomes an object in silence", "elif not isinstance(kind, Object) or not isinstance(", "elif not isinstance(kind, Object) and not isinstance("),
         ("null goes through where it is no value", "nulls = not self.source.takes_null(source.type)", "nulls = True"),
+        ("nulls among other keys pass", "extra_null_passes=not self.source.takes_null(source.extra)", "extra_null_passes=True"),
+        ("a verb that looks at the target has nothing to look at", "arguments[CHECK], final = Union(tuple(others)), True", "pass"),
+        ("a key that names the revision is a string like others", " or self._names_revision(old, member)", ""),
         ("a decision rules in every profile", "self.profile not in decision.profiles", "False"),
         ("an arm that is gone is handed on twice", "again=not final", "again=False"),
         ("scalars that overlap are not looked at", "if near:", "if False:"),
@@ -115,7 +119,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "step_plan",
         ("error hooks of one profile are for both", "if way.profile in hook.profiles and (method is None or matches(method, hook.method)):", "if method is None or matches(method, hook.method):"),
-        ("the id of an answer is not converted", 'members["id"] = Member(', "_ = Member("),
+        ("the id of an answer is not converted", '{**envelope.members, "result"', '{"result"'),
         ("a method that is gone passes", "frames.refused[method.name] = Refusal(way.direction, (method.name,), reason)", "pass"),
         ("a notification that is gone passes", "frames.swallowed.append(method.name)", "pass"),
         ("an error need not keep its id", 'needed=one.needed or name == "id"', "needed=one.needed"),
@@ -165,7 +169,6 @@ MUTANTS: list[Mutant] = [
         ("null goes where it is a value", "if not member.required and not self.spec.takes_null(member.type)", "if not member.required"),
         ("required fields go", "if not member.required and not", "if not"),
         ("arms that a tag does not tell apart are cases", "if tags.count((key, value)) == 1]", "]"),
-        ("other keys are those that are named", "known=self.known if extra else ()", "known=()"),
     ),
     *of(
         "checks",
@@ -225,13 +228,17 @@ MUTANTS: list[Mutant] = [
         ("a swallowed method is refused in strict alone", "if name in direction.swallowed:", 'if name in direction.swallowed and self.profile == "strict":'),
     ),
     *in_support(
+        "_types",
+        ("true is 1", "isinstance(self.value, bool) == isinstance(value, bool) and", ""),
+    ),
+    *in_support(
         "_convert",
         ("a response is converted without its method", 'if kinds == ["result"] and method is None and', "if False and"),
         ("a request is converted without its method", 'if kinds != ["error"] and method not in', 'if kinds != ["error"] or method not in'),
     ),
     *in_support(
         "nulls",
-        ("nulls of other keys stay", '"" if key in shape.known else shape.extra', '""'),
+        ("nulls of other keys stay", 'shape.members.get(key, shape.extra)', 'shape.members.get(key, "")'),
         ("nulls that may be there go", "gone, new = key in shape.drops, old", "gone, new = True, old"),
         ("a value is changed in place", "made = value.copy() if made is value else made", "made = value"),
         ("items are left alone", "if type(value) is list and shape.items:", "if False:"),
