@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from dragoman.transports.stdio import StandardStreams, take_standard_streams
-from tests.support.waiting import run
 from tests.support.frames import sent
+from tests.support.waiting import run
 from tests.transports.recorder import Recorder
 
 
