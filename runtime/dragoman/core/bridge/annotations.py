@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-KEYWORD: Final = "x-mcp-header"
+from dragoman.core.bridge.names import FACTS
+
+KEYWORD: Final = FACTS.headers["argument"].annotation or ""
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES: Final = ("string", "integer", "boolean")

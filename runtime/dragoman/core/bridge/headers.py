@@ -18,25 +18,16 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.bridge.annotations import Mirrored
-from dragoman.core.bridge.names import HEADER_MISMATCH, META_VERSION
+from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, TASK_METHODS
 from dragoman.errors import RemoteProtocolError
 
-VERSION: Final = "MCP-Protocol-Version"
-METHOD: Final = "Mcp-Method"
-NAME: Final = "Mcp-Name"
-PARAM_PREFIX: Final = "Mcp-Param-"
+VERSION: Final = FACTS.headers["revision"].name
+METHOD: Final = FACTS.headers["method"].name
+NAME: Final = FACTS.headers["name"].name
+PARAM_PREFIX: Final = FACTS.headers["argument"].name
 
-NAMED_BY: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "tools/call": "name",
-        "prompts/get": "name",
-        "resources/read": "uri",
-        "tasks/get": "taskId",
-        "tasks/update": "taskId",
-        "tasks/cancel": "taskId",
-    }
-)
-"""The param that `Mcp-Name` repeats, by method; the last three are the tasks extension's."""
+NAMED_BY: Final[Mapping[str, str]] = MappingProxyType({**FACTS.headers["name"].members, **TASK_METHODS})
+"""The param that `Mcp-Name` repeats, by method."""
 
 _PLAIN: Final = re.compile(r"[\t\x20-\x7e]*")
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.core.bridge.names import (
+    FACTS,
     INVALID_PARAMS,
-    LOG_LEVELS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_LOG_LEVEL,
@@ -93,8 +93,8 @@ def read(params: object, supported: Collection[str]) -> Metadata:
     if not isinstance(client_info, dict | None):
         raise _malformed(_pointer(META_CLIENT_INFO), "an object")
     level = meta.get(META_LOG_LEVEL)
-    if level is not None and level not in LOG_LEVELS:
-        raise _malformed(_pointer(META_LOG_LEVEL), f"one of {', '.join(LOG_LEVELS)}")
+    if level is not None and level not in FACTS.log_levels:
+        raise _malformed(_pointer(META_LOG_LEVEL), f"one of {', '.join(FACTS.log_levels)}")
     return Metadata(revision, capabilities, client_info, level)
 
 

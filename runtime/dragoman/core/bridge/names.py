@@ -1,31 +1,58 @@
-"""Names of 2026-07-28 that no table of `dragoman_spec` has: `_meta` keys, headers, fields, codes.
+"""What the bridge takes from the tables of `dragoman_spec`, and the few names of extensions that no table has.
 
-Lives here: constants. Must not: hold anything else. Called by the modules of the bridge.
+Lives here: looking up, once. Must not: decide anything. Called by the modules of the bridge.
+
+The bridge stands between two neighbours: the newest revision that opens with a handshake and the oldest of the
+per-request era. What lies beyond either is for the steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
-META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
-META_CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
-META_LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
-META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
-META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
-META_RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+import dragoman_spec
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
+
+OLDER: Final = HANDSHAKE_REVISIONS[-1]
+"""The side of the bridge with a handshake."""
+
+NEWER: Final = next(revision for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
+"""The side of the bridge where each request speaks for itself."""
+
+PER_REQUEST_REVISIONS: Final = tuple(revision for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
+"""The revisions in which each request speaks for itself, oldest first."""
+
+FACTS: Final = facts(NEWER)
+OLDER_FACTS: Final = facts(OLDER)
+
+META_VERSION: Final = FACTS.request_meta["protocolVersion"]
+META_CLIENT_INFO: Final = FACTS.request_meta["clientInfo"]
+META_CLIENT_CAPABILITIES: Final = FACTS.request_meta["clientCapabilities"]
+META_LOG_LEVEL: Final = FACTS.request_meta["logLevel"]
+META_SERVER_INFO: Final = FACTS.result_meta["serverInfo"]
+META_SUBSCRIPTION_ID: Final = FACTS.notification_meta["subscriptionId"]
+
+_CODES: Final = {name: code for code, name in dragoman_spec.load(NEWER).ERROR_CODES.items()}
+_OLDER_CODES: Final = {name: code for code, name in dragoman_spec.load(OLDER).ERROR_CODES.items()}
+
+INVALID_REQUEST: Final = _CODES["INVALID_REQUEST"]
+METHOD_NOT_FOUND: Final = _CODES["METHOD_NOT_FOUND"]
+INVALID_PARAMS: Final = _CODES["INVALID_PARAMS"]
+INTERNAL_ERROR: Final = _CODES["INTERNAL_ERROR"]
+HEADER_MISMATCH: Final = _CODES["HEADER_MISMATCH"]
+MISSING_CLIENT_CAPABILITY: Final = _CODES["MISSING_REQUIRED_CLIENT_CAPABILITY"]
+UNSUPPORTED_VERSION: Final = _CODES["UNSUPPORTED_PROTOCOL_VERSION"]
+RESOURCE_NOT_FOUND: Final = _OLDER_CODES["RESOURCE_NOT_FOUND"]
+URL_ELICITATION_REQUIRED: Final = _OLDER_CODES["URL_ELICITATION_REQUIRED"]
+
+RESERVED_CODES: Final = range(-32099, -32019)
+"""The codes that 2026-07-28 keeps for itself (basic/index, Error Codes)."""
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
-LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""The levels of log messages, the most verbose one first."""
-
-HEADER_MISMATCH: Final = -32020
-MISSING_CLIENT_CAPABILITY: Final = -32021
-UNSUPPORTED_VERSION: Final = -32022
-URL_ELICITATION_REQUIRED: Final = -32042
-RESOURCE_NOT_FOUND: Final = -32002
-INVALID_REQUEST: Final = -32600
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
+TASK_METHODS: Final[Mapping[str, str]] = MappingProxyType(
+    {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+)
+"""The methods of the tasks extension, and the param that names what each is about."""
