@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
+from dragoman.core.bridge.capabilities import Path, declare_down, declare_up, spell_required
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 A, B, C, D = HANDSHAKE_REVISIONS
@@ -181,3 +181,8 @@ def test_a_per_request_client_is_told_of_tasks_as_an_extension(path: Path, tasks
 @pytest.mark.parametrize("broken", [{"extensions": 5}, {"extensions": {}}])
 def test_extensions_that_say_nothing_lose_nothing(broken: Any) -> None:
     assert declare_down(broken, Path(D, E)) == ({}, ())
+
+
+def test_a_required_capability_is_spelled_as_it_is_declared() -> None:
+    assert spell_required("roots") == {"roots": {}}
+    assert spell_required("elicitation.url") == {"elicitation": {"url": {}}}

@@ -125,6 +125,14 @@ def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
     return Told(told, tuple(lost))
 
 
+def spell_required(path: str) -> dict[str, Any]:
+    """Give a capability, such as `elicitation.url`, as the object in which a client declares it."""
+    spelled: dict[str, Any] = {}
+    for name in reversed(path.split(".")):
+        spelled = {name: spelled}
+    return spelled
+
+
 def _everybody(path: Path) -> dict[str, Any]:
     """Give what can be declared in the name of whoever calls, without what has no counterpart in their era."""
     known = facts(NEWER).client_capabilities
