@@ -7,6 +7,7 @@ Source: schema/pins.toml; which era a revision belongs to is recorded there when
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
@@ -56,10 +57,15 @@ def facts(revision: str) -> Facts:
     Raises:
         UnsupportedRevision: There is no such revision here.
     """
+    era(revision)
+    return _table_of_facts()[revision]
+
+
+@cache
+def _table_of_facts() -> Mapping[str, Facts]:
     from dragoman_spec._facts import FACTS
 
-    era(revision)
-    return FACTS[revision]
+    return FACTS
 
 
 class RevisionPackage(Protocol):

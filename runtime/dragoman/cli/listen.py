@@ -90,7 +90,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     ):
         group.add_argument(option, type=seconds, default=default, metavar="S", help=f"{what} (default: {default})")
     group.add_argument(
-        "--sse-poll", type=seconds, metavar="S", help="close streams after S seconds; 2025-11-25 clients come back"
+        "--sse-poll", type=seconds, metavar="S", help="close streams after S seconds, where clients know to come back"
     )
     group.add_argument(
         "--answers",

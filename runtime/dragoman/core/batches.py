@@ -1,4 +1,4 @@
-"""JSON-RPC batches, which only revision 2025-03-26 knows.
+"""JSON-RPC batches, which few revisions know.
 
 Lives here: reading the members of an array, and collecting the answers to its requests until the array that answers it
 is complete. Must not: send. Called by `core.exchange`, which splits arrays and translates their members one by one.
@@ -11,12 +11,20 @@ from typing import Any, Final
 
 from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, classify
 from dragoman.core.exact_json import encode_line
-
-REVISION_WITH_BATCHES: Final = "2025-03-26"
-"""Added in 2025-03-26 and removed in 2025-06-18 (changelogs of the specification)."""
+from dragoman_spec import REVISIONS, facts
 
 BATCH_REQUESTS: Final = 1000
 """How many requests one array may hold, unless told otherwise: each costs far more than its bytes."""
+
+
+def has_batches(revision: str | None) -> bool:
+    """Whether a frame of a peer that speaks this revision may be an array."""
+    return revision in REVISIONS and facts(revision).batches
+
+
+def explain_batches() -> str:
+    """Say who may send an array, for somebody else who has sent one."""
+    return f"only revision {' and '.join(filter(has_batches, REVISIONS))} has batches"
 
 
 @dataclass(slots=True)

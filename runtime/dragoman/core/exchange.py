@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dragoman.core.batches import BATCH_REQUESTS, REVISION_WITH_BATCHES, Batch, read_member
+from dragoman.core.batches import BATCH_REQUESTS, Batch, explain_batches, has_batches, read_member
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
 from dragoman.core.correlation import NAME_BYTES, OPEN_REQUESTS, Asked, InFlight, Unfit, cancelled_key
@@ -243,9 +243,8 @@ class Exchange:
             self._post(side, whole)
 
     def _relay_batch(self, side: Side, frame: Frame) -> None:
-        if self._revisions[side] != REVISION_WITH_BATCHES:
-            reason = f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches"
-            self.reject(side, Malformed(INVALID_REQUEST, reason))
+        if not has_batches(self._revisions[side]):
+            self.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
             return
         members = [read_member(member) for member in frame.body]
         requests = {m.key: Asked(m.method) for m in members if isinstance(m, Frame) and m.key and m.method}

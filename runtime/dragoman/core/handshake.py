@@ -19,7 +19,7 @@ from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
 from dragoman.errors import UnsupportedRevision
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
 logger = logging.getLogger("dragoman.session")
 
@@ -30,11 +30,11 @@ RETRY_ID = "dragoman-initialize-"
 """How the ids of later offers begin: "The request ID MUST NOT have been previously used", so none is the client's."""
 
 
-PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+PROTOCOL_VERSION_KEY = facts(LATEST).request_meta.get("protocolVersion")
 """Where a request of the per-request era names its revision: in its `_meta` (2026-07-28/basic/index)."""
 
 
-DISCOVER = "server/discover"
+DISCOVER = facts(LATEST).lifecycle.get("discover")
 """How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
 
 

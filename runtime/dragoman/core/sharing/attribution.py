@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.core.sharing.calls import Call, Calls, Member
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 REMEMBERED: Final = 4096
 """How many tasks, and how many elicitations, are remembered."""
@@ -20,7 +21,7 @@ REMEMBERED: Final = 4096
 NAME_BYTES: Final = 1024
 """The longest id of a task or elicitation that is remembered, in bytes or characters."""
 
-RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+RELATED_TASK: Final = facts(HANDSHAKE_REVISIONS[-1]).request_meta.get("related-task")
 """Where a frame names the task that it is about: in its `_meta` (2025-11-25/basic/utilities/tasks)."""
 
 

@@ -13,26 +13,11 @@ from typing import Any, Final
 from dragoman.core.envelope import Frame, twin_of
 from dragoman.core.lines import LineSplitter
 from dragoman.core.sharing.suspects import Suspect, Suspects
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
-_QUIET: Final = frozenset(
-    {
-        "initialize",
-        "ping",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "resources/subscribe",
-        "resources/unsubscribe",
-        "logging/setLevel",
-        "tasks/get",
-        "tasks/list",
-        "tasks/cancel",
-    }
-)
-"""Requests during which no server asks back: they list, look up or set something. 2026-07-28, which says what may, lets
-`tools/call`, `prompts/get` and `resources/read` ask. Any other request might, those that the proxy does not know above
-all. Quiet ones are held responsible only when none of the others is under way."""
+_QUIET: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).quiet)
+"""Requests during which no server asks back: they list, look up or set something. Any other request might, those that
+the proxy does not know above all. Quiet ones are held responsible only when none of the others is under way."""
 
 
 _NOTHING: Final[frozenset[str]] = frozenset()

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-ASKED: Final = {"roots/list": "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
-"""The capability that a client has to have declared to be asked this."""
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
-_PARTS: Final = {"roots": (), "sampling": ("tools",), "elicitation": ("form", "url")}
+_KNOWN: Final = facts(HANDSHAKE_REVISIONS[-1])
+"""What clients are held against, whatever the server speaks: a newer part of a capability has to be respected there
+too."""
 
 
 def read_declared(capabilities: Any) -> frozenset[str]:
@@ -24,24 +25,23 @@ def read_declared(capabilities: Any) -> frozenset[str]:
         capabilities: As they came in the params of `initialize`, in the server's revision.
     """
     found: set[str] = set()
-    for name, parts in _PARTS.items():
+    for name in _KNOWN.shared_capabilities:
         declared = capabilities.get(name) if isinstance(capabilities, dict) else None
         if isinstance(declared, dict):
             found.add(name)
-            found.update(f"{name}.{part}" for part in parts if part in declared)
-            if name == "elicitation" and not declared:
-                found.add("elicitation.form")  # an empty one means forms (2025-11-25/client/elicitation, Capabilities)
+            parts = [part for part in _KNOWN.parts if part.capability.startswith(f"{name}.")]
+            found.update(
+                part.capability
+                for part in parts
+                if part.capability.removeprefix(f"{name}.") in declared or (part.is_default and not declared)
+            )
     return frozenset(found)
 
 
 def find_missing(method: str, params: dict[str, Any], declared: frozenset[str]) -> str | None:
     """Give what a client lacks to be asked this; None when it can be asked."""
-    name = ASKED.get(method)
-    if name is None or name not in declared:
-        return name
-    needed = name
-    if name == "sampling" and "tools" in params:
-        needed = "sampling.tools"
-    elif name == "elicitation" and (mode := params.get("mode", "form")) in ("form", "url"):
-        needed = f"elicitation.{mode}"
-    return None if needed in declared else needed
+    needed = _KNOWN.asked.get(method)
+    if needed is None or needed not in declared:
+        return needed
+    parts = (part for part in _KNOWN.parts if part.method == method and part.is_needed(params))
+    return next((part.capability for part in parts if part.capability not in declared), None)

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from dragoman.core.sharing.calls import Member
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Most verbose first (2025-11-25/server/utilities/logging, Log Levels)."""
+LEVELS: Final = facts(HANDSHAKE_REVISIONS[-1]).log_levels
+"""Most verbose first."""
 
 URI_BYTES: Final = 8192
 """The longest URI that is remembered: RFC 9110, 4.1, asks for no more than 8000 octets to be supported."""

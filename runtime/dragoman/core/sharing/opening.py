@@ -16,22 +16,10 @@ from dragoman.core.envelope import Frame, encode_error, encode_result
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.sharing.calls import Call, Calls, Member
 from dragoman.core.sharing.declared import read_declared
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 IDENTITY: Final = {"name": "dragoman", "version": "0"}
 """Who a shared server is told that its client is, unless the caller knows better: no member stands for the others."""
-
-_ROOTS: Final = {"roots": {"listChanged": True}}
-RELAYED: Final[dict[str, dict[str, Any]]] = {
-    "2024-11-05": {**_ROOTS, "sampling": {}},
-    "2025-03-26": {**_ROOTS, "sampling": {}},
-    "2025-06-18": {**_ROOTS, "sampling": {}, "elicitation": {}},
-    "2025-11-25": {
-        **_ROOTS,
-        "sampling": {"context": {}, "tools": {}},
-        "elicitation": {"form": {}, "url": {}},
-    },
-}
-"""What can be relayed to some member, by the revision offered. Tasks at clients cannot: their ids would mix."""
 
 Answers = list[tuple[Member, bytes]]
 
@@ -89,7 +77,8 @@ class Opening:
         """Give the line that offers the server what a member offers."""
         self._call = self._calls.add("initialize")
         self._offered = member.offered
-        capabilities = RELAYED.get(member.offered, RELAYED["2025-11-25"])
+        known = member.offered if member.offered in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1]
+        capabilities = facts(known).shared_capabilities
         params = {"protocolVersion": member.offered, "capabilities": capabilities, "clientInfo": self._identity}
         return encode_line({"jsonrpc": "2.0", "id": decode(self._call.key), "method": "initialize", "params": params})
 

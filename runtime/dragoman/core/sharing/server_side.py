@@ -22,11 +22,12 @@ from dragoman.core.sharing.desk import Desk, object_in, params_of
 from dragoman.core.sharing.opening import Answered
 from dragoman.core.sharing.questions import INTERNAL_ERROR
 from dragoman.core.wholeness import read_last_line
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.sharing")
 
-_LISTS: Final = ("tools", "prompts", "resources")
-_INTERACTIVE: Final = frozenset({"sampling/createMessage", "elicitation/create"})
+_UPDATED: Final = "notifications/resources/updated"
+_INTERACTIVE: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).interactive)
 """Requests that must reach the right person: a server that makes them has its calls taken in turns."""
 
 
@@ -178,7 +179,7 @@ class ServerSide:
             self._take_malformed(Malformed(INTERNAL_ERROR, str(error)))
             return
         params = params_of(body)
-        if method == "notifications/resources/updated":
+        if method == _UPDATED:
             self._spread_update(frame, params)
             return
         owner = self._news.get(method, self._find_reason)(frame, params, related)
@@ -215,7 +216,9 @@ class ServerSide:
         return next(iter(reasons)) if len(reasons) == 1 else None
 
 
-_NEWS_FOR_ALL: Final = frozenset(f"notifications/{name}/list_changed" for name in _LISTS)
+_NEWS_FOR_ALL: Final = frozenset(
+    name for revision in HANDSHAKE_REVISIONS for name in facts(revision).announced if name != _UPDATED
+)
 
 
 def _decode(frame: Frame) -> Any:

@@ -22,17 +22,14 @@ from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter
 from dragoman.core.peek import read_line, with_id
 from dragoman.core.sharing.desk import object_in, params_of
 from dragoman.core.wholeness import read_last_line
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 _LEVEL_ID: Final = "dragoman-level"
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 _QUESTIONS: Final = 1024
 _ENDING: Final = 4
-_LASTING: Final = frozenset({"resources/subscribe", "resources/unsubscribe"})
-_NOT_OFFERED: Final = {
-    "tools": ("listChanged",),
-    "prompts": ("listChanged",),
-    "resources": ("listChanged", "subscribe"),
-}
+_LASTING: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).standing)
+_NOT_OFFERED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).server_flags)
 """Capabilities that need a server which lasts."""
 
 
@@ -267,7 +264,7 @@ def _without_lasting(frame: Frame) -> Frame:
     if not body:  # it cannot be read: whoever asked says so
         return frame
     capabilities = object_in(object_in(body, "result"), "capabilities")
-    for name, parts in _NOT_OFFERED.items():
-        for part in parts:
-            object_in(capabilities, name).pop(part, None)
+    for path in _NOT_OFFERED:
+        name, _, flag = path.partition(".")
+        object_in(capabilities, name).pop(flag, None)
     return frame._replace(raw=encode_line(body), body=body)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from dragoman.core.batches import REVISION_WITH_BATCHES
+from dragoman.core.batches import explain_batches, has_batches
 from dragoman.core.envelope import PARSE_ERROR, Frame, classify, key_of
 from dragoman.core.exact_json import decode
 from dragoman.core.peek import peek
@@ -123,8 +123,8 @@ def check_batch(posted: Posted, revision: str | None) -> None:
     Raises:
         Refused: 400.
     """
-    if posted.is_batch and revision != REVISION_WITH_BATCHES:
-        raise Refused(400, f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches")
+    if posted.is_batch and not has_batches(revision):
+        raise Refused(400, f"expected one JSON-RPC object: {explain_batches()}")
 
 
 @lru_cache(maxsize=16)

@@ -18,15 +18,10 @@ from typing import Any, Final
 from dragoman.core.envelope import Frame, key_of
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.transports.http.calls import Call
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
-UNRELATED: Final = frozenset(
-    {
-        "notifications/tools/list_changed",
-        "notifications/prompts/list_changed",
-        "notifications/resources/list_changed",
-        "notifications/resources/updated",
-    }
-)
+UNRELATED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).announced)
+"""News about lists and resources, whoever asks for something meanwhile."""
 
 
 class Routing:
