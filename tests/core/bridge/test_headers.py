@@ -137,6 +137,18 @@ def test_headers_of_tools_that_nobody_knows_are_left_alone() -> None:
     check_headers([*make_headers(request), ("Mcp-Param-Other", "é")], request)
 
 
+@pytest.mark.parametrize("request_", [body("tools/list"), body("tools/call"), body("tools/call", name=5)])
+def test_a_request_that_names_nothing_needs_no_name(request_: dict[str, Any]) -> None:
+    check_headers(make_headers(request_), request_)
+
+
+def test_a_name_of_nothing_is_a_mismatch() -> None:
+    request = body("tools/call")
+    with pytest.raises(RemoteProtocolError) as caught:
+        check_headers([*make_headers(request), ("Mcp-Name", "add")], request)
+    assert caught.value.data == {"header": "Mcp-Name", "pointer": "/params/name"}
+
+
 META = "/params/_meta/io.modelcontextprotocol~1protocolVersion"
 GOOD = {"MCP-Protocol-Version": E, "Mcp-Method": "tools/call", "Mcp-Name": "add", "Mcp-Param-Region": "a"}
 

@@ -55,6 +55,7 @@ def test_resources_are_subscribed_to_before_the_acknowledgement() -> None:
 def test_a_resource_that_the_server_refuses_is_left_out() -> None:
     desk = listens()
     open_(desk, toolsListChanged=True, resourceSubscriptions=[A, B])
+    open_(desk, "two", resourcesListChanged=True)
     desk.settle(A, False)
     agreed = {"toolsListChanged": True, "resourceSubscriptions": [B]}
     assert desk.settle(B, True) == [Tell(ONE, ACK, tag(1, notifications=agreed))]

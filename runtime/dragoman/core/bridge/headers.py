@@ -77,6 +77,8 @@ def check_headers(
     field = NAMED_BY.get(method)
     if field is not None and isinstance(params.get(field), str):
         _compare(found, NAME, params[field], f"/params/{field}", encoded=True)
+    elif field is not None and NAME.lower() in found:
+        raise _mismatch(NAME, f"/params/{field}", "is there, but the body names nothing")
     for argument in mirrored if method == "tools/call" else ():
         _compare_argument(found, argument, _look_up(params.get("arguments"), argument.path))
 
