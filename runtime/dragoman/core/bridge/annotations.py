@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.names import FACTS
+from dragoman.core.exact_json import decode, encode
 
 KEYWORD: Final = FACTS.headers["argument"].annotation or ""
 
@@ -133,6 +134,35 @@ def leave_out_invalid(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], tup
         else:
             invalid.append(Invalid(str(tool.get("name"))[:200], reason))
     return ({**result, "tools": kept} if invalid else result), tuple(invalid)
+
+
+def strip_invalid(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Invalid, ...]]:
+    """Take the annotations off the tools of a `tools/list` result whose annotations are invalid: all of a tool's.
+
+    For a server that is not reached over HTTP of 2026-07-28, to whom they mean nothing: the tool itself is good.
+
+    Args:
+        result: Of a server.
+
+    Returns:
+        The result, the same object where nothing is taken off; and which tools, for the log.
+    """
+    _, invalid = leave_out_invalid(result)
+    if not invalid:
+        return result, ()
+    tools = [tool if _find_fault(tool) is None else _strip(tool) for tool in result["tools"]]
+    return {**result, "tools": [tool for tool in tools if tool is not None]}, invalid
+
+
+def _strip(tool: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Give a tool without annotations; None if its schema cannot be written, for nobody could be sent it either."""
+    try:
+        schema = decode(encode(tool["inputSchema"]))
+    except ValueError:
+        return None
+    for found in _walk(schema):
+        found.schema.pop(KEYWORD, None)
+    return {**tool, "inputSchema": schema}
 
 
 def _find_fault(tool: object) -> str | None:
