@@ -87,6 +87,22 @@ def test_a_pair_loses(client: str, server: str, lost: set[str]) -> None:
     assert {row.feature for row in between(client, server).select(Status.LOST)} == lost
 
 
+@pytest.mark.parametrize(
+    ("client", "server", "feature", "why"),
+    [
+        (D, E, "opening", "`initialize` is answered from"),
+        (E, D, "opening", "`server/discover` is answered from"),
+        (D, E, "sampling", "The question in the server's result becomes a request"),
+        (E, D, "sampling", "The server's request becomes a question"),
+        (E, E, "extensions", "They are passed on."),
+        (A, B, "contents of messages", "They are converted step by step"),
+    ],
+)
+def test_a_reason_is_that_of_the_pair(client: str, server: str, feature: str, why: str) -> None:
+    (row,) = [row for row in between(client, server).rows if row.feature == feature]
+    assert row.why.startswith(why)
+
+
 def test_tasks_are_emulated_where_they_are_bridged() -> None:
     assert fates(between(D, E, tasks=True))["tasks of tools"] == "emulated"
     assert fates(between(E, D, tasks=True))["tasks of tools"] == "emulated"

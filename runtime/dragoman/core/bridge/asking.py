@@ -34,7 +34,8 @@ class Caller(NamedTuple):
     revision: str
 
 
-class Turned(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Turned:
     """A question that is not put to the client.
 
     Attributes:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 from dragoman.core.bridge.names import (
     INTERNAL_ERROR,
@@ -83,13 +83,15 @@ class Asked:
         return "elicitation/create" in facts(self.revision).asked
 
 
-class Pose(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pose:
     """Ask the client these, each under its key; several at once only where there are several."""
 
     questions: Mapping[str, Question]
 
 
-class Retry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Retry:
     """Send the request again with these params, after so many seconds; under another id."""
 
     params: dict[str, Any]
@@ -97,14 +99,16 @@ class Retry(NamedTuple):
     losses: tuple[Loss, ...] = ()
 
 
-class Finish(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Finish:
     """Answer the client with this result, which is of 2026-07-28; then say that these elicitations are complete."""
 
     result: Mapping[str, Any]
     elicitations: tuple[str, ...] = ()
 
 
-class Fail(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fail:
     """Answer the client with this error."""
 
     code: int
