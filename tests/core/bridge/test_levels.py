@@ -72,6 +72,16 @@ def test_a_new_session_is_told_what_is_wanted() -> None:
     assert levels.start("c", "info") is None
 
 
+def test_a_new_session_is_told_only_what_is_wanted_by_then() -> None:
+    levels = RequestLevels(pause_s=5)
+    levels.start("a", "error")
+    levels.start("b", "debug")
+    levels.end("b", 10.0)
+    assert levels.forget() == "error"
+    assert levels.settle(15.0) is None
+    assert levels.start("c", "info") == "info"
+
+
 @pytest.mark.parametrize(
     ("level", "wanted"),
     [("debug", False), ("info", True), ("emergency", True), ("loud", False), (None, False), (["info"], False)],

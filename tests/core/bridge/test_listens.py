@@ -189,3 +189,12 @@ def test_a_new_session_is_subscribed_to_anew_and_anything_may_have_changed() -> 
         Tell(ONE, TOOLS, tag(1)),
         Tell(ONE, UPDATED, tag(1, uri=A)),
     ]
+
+
+def test_after_a_new_session_a_listener_waits_for_the_new_subscription() -> None:
+    desk = listens()
+    open_(desk, resourceSubscriptions=[A])
+    desk.settle(A, True)
+    desk.restart()
+    assert open_(desk, "two", resourceSubscriptions=[A]) == []
+    assert [command.to.connection for command in desk.settle(A, True) if isinstance(command, Tell)] == ["two"]

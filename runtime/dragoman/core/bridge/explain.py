@@ -105,7 +105,7 @@ def explain(
     Raises:
         UnsupportedRevision: There is no such revision here.
     """
-    path = Path(client, server, scope, can_notify=scope != "request", tasks=tasks)
+    path = Path(client, server, scope, tasks=tasks)
     if path.cell not in served:
         return Explanation(path, False, _NOT_SERVED[path.cell], ())
     over_http = {side for side, over in (("client", client_transport), ("server", server_transport)) if over == "http"}
