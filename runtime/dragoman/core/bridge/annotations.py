@@ -19,6 +19,7 @@ from dragoman.core.bridge.names import FACTS
 from dragoman.core.exact_json import decode, encode
 
 KEYWORD: Final = FACTS.headers["argument"].annotation or ""
+_WRITTEN: Final = KEYWORD.encode()
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES: Final = ("string", "integer", "boolean")
@@ -58,12 +59,19 @@ class _Found(NamedTuple):
     """The properties that lead to it; None where anything else does."""
 
 
+def may_be_annotated(line: bytes) -> bool:
+    """Whether a frame can hold an annotation, by its bytes alone: most lists of tools have none, and need no look."""
+    return _WRITTEN in line or b"\\u00" in line  # an escape can spell any letter of it
+
+
 def find_mirrored(input_schema: object) -> tuple[Mirrored, ...]:
     """Give the arguments that are mirrored, in the order of the schema.
 
     Raises:
         ValueError: An annotation is invalid; the text says where and why.
     """
+    if not _mentions(input_schema):
+        return ()
     found: list[Mirrored] = []
     names: dict[str, tuple[str, ...]] = {}
     for schema, path in _walk(input_schema):
@@ -75,6 +83,14 @@ def find_mirrored(input_schema: object) -> tuple[Mirrored, ...]:
             raise ValueError(f"{_at(mirrored.path)} has the same name as {_at(earlier)}: {mirrored.name}")
         found.append(mirrored)
     return tuple(found)
+
+
+def _mentions(input_schema: object) -> bool:
+    """Whether the keyword stands anywhere in a schema: to write the schema is ten times faster than to walk it."""
+    try:
+        return _WRITTEN in encode(input_schema)
+    except ValueError:
+        return True
 
 
 def _read(schema: Mapping[str, Any], path: tuple[str, ...] | None) -> Mirrored:

@@ -29,6 +29,9 @@ PARAM_PREFIX: Final = FACTS.headers["argument"].name
 NAMED_BY: Final[Mapping[str, str]] = MappingProxyType({**FACTS.headers["name"].members, **TASK_METHODS})
 """The param that `Mcp-Name` repeats, by method."""
 
+_OURS: Final = ("mcp-",)
+"""How the names of all these headers begin, in lower case."""
+
 _PLAIN: Final = re.compile(r"[\t\x20-\x7e]*")
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _INTEGER: Final = re.compile(r"[+-]?\d{1,400}(\.0*)?")
@@ -168,7 +171,9 @@ def _look_up(arguments: object, path: Sequence[str]) -> object:
 def _collect(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in headers:
-        found.setdefault(name.lower(), []).append(value.strip(" \t"))
+        lowered = name.lower()
+        if lowered.startswith(_OURS):
+            found.setdefault(lowered, []).append(value.strip(" \t"))
     return found
 
 
