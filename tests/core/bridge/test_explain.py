@@ -24,11 +24,25 @@ def fates(explanation: Explanation) -> dict[str, str]:
     return {row.feature: row.status.value for row in explanation.rows}
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("revision", [*HANDSHAKE_REVISIONS, E])
 def test_every_method_of_a_revision_belongs_to_a_feature(revision: str) -> None:
     package = dragoman_spec.load(revision)
     claimed = {method for feature in FEATURES for method in feature.methods}
     assert {*package.METHODS, *package.INPUT_METHODS} - claimed == set()
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "status"), [(D, D, "works"), (D, A, "lost"), (A, D, None), (D, E, "lost"), (E, D, None)]
+)
+def test_a_method_that_no_feature_names_is_listed_by_itself(client: str, server: str, status: str | None) -> None:
+    fewer = [feature for feature in FEATURES if "tasks/list" not in feature.methods]
+    assert fates(between(client, server, features=fewer)).get("tasks/list") == status
+
+
+@pytest.mark.parametrize(("client", "server"), [(D, E), (E, D)])
+def test_a_method_of_both_eras_that_no_feature_names_works(client: str, server: str) -> None:
+    fewer = [feature for feature in FEATURES if "completion/complete" not in feature.methods]
+    assert fates(between(client, server, features=fewer))["completion/complete"] == "works"
 
 
 def test_every_method_of_a_feature_is_one_of_some_revision() -> None:

@@ -6,7 +6,7 @@ table in the documentation: both say the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -23,7 +23,9 @@ from dragoman.core.bridge.features import (
     Status,
     emulated,
     lost,
+    works,
 )
+from dragoman_spec import load
 
 Transport = Literal["stdio", "http", "sse", "websocket"]
 
@@ -44,6 +46,7 @@ _NOT_SERVED: Final = {
     "MM": _NO_SESSION,
 }
 
+_PASSED_ON: Final = works("It is passed on.")
 _ENDS_WITH_THE_REQUEST: Final = lost("Each request has a server of its own, which ends with it (scope `request`).")
 _SHARED_STATE: Final = lost("All clients share one session of the server, and whatever it keeps (scope `shared`).")
 _NOBODYS_ROOTS: Final = emulated(
@@ -90,6 +93,7 @@ def explain(
     scope: Scope = "client",
     served: Collection[str] = SERVED,
     tasks: bool = TASKS_BRIDGED,
+    features: Sequence[Feature] = FEATURES,
 ) -> Explanation:
     """Say what there is between a client and a server.
 
@@ -101,6 +105,7 @@ def explain(
         scope: Who shares a session of the server.
         served: The cells that are served.
         tasks: Whether tasks are bridged.
+        features: The table.
 
     Raises:
         UnsupportedRevision: There is no such revision here.
@@ -110,13 +115,32 @@ def explain(
         return Explanation(path, False, _NOT_SERVED[path.cell], ())
     over_http = {side for side, over in (("client", client_transport), ("server", server_transport)) if over == "http"}
     rows = []
-    for feature in FEATURES:
+    for feature in (*features, *_find_others(path, features)):
         if feature.over_http is not None and feature.over_http not in over_http:
             continue
         fate = _find_fate(feature, path)
         if fate is not None:
             rows.append(Row(feature.name, fate.status, fate.why))
     return Explanation(path, True, "", tuple(rows))
+
+
+def _find_others(path: Path, features: Sequence[Feature]) -> list[Feature]:
+    """Make a feature of each method that the table does not name: a new revision may have some."""
+    claimed = {method for feature in features for method in feature.methods}
+    known = {**load(path.server).METHODS, **load(path.client).METHODS}
+    return [
+        Feature(
+            name,
+            "client" if "client" in method.sender else "server",
+            _PASSED_ON,
+            _PASSED_ON,
+            _PASSED_ON,
+            lost("Only one of the two revisions has it."),
+            methods=(name,),
+        )
+        for name, method in sorted(known.items())
+        if name not in claimed
+    ]
 
 
 def _find_fate(feature: Feature, path: Path) -> Fate | None:
