@@ -1,7 +1,7 @@
 """Which revision each peer speaks.
 
 Lives here: what to answer the client, what to offer the server, and how to read what the server said. Must not: send,
-or guess a revision from the shape of a message. Called by `core.handshake`.
+or guess a revision from the shape of a message. Called by `core.edges`.
 
 Sources: the lifecycle page of each revision, "Version Negotiation" (2025-11-25/basic/lifecycle): a server that supports
 the requested version MUST respond with the same version, otherwise MUST respond with another one it supports, which
