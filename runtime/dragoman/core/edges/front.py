@@ -226,7 +226,7 @@ class FrontEdge:
         if isinstance(adapted, Refusal):
             self.failed(Failed(adapted.code, adapted.message, adapted.data))
             return
-        self._welcome = write_welcome(greeting, answer if adapted is None else adapted, revision)
+        self._welcome = write_welcome(greeting, answer if adapted is None else adapted)
         self.speak(revision)
         logger.info("the server speaks %s, the client %s", revision, greeting.revision)
         self._advance(FrontEvent.SERVER_ACCEPTED)
