@@ -23,8 +23,9 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import DEFAULT_RULES
+from tests.support.waiting import pass_time, run
 
-PATIENCE_S = 20.0
+PATIENCE_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class Peer:
         self.pending = b""
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.closed = asyncio.Event()
-        transport.start(self)
+        transport.start_raw(self)
 
     def data_received(self, data: bytes) -> None:
         *lines, self.pending = (self.pending + data).split(b"\n")
@@ -210,15 +211,15 @@ def hold(conversation: Sequence[Step], translate: Any = None, **config: Any) -> 
     The server is offered what the client asks for, unless a test says otherwise: most are not about offers.
     """
     config.setdefault("rules", DEFAULT_RULES - {"echoing-server"})
-    return asyncio.run(_hold(conversation, ProxyConfig(**config), translate))
+    return run(_hold(conversation, ProxyConfig(**config), translate))
 
 
 async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: Any) -> Proxy:
-    front, client_end = connect_pair("proxy", "client")
+    front, client_end = connect_pair("proxy", "client", config.limit_bytes)
     servers: list[Peer] = []
 
     def connect() -> MemoryTransport:
-        upstream, server_end = connect_pair("proxy", "server")
+        upstream, server_end = connect_pair("proxy", "server", config.limit_bytes)
         servers.append(Peer("server", server_end))
         return upstream
 
@@ -242,7 +243,7 @@ async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: An
                 used += 1
                 assert len(servers) == used + 1, f"{where}: no fresh server"
             case Waits(seconds):
-                await asyncio.sleep(seconds)
+                await pass_time(seconds)
             case Ends(outcome, reason):
                 finish = await asyncio.wait_for(run, PATIENCE_S)
                 assert finish.outcome is outcome, f"{where}: {finish}"

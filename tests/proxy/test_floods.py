@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from dragoman.core.exact_json import encode_line
-from dragoman.core.sharing.desk import SharingSettings
-from dragoman.transports.pool import Scope
+from dragoman.pool import Scope
 from tests.proxy.conversation import (
     READY,
     an_error,
@@ -24,6 +22,7 @@ from tests.proxy.conversation import (
     result,
     server,
 )
+from tests.support.waiting import run
 from tests.transports.house import House, hear, say, settle, until
 
 LIMIT_BYTES = 400_000
@@ -35,7 +34,7 @@ def test_a_server_that_asks_without_end_and_reads_nothing_is_given_up(scope: Sco
     """The client declares nothing, so each question is refused; nobody takes the refusals."""
 
     async def main() -> None:
-        house = House(scope, sharing=SharingSettings(limit_bytes=LIMIT_BYTES))
+        house = House(scope)
         try:
             guest = await house.enter(limit_bytes=LIMIT_BYTES)
             guest.say(initialize("2024-11-05"))
@@ -60,7 +59,7 @@ def test_a_server_that_asks_without_end_and_reads_nothing_is_given_up(scope: Sco
         finally:
             await house.close()
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_server_that_takes_a_break_is_not_given_up() -> None:
@@ -81,7 +80,7 @@ def test_a_server_that_takes_a_break_is_not_given_up() -> None:
         finally:
             await house.close()
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_how_many_requests_may_be_unanswered_can_be_chosen() -> None:
@@ -120,4 +119,4 @@ def test_a_client_that_asks_without_end_is_told_so_and_the_rest_goes_on() -> Non
         finally:
             await house.close()
 
-    asyncio.run(main())
+    run(main())

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from dragoman.core.commands import Outcome
-from dragoman.core.sharing.desk import SharingSettings
-from dragoman.transports.pool import Scope
+from dragoman.core.switch.shared.desk import SharingSettings
+from dragoman.pool import Scope
 from tests.proxy.conversation import READY, Peer, an_error, initialize, initialized, notification, request, result
+from tests.support import waiting
 from tests.transports.house import Guest, House, hear, say, settle, until
 
 
@@ -24,7 +25,7 @@ def run(main: Callable[[House], Awaitable[None]], scope: Scope = Scope.SHARED, *
         finally:
             await house.close()
 
-    asyncio.run(live())
+    waiting.run(live())
 
 
 async def flood(guest: Guest, server: Peer, count: int) -> None:
@@ -81,7 +82,7 @@ def test_an_idle_server_is_closed_and_one_in_use_is_not() -> None:
         guest.proxy.stop("enough")
         await house.runs[0]
         again = await house.open()
-        await asyncio.sleep(0.1)
+        await waiting.pass_time(0.1)
         assert len(house.servers) == 1
         assert not house.servers[0].closed.is_set()
         again.proxy.stop("enough")
@@ -211,7 +212,7 @@ def test_what_was_learned_of_a_server_is_known_of_the_next_one() -> None:
         assert (await hear(guest))["method"] == "elicitation/create"
         await house.open()
         [upstream] = house.pool.upstreams
-        assert upstream.hub.asks
+        assert upstream.switch.asks
 
     run(main)
 
@@ -333,7 +334,7 @@ def test_a_late_question_about_a_call_that_was_left_is_refused_whoever_calls_now
         else:
             ann.say(notification("notifications/cancelled", requestId=1))
         assert (await hear(server))["method"] == "notifications/cancelled"
-        await until(lambda: not house.pool.upstreams[0].hub.needs_clock)
+        await until(lambda: not house.pool.upstreams[0].switch.needs_clock)
         ben.say(request(1, "tools/call", name="ben"))
         asked = await hear(server)
         say(server, request("late", "elicitation/create", message="ann?", requestedSchema={}))

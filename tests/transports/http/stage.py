@@ -15,6 +15,8 @@ from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.serve import Address, HttpServer, bind
 from dragoman.transports.memory import connect_pair
+from tests.support import waiting
+from tests.support.waiting import until
 from tests.transports.http.wire import PATIENCE_S, Reply, hang_up, request
 
 BOTH = "application/json, text/event-stream"
@@ -29,7 +31,7 @@ class Server:
         self.paused = False
         self._heard: asyncio.Queue[Any] = asyncio.Queue()
         self._rest = b""
-        self.end.start(self)
+        self.end.start_raw(self)
 
     def data_received(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -66,6 +68,9 @@ class Server:
 
 
 class Stage:
+    make: Callable[[Transport], Any]
+    """Makes what runs a session."""
+
     def __init__(self, front: HttpFront, port: int) -> None:
         self.front = front
         self.port = port
@@ -135,9 +140,10 @@ async def serving(
 ) -> AsyncIterator[Stage]:
     address = address or Address()
     stage: Stage
-    front = HttpFront(lambda transport, _: Proxy(ProxyConfig(**proxy), transport, stage.connect), config, tidy)
+    front = HttpFront(lambda transport, _: stage.make(transport), config, tidy)
     listener = bind(address)
     stage = Stage(front, listener.getsockname()[1])
+    stage.make = lambda transport: Proxy(ProxyConfig(**proxy), transport, stage.connect)
     server = HttpServer(front, listener, address)
     stage.connections = server._server.server_state.connections
     ready = asyncio.Event()
@@ -156,15 +162,9 @@ def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 
     @wraps(test)
     def run(*arguments: Any, **named: Any) -> None:
-        asyncio.run(test(*arguments, **named))
+        waiting.run(test(*arguments, **named))
 
     return run
-
-
-async def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
-    async with asyncio.timeout(patience_s):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def within(awaitable: Awaitable[Any], patience_s: float = PATIENCE_S) -> Any:

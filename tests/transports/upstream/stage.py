@@ -23,6 +23,7 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import connect_pair
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
+from tests.support import waiting
 
 PATIENCE_S = 20.0
 BLOCK = b"x" * 65536
@@ -39,7 +40,7 @@ def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
             left = asyncio.all_tasks() - {asyncio.current_task()}
             assert not left, left
 
-        asyncio.run(main())
+        waiting.run(main())
 
     return run
 
@@ -252,7 +253,7 @@ async def client(url: str, *, revision: str = REVISION, opened: bool = True, **c
     upstream = UpstreamConfig(url, **{"close_timeout_s": 0.5, **config})
     proxy = Proxy(ProxyConfig(drain_timeout_s=1.0, rules=frozenset()), front, lambda: open_upstream(upstream))
     peer = Client(ours.write, asyncio.get_running_loop().create_task(proxy.run()))
-    ours.start(peer)
+    ours.start_raw(peer)
     try:
         if opened:
             answer = await peer.initialize(revision)
