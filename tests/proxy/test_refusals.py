@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import dragoman_spec
 from dragoman.core.translate import OnLoss
 from dragoman_spec import HANDSHAKE_REVISIONS, Loss, Translation, Untranslatable
 from tests.proxy.conversation import (
@@ -212,7 +213,7 @@ def test_a_result_that_cannot_be_translated_becomes_an_error() -> None:
 
 
 class Moody:
-    """A translator that does to each method what its name says."""
+    """A translator that does to each method what its name says, and to the handshake what has to be done."""
 
     identity = False
 
@@ -220,9 +221,11 @@ class Moody:
         self.source, self.target = source, target
 
     def touches(self, kind: str, method: str | None) -> bool:
-        return str(method).startswith("moody/")
+        return str(method).startswith("moody/") or method == "initialize"
 
     def translate(self, frame: Any, method: str | None = None) -> Translation:
+        if method == "initialize":
+            return dragoman_spec.translator(self.source, self.target).translate(frame, method)
         match str(method).removeprefix("moody/"), "method" in frame:
             case "crash", _:
                 raise ZeroDivisionError("ouch")
