@@ -10,6 +10,7 @@ frames (`core`), or own a transport (`host`). Called by `dragoman.cli.proxy`, an
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -135,7 +136,9 @@ class Proxy:
 
 def wiring_of(config: ProxyConfig, translate: Callable[[str, str], Translator] | None = None) -> Wiring:
     """Give what the edges of a switch need."""
-    return _wiring_of(config) if translate is None else Wiring(config.to_settings(), translate, _methods_of)
+    if translate is None:
+        return _wiring_of(config)
+    return Wiring(config.to_settings(), translate, _methods_of, time.monotonic)
 
 
 @functools.lru_cache(maxsize=8)
@@ -143,7 +146,7 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
     def translate(source: str, target: str) -> Translator:
         return dragoman_spec.translator(source, target, profile=config.profile, rules=config.rules)
 
-    return Wiring(config.to_settings(), translate, _methods_of)
+    return Wiring(config.to_settings(), translate, _methods_of, time.monotonic)
 
 
 @functools.lru_cache(maxsize=8)

@@ -20,7 +20,7 @@ is not taken to be about the others (`suspects`).
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Final
+from typing import Any
 
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Outcome
@@ -50,6 +50,7 @@ class Shared:
     """
 
     takes_arrays = False
+    own: frozenset[str] = frozenset()
 
     def __init__(self, wiring: Wiring, settings: SharingSettings | None = None) -> None:
         sharing = settings or SharingSettings()
