@@ -148,6 +148,23 @@ MUTANTS: list[Mutant] = [
         ("a list changes what it was given", "                y = x.copy()\n", "                y = x\n"),
         ("a title is copied over another", "or name in inner:", "or False:"),
     ),
+    *of(
+        "facts",
+        ("a flag of a client counts as a promise of the server", 'self.capabilities("server").items() if', 'self.capabilities("client").items() if'),
+        ("requests inside results ask for nothing", "(*asking, *self.inputs) if method.capability", "asking if method.capability"),
+        ("listed methods count where a schema says better", "if INPUT_REQUIRED in source.schema.definitions:", "if False:"),
+        ("what cannot be shared is declared", '- _unshared(source, entries)\n', "\n"),
+        ("a flag is declared as an object", 'return True\n    return {name: _full', 'return {}\n    return {name: _full'),
+        ("a key that some requests need counts as required", "set.intersection(*required)", "set.union(*required)"),
+        ("an entry is of use if it names one thing that there is", "if not any(exists(source) for source in meant):", "if False:"),
+        ("a key of _meta is for every kind of frame", 'if kind in entry.says["on"]', "if True"),
+    ),
+    *of(
+        "fact_entries",
+        ("an entry is for both eras", 'return dated and says.get("era", era) == era', "return dated"),
+        ("the last revision of an entry is not one of it", '<= revision <= says.get("until", revision)', '<= revision < says.get("until", "9")'),
+        ("of two entries the later one holds", "if key in seen:", "if False:"),
+    ),
     *in_support(
         "frames",
         ("what a result lacks does not count", "or (lacks and lacks in result)", ""),

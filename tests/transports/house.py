@@ -9,11 +9,11 @@ from typing import Any
 from dragoman.core.commands import Finish
 from dragoman.core.exact_json import encode_line
 from dragoman.errors import TransportClosed
+from dragoman.host.shared import PoolConfig
 from dragoman.pool import Scope, SharedProxy, UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
 from dragoman.transports.memory import MemoryTransport, connect_pair
-from dragoman.host.shared import PoolConfig
 from tests.proxy.conversation import READY, Peer, initialize, initialized
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.memory import MemoryTransport
 from dragoman.pool import Scope
+from dragoman.transports.memory import MemoryTransport
 from tests.proxy.conversation import (
     READY,
     Peer,

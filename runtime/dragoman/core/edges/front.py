@@ -281,14 +281,15 @@ class FrontEdge:
             self.exchange.reject(Side.CLIENT, greeting)
             return
         self.greeting, self._client_owed = greeting, frame.key
-        refusal = self.behind.ask(self) if self.state is FrontState.CONNECTING else None
+        has_failed = self.state is FrontState.FAILED
+        refusal = None if has_failed else self.behind.ask(self)
         if refusal is not None:
             self.greeting = self._client_owed = None
             answer = error_frame(frame.key, refusal.code, refusal.message, refusal.data)
             self._early.reply(Side.CLIENT, frame, answer)
             return
         self._advance(FrontEvent.INITIALIZE_REQUESTED)
-        if self.state is FrontState.INITIALIZING:
+        if not has_failed:
             self.behind.asked(self)
 
     def _take_initialized(self, frame: Frame) -> None:

@@ -16,10 +16,10 @@ from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
 logger = logging.getLogger("dragoman.session")
 
-PROTOCOL_VERSION_KEY = facts(LATEST).request_meta["protocolVersion"]
+PROTOCOL_VERSION_KEY = facts(LATEST).request_meta.get("protocolVersion")
 """Where a request of the per-request era names its revision: in its `_meta` (2026-07-28/basic/index)."""
 
-DISCOVER = facts(LATEST).lifecycle["discover"]
+DISCOVER = facts(LATEST).lifecycle.get("discover")
 """How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
 
 INITIALIZED = "notifications/initialized"

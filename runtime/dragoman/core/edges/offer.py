@@ -119,7 +119,8 @@ class Offer:
         if self.offered == self._greeting.requested and self.offers == 1 and frame.key == self._key:
             return frame
         body = dict(decode(frame.raw) if frame.body is None else frame.body)
-        body["params"] = {**body.get("params", {}), "protocolVersion": self.offered}
+        params = body.get("params")
+        body["params"] = {**(params if isinstance(params, dict) else {}), "protocolVersion": self.offered}
         body["id"] = decode(self.key)
         return Frame(encode_line(body), "request", self.key, "initialize", body)
 

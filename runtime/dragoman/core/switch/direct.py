@@ -117,10 +117,7 @@ class Direct:
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Let the bridge between the eras serve the client: the server has no handshake."""
-        edge = PerRequestEdge(upstream)
-        bridge = PerRequest(self._wiring, self.outbox, self.front, edge, verdict)
-        edge.sessions.append(bridge)
-        bridge.begin()
+        PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def gone(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: a server that is closed has no clients any more."""

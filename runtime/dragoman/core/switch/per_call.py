@@ -245,10 +245,7 @@ class PerCall:
             self.runs[upstream] = run
             self._fail(run, "a fresh server has no handshake, and the first one had")
             return
-        edge = PerRequestEdge(upstream)
-        bridge = PerRequest(self._wiring, self.outbox, self.front, edge, verdict)
-        edge.sessions.append(bridge)
-        bridge.begin()
+        PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def gone(self, upstream: UpstreamEdge) -> None:
         """Take note that a server is gone which was closed."""

@@ -99,11 +99,21 @@ class PerRequest:
         greeting = self.front.greeting
         assert greeting is not None
         self.front.serve(self)
+        self.edge.sessions.append(self)
         introduced = to_initialize_result(self._discovered, self.path, "server")
         self.report("the answer to initialize", introduced.losses)
         body = {"jsonrpc": "2.0", "id": decode(greeting.key), "result": introduced.result}
         answer = Frame(encode_line(body), "result", greeting.key, None, body)
         self.front.accepted(answer, OLDER, self.path.server)
+
+    def close(self) -> None:
+        """Let go of a server that others use as well: the client is gone."""
+        for running in list(self._running.values()):
+            running.cancel("the client has closed")
+        self._hearing.close()
+        self._running.clear()
+        self._posed.clear()
+        self.edge.sessions.remove(self)
 
     @property
     def client(self) -> Asked:
