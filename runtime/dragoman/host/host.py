@@ -286,6 +286,7 @@ class Host:
         self._close(upstream)
         try:
             port = self._ports[upstream] = Port(self, upstream, self._connect())
+            upstream.takes_headers = getattr(port.transport, "takes_headers", False)
             port.transport.start(port)
             self.note_started(port)
         except TransportClosed as error:

@@ -14,10 +14,12 @@ and is somebody's only if nobody else has a request there ("Notifications that r
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from dragoman.core.bridge.annotations import Mirrored
+from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -100,14 +102,14 @@ class PerRequestEdge:
         self.sessions: list[Session] = []
         upstream.serve(self)
 
-    def ask(self, asker: Asker, method: str, params: dict[str, Any], headers: tuple[tuple[str, str], ...] = ()) -> Lent:
+    def ask(self, asker: Asker, method: str, params: dict[str, Any], mirrored: Sequence[Mirrored] = ()) -> Lent:
         """Send a request.
 
         Args:
             asker: Who hears of it.
             method: Of the request.
             params: Stamped; theirs to keep.
-            headers: That go with it where there are headers, beside those that every request has.
+            mirrored: The arguments that are repeated in headers, where there are headers.
         """
         self._last += 1
         lent = Lent(asker, self._last)
@@ -117,6 +119,7 @@ class PerRequestEdge:
             params = {**params, "_meta": {**meta, _TOKEN: lent.number}}
         self._lent[lent.key] = lent
         body = {"jsonrpc": "2.0", "id": lent.number, "method": method, "params": params}
+        headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
         self.upstream.send(Frame(encode_line(body), "request", lent.key, method, body, None, headers))
         return lent
 

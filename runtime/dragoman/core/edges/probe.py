@@ -15,6 +15,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.bridge.names import (
     HEADER_MISMATCH,
@@ -75,7 +76,7 @@ class Probe:
         """Write the request."""
         params = stamp(None, self._metadata)
         body = {"jsonrpc": "2.0", "id": decode(self.key), "method": PROBE, "params": params}
-        return Frame(encode_line(body), "request", self.key, PROBE, body)
+        return Frame(encode_line(body), "request", self.key, PROBE, body, None, tuple(make_headers(body)))
 
     def is_answer(self, frame: Frame) -> bool:
         """Whether a frame of the server answers it; an error without id can be about nothing else."""

@@ -188,7 +188,7 @@ class PerRequest:
     def send(self, asker: Asker, method: str, params: Mapping[str, Any]) -> Lent:
         """Send a request to the server, with the client's metadata."""
         stamped = stamp(params, self.metadata)
-        return self.edge.ask(asker, method, stamped, self.tools.headers(method, stamped))
+        return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped))
 
     def next_question(self, running: Running) -> bytes:
         """Give an id for a question to the client."""

@@ -1,7 +1,7 @@
 """The arguments of tools that are repeated in HTTP headers: known from the lists of the server.
 
 Lives here: what the lists said, and asking for them before a call whose tool is not known. Must not: judge annotations
-or write values (`core.bridge`). Made by `switch`; nothing here matters to a server that is not reached over HTTP.
+or write headers (`core.bridge`). Made by `switch`; nothing here matters to a server that is not reached over HTTP.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge.annotations import Mirrored, find_mirrored, leave_out_invalid
-from dragoman.core.bridge.headers import PARAM_PREFIX, make_headers
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame
 
@@ -61,13 +60,9 @@ class Tools:
                 self._mirrored[name] = find_mirrored(tool.get("inputSchema"))
         return result
 
-    def headers(self, method: str, params: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-        """Give the headers that repeat arguments."""
-        mirrored = self._mirrored.get(str(params.get("name"))) if method == CALL else None
-        if not mirrored:
-            return ()
-        made = make_headers({"method": method, "params": params}, mirrored)
-        return tuple(header for header in made if header[0].startswith(PARAM_PREFIX))
+    def mirrored(self, method: str, params: Mapping[str, Any]) -> tuple[Mirrored, ...]:
+        """Give the arguments of a call that are repeated in headers."""
+        return self._mirrored.get(str(params.get("name")), ()) if method == CALL else ()
 
     def list(self, then: Callable[[], None]) -> None:
         """List the tools, and go on."""
