@@ -226,6 +226,7 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.OFFERED, _V.ERA_DOUBTED): (_U.PROBED, (_B.PROBE,)),
         (_U.IDLE, _V.ERA_PINNED): (_U.PROBED, (_B.PROBE,)),
         (_U.PROBED, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED,)),
+        (_U.PROBED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
         (_U.PROBED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
         (_U.PROBED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
         # It did not survive the question: what it said before counts, and who corrects itself finds a fresh one.

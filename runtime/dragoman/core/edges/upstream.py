@@ -72,6 +72,7 @@ class UpstreamEdge:
 
     __slots__ = (
         "_answered",
+        "_doubted",
         "_failure",
         "_follower",
         "_loss",
@@ -105,6 +106,7 @@ class UpstreamEdge:
         self._failure: Failed | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
+        self._doubted: Frame | None = None  # what it answered to `initialize`, while it is asked what it is
         self._probe: Probe | None = None
         self._probes = 0
         self._verdict: Verdict | None = None
@@ -137,7 +139,7 @@ class UpstreamEdge:
         Returns:
             Why the request cannot be written, if it cannot: then nothing has begun.
         """
-        self._answered = self._failure = None
+        self._doubted = None
         if self._settings.server_revision in PER_REQUEST_REVISIONS:
             self._advance(UpstreamEvent.ERA_PINNED)
             return None
@@ -189,10 +191,10 @@ class UpstreamEdge:
             outcome: How sessions end by this.
         """
         offer = self._offer
-        if self.state is UpstreamState.PROBED and (self._answered is not None or self._failure is not None):
+        if self.state is UpstreamState.PROBED and self._doubted is not None:
             logger.warning("%s when it was asked what it is; starting it once more", reason)
             self._advance(UpstreamEvent.LOST_ON_RETRY)
-            self._tell_what_it_said()
+            self._take_doubted()
             return
         if self.state is UpstreamState.OFFERED and offer is not None and self._reopened < offer.offers - 1:
             logger.warning("%s after it rejected an offer; starting it once more", reason)
@@ -209,12 +211,13 @@ class UpstreamEdge:
             self._fail(offer.fail(-32603, message))
 
     def _take_answer(self, frame: Frame, offer: Offer) -> None:
-        answer = offer.read_answer(frame)
-        if isinstance(answer, Refused | Failed) and _is_doubtful(frame, offer.offered):
-            # Kept, in case it is of the handshake era after all.
-            self._answered, self._failure = (answer, None) if isinstance(answer, Refused) else (None, answer)
+        if _is_doubtful(frame, offer.offered):
+            self._doubted = frame  # in case that it is of the handshake era after all
             self._advance(UpstreamEvent.ERA_DOUBTED)
-            return
+        else:
+            self._follow_answer(offer.read_answer(frame))
+
+    def _follow_answer(self, answer: Accepted | Refused | Retried | Failed) -> None:
         match answer:
             case Accepted():
                 self.revision, self._answered = answer.revision, answer
@@ -247,20 +250,20 @@ class UpstreamEdge:
     def _take_verdict(self, verdict: Verdict | None, why: str) -> None:
         if verdict is not None and verdict.discovered is not None and verdict.revision is not None:
             self._verdict, self.revision = verdict, verdict.revision
-            self._answered = self._failure = None
+            self._doubted = None
             self._advance(UpstreamEvent.DISCOVERED)
-        elif self._answered is not None or self._failure is not None:
-            self._tell_what_it_said()
+        elif self._doubted is not None:
+            self._take_doubted()
         else:
             message = f"the server was said to speak {NEWER}, and does not: {why}"
             self._fail(Failed(-32603, message, {"supported": list(verdict.supported) if verdict else []}))
 
-    def _tell_what_it_said(self) -> None:
+    def _take_doubted(self) -> None:
         """Let its answer to `initialize` count."""
-        if self._failure is not None:
-            self._advance(UpstreamEvent.FAILED)
-        else:
-            self._advance(UpstreamEvent.REFUSED)
+        frame, self._doubted = self._doubted, None
+        assert frame is not None
+        assert self._offer is not None
+        self._follow_answer(self._offer.read_answer(frame))
 
     def _fail(self, failure: Failed) -> None:
         self._failure = failure

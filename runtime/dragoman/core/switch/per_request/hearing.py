@@ -145,7 +145,7 @@ class _Stream:
         """The server has ended the stream, or refused it."""
         error = frame.body.get("error")
         if error is not None:
-            logger.warning("%s failed: %s", LISTEN, str(error.get("message"))[:200])
+            logger.info("%s ended: %s", LISTEN, str(error.get("message"))[:200])
         self._hearing.take_end(self._number, error)
 
     def take_garbled(self, reason: str) -> None:
