@@ -1,4 +1,4 @@
-"""A server that speaks 2026-07-28 and nothing else: `python stateless.py [--record FILE] [--listen]`, under release 2.3.
+"""A server that speaks 2026-07-28 alone, under release 2.3: `python stateless.py [--record FILE] [--listen]`.
 
 The tools have the names and schemas that `client.py` looks for, so the same tour visits it. As released the SDK serves
 every revision; here whatever a client opens with goes to the code for the per-request era. Lives here: all of the

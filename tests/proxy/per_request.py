@@ -39,7 +39,9 @@ def complete(key: Any, **members: Any) -> dict[str, Any]:
 def asks(key: Any, state: str | None = None, **questions: Any) -> dict[str, Any]:
     """A result that wants input: questions by name."""
     members: dict[str, Any] = {"inputRequests": questions} if questions else {}
-    return result(key, {"resultType": "input_required", **members, **({} if state is None else {"requestState": state})})
+    return result(
+        key, {"resultType": "input_required", **members, **({} if state is None else {"requestState": state})}
+    )
 
 
 def stamped(key: Any, method: str, has: dict[str, Any] | None = None, **params: Any) -> Callable[[Any], bool]:
@@ -75,11 +77,24 @@ def opening(
         server({"jsonrpc": "2.0", "id": 0, "error": NO_HANDSHAKE}),
         expect_to_server(lambda frame: frame["method"] == "server/discover" and valid(frame, NEWER)),
         server(discovered("dragoman-discover-1", **server_has)),
-        expect_to_client(lambda frame: frame["result"]["protocolVersion"] == revision and valid(frame, revision, "initialize")),
+        expect_to_client(
+            lambda frame: frame["result"]["protocolVersion"] == revision and valid(frame, revision, "initialize")
+        ),
         client(READY),
     ]
 
 
 __all__ = [
-    "IDENTITY", "META", "NEWER", "NO_HANDSHAKE", "asks", "complete", "discovered", "error", "opening", "request", "stamped", "valid",
+    "IDENTITY",
+    "META",
+    "NEWER",
+    "NO_HANDSHAKE",
+    "asks",
+    "complete",
+    "discovered",
+    "error",
+    "opening",
+    "request",
+    "stamped",
+    "valid",
 ]
