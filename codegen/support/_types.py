@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_or
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, SchemaValidator, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
-__all__ = ["EXACT", "Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject"]
+__all__ = ["EXACT", "Constant", "Integer", "Number", "Opt", "OptNull", "SchemaObject"]
 
 T = TypeVar("T")
 EXACT = "dragoman_exact"
@@ -59,23 +59,6 @@ class _AnyNumber:
         return {"type": "number"}
 
 
-class _AsGiven:
-    """Keeps the kind of a number that equals a constant.
-
-    -32600.0 is valid where -32600 is asked for, and stays a float.
-    """
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_wrap_validator_function(
-            _check_and_keep, handler(source), serialization=core_schema.simple_ser_schema("any")
-        )
-
-
-def _check_and_keep(value: Any, check: core_schema.ValidatorFunctionWrapHandler) -> Any:
-    check(value)
-    return value
-
-
 def _check_whole(value: float) -> float:
     if not value.is_integer():
         raise ValueError(value)
@@ -86,8 +69,33 @@ def _is_absent(value: Any) -> bool:
     return value is None
 
 
-NumberConstant: TypeAlias = Annotated[T, _AsGiven()]
-"""A constant that is a number."""
+class Constant:
+    """A number or boolean that a value has to be, kept as it came: 1.0 is 1, and `true` is not.
+
+    Args:
+        value: The number or boolean.
+    """
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._check)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"const": self.value}
+
+    def _check(self, value: Any) -> Any:
+        if (
+            value.__class__ in _NUMBERS
+            and isinstance(self.value, bool) == isinstance(value, bool)
+            and value == self.value
+        ):
+            return value
+        raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": str(self.value)})
+
+
+_NUMBERS = frozenset({bool, int, float})
 
 Opt: TypeAlias = Annotated[T | None, _NotNull(), Field(exclude_if=_is_absent)]
 """An optional member: absent reads as `None`, and `null` is not valid on the wire."""

@@ -45,7 +45,7 @@ def asks(key: Any, state: str | None = None, **questions: Any) -> dict[str, Any]
 
 
 def stamped(key: Any, method: str, has: dict[str, Any] | None = None, **params: Any) -> Callable[[Any], bool]:
-    """Match a request to the server: valid in its revision, stamped with the client's capabilities, with these params."""
+    """Match a request to the server: valid, stamped with the client's name and capabilities, and with these params."""
 
     def matches(frame: Any) -> bool:
         dragoman_spec.validate(frame, NEWER)

@@ -15,6 +15,9 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from tests.proxy.conversation import READY, Peer, initialize, initialized
+from tests.support.waiting import until
+
+__all__ = ["Guest", "House", "hear", "say", "settle", "until"]
 
 
 class House:
@@ -89,9 +92,3 @@ async def hear(peer: Peer) -> Any:
 async def settle(rounds: int = 12) -> None:
     for _ in range(rounds):
         await asyncio.sleep(0)
-
-
-async def until(condition: Callable[[], object], patience_s: float = 30.0) -> None:
-    async with asyncio.timeout(patience_s):
-        while not condition():
-            await asyncio.sleep(0.005)

@@ -220,7 +220,7 @@ class FrontEdge:
         if isinstance(adapted, Refusal):
             self.failed(Failed(adapted.code, adapted.message, adapted.data))
             return
-        self._welcome = write_welcome(greeting, answer if adapted is None else adapted, revision)
+        self._welcome = write_welcome(greeting, answer if adapted is None else adapted)
         self.speak(speaks or revision)
         logger.info("the server speaks %s, the client %s", speaks or revision, greeting.revision)
         self._advance(FrontEvent.SERVER_ACCEPTED)
