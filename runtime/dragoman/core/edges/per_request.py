@@ -175,8 +175,10 @@ class PerRequestEdge:
         if lent is None:
             logger.debug("the server answered %s, which nobody asked or which was answered", frame.key)
             return
-        member = frame.body["result" if frame.kind == "result" else "error"]
-        if not isinstance(member, dict):
+        if "result" in frame.body and "error" in frame.body:
+            lent.asker.take_garbled("expected either result or error, found both")
+            return
+        if not isinstance(frame.body[frame.kind], dict):
             lent.asker.take_garbled(f"expected {frame.kind} to be an object")
             return
         lent.asker.take_answer(frame)

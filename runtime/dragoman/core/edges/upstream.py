@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from dragoman.core.bridge.names import NEWER, PER_REQUEST_REVISIONS
-from dragoman.core.bridge.verdict import Verdict
-from dragoman.core.commands import Open, Outbox, Outcome
+from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S, Verdict
+from dragoman.core.commands import Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, Introduce, Offer, Refused, Retried
@@ -247,7 +247,14 @@ class UpstreamEdge:
         else:
             logger.debug("%s of the server dropped: it was asked what it is", frame.kind)
 
+    def expire(self) -> None:
+        """Take note that the server says nothing about what it is."""
+        if self.state is UpstreamState.PROBED:
+            self._take_verdict(None, f"it did not answer within {PROBE_TIMEOUT_S:g} s")
+
     def _take_verdict(self, verdict: Verdict | None, why: str) -> None:
+        if not self.takes_headers:
+            self._outbox.add(Wake(self, None))
         if verdict is not None and verdict.discovered is not None and verdict.revision is not None:
             self._verdict, self.revision = verdict, verdict.revision
             self._doubted = None
@@ -290,6 +297,8 @@ class UpstreamEdge:
         self._probes += 1
         self._probe = Probe(number=self._probes)
         self.send(self._probe.write())
+        if not self.takes_headers:  # over HTTP it is answered, or the transport gives up
+            self._outbox.add(Wake(self, PROBE_TIMEOUT_S))
 
     def _tell_discovered(self) -> None:
         assert self._verdict is not None

@@ -15,7 +15,7 @@ from dragoman.core.bridge import errors
 from dragoman.core.bridge.inputs import Fail, Finish, InputLoop, Pose, Retry, Step
 from dragoman.core.bridge.metadata import take_identity
 from dragoman.core.bridge.names import INTERNAL_ERROR
-from dragoman.core.bridge.questions import Question
+from dragoman.core.bridge.questions import ROOTS, Question
 from dragoman.core.bridge.results import ResultType, read_type
 from dragoman.core.calls import Call
 from dragoman.core.commands import Alarm, Wake
@@ -63,7 +63,7 @@ class Running:
         self._params = params
         self._lent: Lent | None = None
         self._loop: InputLoop | None = None
-        self._posed: dict[bytes, str] = {}  # the ids of questions, and their names within the call
+        self._posed: dict[bytes, tuple[str, str]] = {}  # the ids of questions, their methods and names within the call
         self._alarm: Alarm | None = None
         self._progress: float | None = None
         self._is_over = False
@@ -170,9 +170,11 @@ class Running:
 
     def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
         """The client has answered a question, or somebody did in its place."""
-        name = self._posed.pop(key, None)
-        if name is None or self._loop is None:
+        method, name = self._posed.pop(key, ("", ""))
+        if self._loop is None or not method:
             return
+        if method == ROOTS:
+            self._switch.note_roots(body.get("result"))
         step = self._loop.take_answer(name, body)
         if step is not None:
             self._follow(step)
@@ -198,7 +200,7 @@ class Running:
             return  # one before it has ended the call
         self._switch.report(question.method, question.losses)
         key = self._switch.next_question(self)
-        self._posed[key] = name
+        self._posed[key] = question.method, name
         self._switch.front.pose(_write_question(key, question, self._call.key))
 
     def _wait(self, after_s: float) -> None:

@@ -12,6 +12,7 @@ steps again. Losing the server ends the session, as it does where both have a ha
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,6 +23,7 @@ from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
 from dragoman.core.bridge.inputs import Asked
 from dragoman.core.bridge.metadata import stamp
 from dragoman.core.bridge.names import FACTS, METHOD_NOT_FOUND, OLDER, OLDER_FACTS
+from dragoman.core.bridge.questions import ROOTS, embed_answer
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.commands import Outbox, Outcome
@@ -35,6 +37,7 @@ from dragoman.core.switch.per_request.running import Running, describe_losses
 from dragoman.core.switch.per_request.tools import Tools
 from dragoman.core.translate import INVALID_PARAMS, OnLoss, Refusal
 from dragoman.core.wiring import Wiring
+from dragoman.errors import TranslationError
 from dragoman_spec import Loss
 
 logger = logging.getLogger("dragoman.session")
@@ -163,6 +166,8 @@ class PerRequest:
                 running.cancel(_read_reason(frame))
         elif frame.method == INITIALIZED:
             self._hearing.reach()
+        elif frame.method == _ROOTS_CHANGED:
+            self._client = replace(self._client, roots=None)
         elif frame.method not in self.own:
             logger.info("%s of the client dropped: servers of %s take none", frame.method, self.path.server)
 
@@ -205,6 +210,14 @@ class PerRequest:
     def forget(self, call: Call) -> None:
         """Take note that a call is over."""
         self._running.pop(call.key, None)
+
+    def note_roots(self, result: object) -> None:
+        """Take note of the client's roots, if it is going to say when they change."""
+        roots = self._client.capabilities.get("roots")
+        if isinstance(roots, dict) and roots.get("listChanged") is True and isinstance(result, dict):
+            with contextlib.suppress(TranslationError):
+                found = embed_answer(ROOTS, result, self._client.revision).result
+                self._client = replace(self._client, roots=found.get("roots"))
 
     def report(self, what: str, losses: tuple[Loss, ...]) -> None:
         """Count losses that no frame had, and log them."""
