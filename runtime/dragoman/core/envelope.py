@@ -21,7 +21,7 @@ class Frame(NamedTuple):
     """One JSON-RPC frame, with the bytes it came as.
 
     Attributes:
-        raw: The line, line ending included.
+        raw: The line, line ending included; empty where it has a body that nobody has written yet.
         kind: `request`, `notification`, `result`, `error` or `batch`.
         key: The id as canonical JSON, so that `1` and `"1"` differ; None without id.
         method: Of a request or notification.

@@ -92,6 +92,7 @@ class Exchange:
             side: Adaptor(None if way.identity else way, self._settings.on_loss, self.counters)
             for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
+        self._adaptors[Side.CLIENT].writes = self._behind.wants_lines
         self.identity = upward.identity and downward.identity
 
     def serve(self, behind: Behind) -> None:

@@ -115,11 +115,14 @@ class Adaptor:
         translator: The composed steps; None where there are none, or are not known yet: everything passes.
         on_loss: What to do about losses.
         counters: Shared by both directions of a session.
+        writes: Whether a frame that came out different is written here. If not, its `raw` is empty: whoever takes it
+            changes more of it, and writes it then.
     """
 
     translator: Translator | None
     on_loss: OnLoss
     counters: Counters
+    writes: bool = True
     _touched: dict[tuple[str, str | None], bool] = field(default_factory=dict)
     _said: set[tuple[str, str | None, str, str]] = field(default_factory=set)
 
@@ -175,11 +178,13 @@ class Adaptor:
         return translated
 
     def _encode(self, frame: Frame, body: Any, translated: Any) -> Frame:
-        """Give the frame that is sent on; what it says now may have another method, and the body may not be exact."""
+        """Give the frame that is sent on; what it says now may have another method."""
         if translated is body:
-            return self._pass(frame)
+            return self._pass(frame if frame.raw else frame._replace(raw=encode_line(body)))
         self.counters.translated += 1
         method = frame.method and translated["method"]
+        if not self.writes:
+            return Frame(b"", frame.kind, frame.key, method, translated, frame.stream)
         return Frame(encode_line(translated), frame.kind, frame.key, method, None, frame.stream)
 
     def _refuse(self, frame: Frame, method: str | None, refusal: Refusal) -> Refusal:

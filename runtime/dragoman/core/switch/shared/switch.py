@@ -53,6 +53,7 @@ class Shared:
     """
 
     takes_arrays = False
+    wants_lines = True
     own: frozenset[str] = frozenset()
 
     def __init__(self, wiring: Wiring, settings: SharingSettings | None = None) -> None:
