@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.waiting import hang
+from tests.support.waiting import hang, linger
 from tests.transports.upstream.stage import REVISION, Reply, Request, client, on_loop, server
 
 NEWER = "2026-07-28"
@@ -181,7 +181,7 @@ async def test_cancelling_closes_the_stream_and_says_nothing() -> None:
         try:
             while True:
                 await reply.raw(b":\n\n")
-                await asyncio.sleep(0.01)
+                await linger(0.01)
         except ConnectionError:
             closed.set()
             raise
@@ -208,7 +208,7 @@ async def test_a_stream_of_notices_outlives_the_patience_for_answers() -> None:
         await reply.stream()
         granted = {"_meta": tag, "notifications": request.frame["params"]["notifications"]}
         await reply.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": granted})
-        await asyncio.sleep(0.4)
+        await linger(0.4)
         changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": tag}}
         await reply.event(changed)
         told.set()
