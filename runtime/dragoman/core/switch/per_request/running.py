@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge import errors
-from dragoman.core.bridge.inputs import Fail, Finish, InputLoop, Pose, Retry, Step
+from dragoman.core.bridge.inputs import Fail, Finish, InputLoop, Retry, Step
 from dragoman.core.bridge.metadata import take_identity
 from dragoman.core.bridge.names import INTERNAL_ERROR
+from dragoman.core.bridge.posing import Pose
 from dragoman.core.bridge.questions import ROOTS, Question
 from dragoman.core.bridge.results import ResultType, read_type
 from dragoman.core.calls import Call

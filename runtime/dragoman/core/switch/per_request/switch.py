@@ -20,9 +20,9 @@ from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
-from dragoman.core.bridge.inputs import Asked
 from dragoman.core.bridge.metadata import stamp
 from dragoman.core.bridge.names import FACTS, METHOD_NOT_FOUND, OLDER, OLDER_FACTS
+from dragoman.core.bridge.posing import Asked
 from dragoman.core.bridge.questions import ROOTS, embed_answer
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key
