@@ -26,6 +26,7 @@ import dragoman_spec as spec
 ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 for revision in spec.REVISIONS:
     assert spec.load(revision).models
+    assert spec.facts(revision).relayed
 assert spec.translate(ping, source="2025-11-25", target="2024-11-05").frame is ping
 spec.validate(ping, "2025-11-25")
 spec.convert(spec.v2025_11_25.TextContent(text="hello"), to="2024-11-05")

@@ -15,6 +15,7 @@ from dragoman.core.exact_json import encode_line
 from dragoman.core.sharing.calls import Member
 from dragoman.core.sharing.hub import Hub
 from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.transports.lines import LineFramer
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman.transports.pool import Scope, UpstreamPool
 
@@ -22,6 +23,7 @@ SESSIONS = 500
 REVISION = "2025-11-25"
 _INFO = {"name": "bench", "version": "1"}
 INITIALIZE = {"protocolVersion": REVISION, "capabilities": {"roots": {}, "elicitation": {}}, "clientInfo": _INFO}
+FRAMER = LineFramer()
 READY = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 CALL = encode_line(
     {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "t", "arguments": {"text": "x" * 200}}}
@@ -58,14 +60,15 @@ def open_members() -> tuple[Hub, list[Member]]:
     hub = Hub()
     members = [hub.join() for _ in range(SESSIONS)]
     for number, member in enumerate(members):
-        for to, line in hub.receive(member, _request(0, "initialize", INITIALIZE), 0.0):
+        for to, frame in hub.receive(member, FRAMER.feed(_request(0, "initialize", INITIALIZE)), 0.0):
             if to is None:
-                hub.receive_server(_answer(line, {**INITIALIZE, "serverInfo": _INFO}), 0.0)
-        hub.receive(member, READY, 0.0)
+                answer = _answer(frame.raw, {**INITIALIZE, "serverInfo": _INFO})
+                hub.receive_server(FRAMER.feed(answer), 0.0)
+        hub.receive(member, FRAMER.feed(READY), 0.0)
         for uri in (f"file:///home/{number}", "file:///common"):
-            for to, line in hub.receive(member, _request(uri, "resources/subscribe", {"uri": uri}), 0.0):
+            for to, frame in hub.receive(member, FRAMER.feed(_request(uri, "resources/subscribe", {"uri": uri})), 0.0):
                 if to is None:
-                    hub.receive_server(_answer(line, {}), 0.0)
+                    hub.receive_server(FRAMER.feed(_answer(frame.raw, {})), 0.0)
     return hub, members
 
 
@@ -73,7 +76,7 @@ def open_members_with_calls() -> tuple[Hub, list[Member]]:
     """Let every session also have a call under way."""
     hub, members = open_members()
     for member in members:
-        hub.receive(member, CALL, 0.0)
+        hub.receive(member, FRAMER.feed(CALL), 0.0)
     return hub, members
 
 
@@ -101,15 +104,15 @@ def call_us() -> float:
     answer = {"content": [{"type": "text", "text": "x" * 200}]}
     began = time.perf_counter()
     for member in members:
-        [(_, line)] = hub.receive(member, CALL, 0.0)
+        [(_, frame)] = hub.receive(member, FRAMER.feed(CALL), 0.0)
     asked = time.perf_counter() - began
     lines = []
     for member in members:
-        [(_, line)] = hub.receive(member, CALL.replace(b'"id":7', b'"id":8'), 0.0)
-        lines.append(_answer(line, answer))
+        [(_, frame)] = hub.receive(member, FRAMER.feed(CALL.replace(b'"id":7', b'"id":8')), 0.0)
+        lines.append(_answer(frame.raw, answer))
     began = time.perf_counter()
     for line in lines:
-        hub.receive_server(line, 0.0)
+        hub.receive_server(FRAMER.feed(line), 0.0)
     return (asked + time.perf_counter() - began) / SESSIONS * 1e6
 
 
@@ -120,7 +123,7 @@ async def _open_proxies() -> tuple[list[asyncio.Task[Any]], UpstreamPool, list[o
     kept: list[object] = [server]
     for _ in range(SESSIONS):
         front, client = connect_pair()
-        client.start(_Deaf())
+        client.start_raw(_Deaf())
         proxy = Proxy(ProxyConfig(), front, pool.connect)
         runs.append(asyncio.create_task(proxy.run()))
         client.write(_request(0, "initialize", INITIALIZE) + READY)
@@ -154,7 +157,7 @@ class _Server(_Deaf):
 
     def connect(self) -> MemoryTransport:
         near, self.far = connect_pair()
-        self.far.start(self)
+        self.far.start_raw(self)
         return near
 
     def data_received(self, data: bytes) -> None:

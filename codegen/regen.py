@@ -25,6 +25,8 @@ from codegen.counterparts import find_counterparts
 from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
+from codegen.fact_entries import read_entries
+from codegen.facts import missing_facts, source_of
 from codegen.load import spec_of, union_names
 from codegen.model import Spec
 from codegen.normalise import read_normalised
@@ -86,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
         raise
     for place in missing_words(read_words(), [read_normalised(args.root, revision) for revision in _pinned(args.root)]):
         print(f"regen: codegen/data/words.toml has no words for {place}")
+    for place in _unplaced(args.root):
+        print(f"regen: codegen/data/protocol.toml does not place {place}, so nobody acts on it")
     difference = compare_output(args.root, output)
     if args.check:
         if difference:
@@ -102,6 +106,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _pinned(root: Path) -> list[str]:
     return list(check_pins(root / "schema"))
+
+
+def _unplaced(root: Path) -> list[str]:
+    """What the schemas have and the table of facts has no place for."""
+    prose, sources = read_prose(), []
+    for revision, pin in check_pins(root / "schema").items():
+        schema = read_normalised(root, revision)
+        sources.append(source_of(spec_of(schema, union_names(root, revision)), schema, pin.era, prose))
+    return missing_facts(sources, read_entries())
 
 
 def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:

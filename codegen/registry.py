@@ -1,8 +1,8 @@
 """The parts of `dragoman_spec` that are the same for every revision, or a table of them.
 
-Rendered here: `revisions.py`, `conversions.py`, the lazy `__init__.py` and the `methods.py` of each revision. Must not
-live here: models (`bindings`), steps, the package's own `__init__.py`, or what is copied as it is (`copies`). Called by
-`regen`.
+Rendered here: `revisions.py`, `conversions.py`, `_facts.py`, the lazy `__init__.py` and the `methods.py` of each
+revision. Must not live here: models (`bindings`), steps, the package's own `__init__.py`, or what is copied as it is
+(`copies`). Called by `regen`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
+from codegen.fact_entries import Entry, read_entries
+from codegen.facts import Json, Made, Source, check_entries, derive_facts, source_of
 from codegen.model import Spec
 from codegen.names import module_name
 from codegen.normalise import Normalised
@@ -48,6 +51,8 @@ def render_registry(
     output: dict[str, str] = {}
     for name in ("revisions.py", "conversions.py"):
         output[f"dragoman_spec/{name}"] = environment.get_template(f"{name}.jinja").render(notice=NOTICE, eras=eras)
+    sources = [source_of(spec, schema, eras[spec.revision], prose) for spec, schema in zip(specs, schemas, strict=True)]
+    output["dragoman_spec/_facts.py"] = render_facts(sources, read_entries())
     for spec, schema in zip(specs, schemas, strict=True):
         module = module_name(spec.revision)
         facts = {"notice": NOTICE, "revision": spec.revision, "module": module, "digest": digests[spec.revision]}
@@ -66,10 +71,43 @@ def render_registry(
     return output
 
 
+def render_facts(sources: Sequence[Source], entries: Sequence[Entry]) -> str:
+    """Render the table of facts.
+
+    Raises:
+        UnusedDecision: An entry is of no use, or contradicts another one.
+    """
+    check_entries(sources, entries)
+    facts = {source.revision: derive_facts(source, entries) for source in sources}
+    return _environment().get_template("_facts.py.jinja").render(notice=NOTICE, facts_by_revision=facts)
+
+
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
     )
     environment.filters["module_name"] = module_name
     environment.filters["string_literal"] = lambda value: "None" if value is None else json.dumps(value)
+    environment.filters["literal"] = _literal
     return environment
+
+
+def _literal(value: Any) -> str:
+    """Spell a value of the table of facts in Python; the order of what has none is that of its texts."""
+    match value:
+        case Made():
+            return f"{value.type}({', '.join(f'{name}={_literal(one)}' for name, one in value.fields.items())})"
+        case Json():
+            return repr(value.value)
+        case frozenset():
+            return f"frozenset({{{', '.join(map(_literal, sorted(value)))}}})" if value else "frozenset()"
+        case Mapping():
+            return (
+                f"MappingProxyType({{{', '.join(f'{_literal(key)}: {_literal(one)}' for key, one in value.items())}}})"
+            )
+        case tuple():
+            return f"({''.join(f'{_literal(one)}, ' for one in value)})"
+        case str():
+            return json.dumps(value)
+        case _:
+            return repr(value)

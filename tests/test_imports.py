@@ -22,6 +22,7 @@ def heavy_modules_after(code: str) -> list[str]:
     [
         ("import dragoman_spec", []),
         ("import dragoman_spec; dragoman_spec.load('2025-11-25').METHODS", []),
+        ("import dragoman_spec; dragoman_spec.facts('2025-11-25').headers", []),
         (f"import dragoman_spec; dragoman_spec.translate({FRAME}, source='2024-11-05', target='2026-07-28')", []),
         (f"import dragoman_spec; dragoman_spec.validate({FRAME}, '2025-11-25')", ["pydantic"]),
         ("from dragoman_spec.v2025_06_18 import TextContent; TextContent(text='a')", ["pydantic"]),

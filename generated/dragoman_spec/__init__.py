@@ -24,7 +24,7 @@ from dragoman_spec.errors import (
     ValidationFailed,
 )
 from dragoman_spec.losses import Loss
-from dragoman_spec.revisions import HANDSHAKE_REVISIONS, LATEST, REVISIONS, era, load
+from dragoman_spec.revisions import HANDSHAKE_REVISIONS, LATEST, REVISIONS, era, facts, load
 from dragoman_spec.rules import DEFAULT_RULES, RULES, Rule
 from dragoman_spec.translation import Translation, Translator, translate, translator
 
@@ -56,6 +56,7 @@ __all__ = [
     "adapter",
     "convert",
     "era",
+    "facts",
     "load",
     "translate",
     "translator",

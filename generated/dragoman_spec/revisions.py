@@ -7,12 +7,16 @@ Source: schema/pins.toml; which era a revision belongs to is recorded there when
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from dragoman_spec.errors import UnsupportedRevision
 from dragoman_spec.method import Method
+
+if TYPE_CHECKING:
+    from dragoman_spec.protocol import Facts
 
 Era = Literal["handshake", "per_request"]
 
@@ -45,6 +49,23 @@ def era(revision: str) -> Era:
     if revision not in _ERAS:
         raise UnsupportedRevision(revision, REVISIONS)
     return _ERAS[revision]
+
+
+def facts(revision: str) -> Facts:
+    """What a revision has beside its methods and models: transports, headers, capabilities, log levels and so on.
+
+    Raises:
+        UnsupportedRevision: There is no such revision here.
+    """
+    era(revision)
+    return _table_of_facts()[revision]
+
+
+@cache
+def _table_of_facts() -> Mapping[str, Facts]:
+    from dragoman_spec._facts import FACTS
+
+    return FACTS
 
 
 class RevisionPackage(Protocol):

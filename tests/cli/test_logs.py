@@ -13,7 +13,7 @@ import pytest
 
 from dragoman.cli.logs import ALIKE, LINE, LINE_BYTES, LINE_OF_MANY, WHILE_S, Flood, OneLine, PatientHandler, Whose
 from dragoman.cli.stderr import PatientWriter
-from dragoman.transports.label import LABEL
+from dragoman.core.label import LABEL
 
 
 @pytest.fixture

@@ -184,6 +184,22 @@ def test_decided_tree_is_complete_and_stays_so(decided: Path) -> None:
     assert f"docs/steps/{NEXT}.md" in listing(decided)
 
 
+def test_a_log_level_that_no_entry_places_is_named(decided: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["regen", "--check", "--root", str(decided)]) == 0
+    assert f"does not place [[log_levels]] order: 'trace' of {NEXT}" in capsys.readouterr().out
+
+
+def test_facts_that_no_schema_shows_are_inherited(decided: Path) -> None:
+    code = """
+import json, dragoman_spec as spec
+new, old = spec.facts(spec.LATEST), spec.facts(spec.REVISIONS[-2])
+same = [new.headers == old.headers, new.http_status == old.http_status, new.lifecycle == old.lifecycle]
+print(json.dumps([same, "skills/list" in new.relayed, "skills/list" in new.cacheable, list(new.log_levels)]))
+"""
+    levels = ["debug", "info", "warning", "error", "critical", "alert", "emergency"]
+    assert run_there(decided, code) == [[True, True, True], True, True, levels]
+
+
 def test_only_generated_files_came(decided: Path, pulled: Path) -> None:
     came = listing(decided) - listing(pulled) - {OVERLAY}
     assert {path.split("/")[0] for path in came} <= {"generated", "docs"}

@@ -21,7 +21,7 @@ CLIENT, SERVER = Side.CLIENT, Side.SERVER
 class Talk:
     def __init__(self, client_revision: str, server_revision: str, **limits: int) -> None:
         self.posted: list[tuple[Side, bytes]] = []
-        self.exchange = Exchange(lambda side, line: self.posted.append((side, line)), **limits)
+        self.exchange = Exchange(lambda side, frame: self.posted.append((side, frame.raw)), **limits)
         translate = dragoman_spec.translator
         self.exchange.speak(translate(client_revision, server_revision), translate(server_revision, client_revision))
 
@@ -36,7 +36,7 @@ class Talk:
 
 def test_everything_passes_before_the_revisions_are_known() -> None:
     posted: list[tuple[Side, bytes]] = []
-    exchange = Exchange(lambda side, line: posted.append((side, line)))
+    exchange = Exchange(lambda side, frame: posted.append((side, frame.raw)))
     line = encode_line(notification("notifications/message", level="info", data=1))
     told = read_line(line)
     assert isinstance(told, Frame)

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dragoman_spec
-from dragoman.core.commands import Send, Side
+from dragoman.core.commands import Side
 from dragoman.core.exact_json import decode
 from dragoman.core.lifecycle import State
-from dragoman.core.session import Session
-from dragoman.core.settings import Settings
 from tests.proxy.conversation import READY, initialize, initialized
 from tests.support.profile import hypothesis_settings
+from tests.support.wired import Sent, Wired
 
 A, B, C, D = dragoman_spec.HANDSHAKE_REVISIONS
 METHODS = sorted({method for revision in (A, D) for method in dragoman_spec.load(revision).METHODS})
@@ -53,13 +52,9 @@ keys = st.integers(0, 5) | st.sampled_from(["0", "1"])
 talk = st.lists(st.tuples(st.sampled_from(Side), lines), max_size=12)
 
 
-def make_session() -> Session:
-    return Session(Settings(), dragoman_spec.translator, lambda revision: dragoman_spec.load(revision).METHODS)
-
-
 def check(commands: list[Any]) -> None:
     for command in commands:
-        if isinstance(command, Send):
+        if isinstance(command, Sent):
             assert command.data.endswith(b"\n")
 
 
@@ -69,7 +64,7 @@ def check(commands: list[Any]) -> None:
 def test_nothing_that_is_said_breaks_a_session(
     revisions: tuple[str, str] | None, said: list[tuple[Side, bytes]]
 ) -> None:
-    session = make_session()
+    session = Wired()
     if revisions is not None:
         opening = [(Side.CLIENT, initialize(revisions[0])), (Side.SERVER, initialized(revisions[1]))]
         for side, frame in [*opening, (Side.CLIENT, READY)]:
@@ -81,14 +76,14 @@ def test_nothing_that_is_said_breaks_a_session(
     check(session.close(Side.CLIENT, "gone"))
     check(session.expire())
     check(session.stop("over"))
-    assert not session.exchange.in_flight[Side.CLIENT].waiting
+    assert not session.session.exchange.in_flight[Side.CLIENT].waiting
 
 
 @pytest.mark.parametrize("revisions", [(A, D), (D, A), (B, A), (B, B), (C, C)])
 @hypothesis_settings(60, 3000)
 @given(asked=st.lists(keys, max_size=9, unique_by=lambda key: (type(key), key)))
 def test_every_request_is_answered_once(revisions: tuple[str, str], asked: list[Any]) -> None:
-    session = make_session()
+    session = Wired()
     opening = [(Side.CLIENT, initialize(revisions[0])), (Side.SERVER, initialized(revisions[1]))]
     for side, frame in [*opening, (Side.CLIENT, READY)]:
         session.receive(side, json.dumps(frame).encode() + b"\n")
@@ -108,6 +103,6 @@ def test_every_request_is_answered_once(revisions: tuple[str, str], asked: list[
 
 
 def answered(commands: list[Any]) -> list[tuple[type, Any]]:
-    lines = [command.data for command in commands if isinstance(command, Send) and command.side is Side.CLIENT]
+    lines = [command.data for command in commands if isinstance(command, Sent) and command.side is Side.CLIENT]
     frames = [decode(line) for data in lines for line in data.splitlines()]
     return [(type(frame["id"]), frame["id"]) for frame in frames if "method" not in frame]

@@ -1,4 +1,4 @@
-"""The machine by itself: bytes in, commands out."""
+"""The machine by itself, between two byte streams: lines in, commands out."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.commands import Finish, Outcome, RestartServer, Send, SetTimer, Side, StopTimer
+from dragoman.core.commands import Finish, Outcome, RestartServer, SetTimer, Side, StopTimer
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lifecycle import State
-from dragoman.core.session import Session
 from dragoman.core.settings import Settings
 from tests.proxy.conversation import READY, error, initialize, initialized, notification, request, result
+from tests.support.wired import Sent, Wired
 
 A, B, C, D = dragoman_spec.HANDSHAKE_REVISIONS
 CLIENT, SERVER = Side.CLIENT, Side.SERVER
 
 
-def make_session(**settings: Any) -> Session:
+def make_session(**settings: Any) -> Wired:
     settings.setdefault("expect_echo", False)  # most are not about offers
-    return Session(
-        Settings(**settings), dragoman_spec.translator, lambda revision: dragoman_spec.load(revision).METHODS
-    )
+    return Wired(Settings(**settings))
 
 
-def open_session(client_revision: str, server_revision: str, **settings: Any) -> Session:
+def open_session(client_revision: str, server_revision: str, **settings: Any) -> Wired:
     session = make_session(**settings)
     session.receive(CLIENT, encode_line(initialize(client_revision)))
     session.receive(SERVER, encode_line(initialized(server_revision)))
@@ -36,15 +34,15 @@ def open_session(client_revision: str, server_revision: str, **settings: Any) ->
 
 
 def sent(commands: Iterable[Any], side: Side) -> bytes:
-    return b"".join(command.data for command in commands if isinstance(command, Send) and command.side is side)
+    return b"".join(command.data for command in commands if isinstance(command, Sent) and command.side is side)
 
 
 def test_opening_gives_these_commands() -> None:
     session = make_session(init_timeout_s=7.0)
     hello, answer, ready = encode_line(initialize(C)), encode_line(initialized(C)), encode_line(READY)
-    assert session.receive(CLIENT, hello) == [Send(SERVER, hello), SetTimer(7.0)]
-    assert session.receive(SERVER, answer) == [Send(CLIENT, answer), SetTimer(7.0)]
-    assert session.receive(CLIENT, ready) == [StopTimer(), Send(SERVER, ready)]
+    assert session.receive(CLIENT, hello) == [Sent(SERVER, hello), SetTimer(7.0)]
+    assert session.receive(SERVER, answer) == [Sent(CLIENT, answer), SetTimer(7.0)]
+    assert session.receive(CLIENT, ready) == [StopTimer(), Sent(SERVER, ready)]
 
 
 def test_a_client_that_never_initialises_has_as_long_as_one_that_does() -> None:
@@ -74,14 +72,14 @@ def test_the_clock_starts_anew_when_initialize_was_refused() -> None:
 def test_lines_for_one_peer_are_written_together() -> None:
     session = open_session(A, D)
     lines = encode_line(request(1, "tools/list")) + encode_line(request(2, "prompts/list"))
-    assert session.receive(CLIENT, lines) == [Send(SERVER, lines)]
+    assert session.receive(CLIENT, lines) == [Sent(SERVER, lines)]
 
 
 def test_equal_revisions_hand_on_the_object_that_came() -> None:
     session = open_session(D, D)
     line = encode_line(request(1, "tools/list"))
     (send,) = session.receive(CLIENT, line)
-    assert isinstance(send, Send)
+    assert isinstance(send, Sent)
     assert send.data is line
 
 
@@ -122,7 +120,7 @@ def test_a_restart_is_asked_for_before_the_offer_is_repeated() -> None:
     session.receive(SERVER, encode_line(error(0, -32602, "Unsupported protocol version")) + b"half a li")
     restart, offer = session.close(SERVER, "gone")
     assert restart == RestartServer()
-    assert isinstance(offer, Send)
+    assert isinstance(offer, Sent)
     assert decode(offer.data)["params"]["protocolVersion"] == C
     answer = encode_line(initialized(C, "dragoman-initialize-2"))
     assert b'"2025-11-25"' in sent(session.receive(SERVER, answer), CLIENT)
@@ -146,7 +144,7 @@ def test_a_retry_that_cannot_be_translated_ends_the_session() -> None:
         def translate(self, frame: Any, method: str | None = None) -> Any:
             raise dragoman_spec.Untranslatable("no")
 
-    session = Session(Settings(), translate, lambda revision: {})
+    session = Wired(Settings(), translate)
     session.receive(CLIENT, encode_line(initialize(D)))
     commands = session.receive(SERVER, encode_line(error(0, -32602, "Unsupported protocol version")))
     assert decode(sent(commands, CLIENT))["error"]["code"] == -32602
@@ -164,7 +162,7 @@ def test_after_the_end_the_client_still_hears_the_server() -> None:
     session = open_session(A, A)
     session.close(CLIENT, "bye")
     line = encode_line(notification("notifications/tools/list_changed"))
-    assert session.receive(SERVER, line) == [Send(CLIENT, line)]
+    assert session.receive(SERVER, line) == [Sent(CLIENT, line)]
 
 
 def test_a_failed_session_answers_what_still_comes() -> None:

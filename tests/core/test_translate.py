@@ -12,7 +12,7 @@ import pytest
 
 import dragoman_spec
 from dragoman.core import translate
-from dragoman.core.envelope import PARSE_ERROR
+from dragoman.core.envelope import PARSE_ERROR, Frame
 from dragoman.core.peek import read_line
 from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal, describe_losses
 from dragoman_spec.losses import LossGroup
@@ -29,7 +29,8 @@ def result(value: dict[str, Any]) -> bytes:
 
 
 def adapt(adapting: Adaptor, line: bytes, method: str) -> bytes | Refusal | None:
-    return adapting.adapt(read_line(line), method)  # type: ignore[arg-type]
+    adapted = adapting.adapt(read_line(line), method)  # type: ignore[arg-type]
+    return adapted.raw if isinstance(adapted, Frame) else adapted
 
 
 def tool(**fields: Any) -> dict[str, Any]:

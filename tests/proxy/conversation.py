@@ -24,7 +24,7 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import DEFAULT_RULES
 
-PATIENCE_S = 20.0
+PATIENCE_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Peer:
         self.pending = b""
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.closed = asyncio.Event()
-        transport.start(self)
+        transport.start_raw(self)
 
     def data_received(self, data: bytes) -> None:
         *lines, self.pending = (self.pending + data).split(b"\n")
@@ -214,11 +214,11 @@ def hold(conversation: Sequence[Step], translate: Any = None, **config: Any) -> 
 
 
 async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: Any) -> Proxy:
-    front, client_end = connect_pair("proxy", "client")
+    front, client_end = connect_pair("proxy", "client", config.limit_bytes)
     servers: list[Peer] = []
 
     def connect() -> MemoryTransport:
-        upstream, server_end = connect_pair("proxy", "server")
+        upstream, server_end = connect_pair("proxy", "server", config.limit_bytes)
         servers.append(Peer("server", server_end))
         return upstream
 

@@ -201,7 +201,7 @@ def test_responses_nobody_asked_for_are_dropped_and_counted() -> None:
             server(result(1, {})),
         ]
     )
-    assert proxy.session.exchange.counters.unmatched == 4
+    assert proxy.counters.unmatched == 4
 
 
 def test_a_request_id_in_use_is_refused_without_ending_the_first() -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.exact_json import encode_line
-from dragoman.core.sharing.desk import SharingSettings
-from dragoman.transports.pool import Scope
+from dragoman.pool import Scope
 from tests.proxy.conversation import (
     READY,
     an_error,
@@ -35,7 +34,7 @@ def test_a_server_that_asks_without_end_and_reads_nothing_is_given_up(scope: Sco
     """The client declares nothing, so each question is refused; nobody takes the refusals."""
 
     async def main() -> None:
-        house = House(scope, sharing=SharingSettings(limit_bytes=LIMIT_BYTES))
+        house = House(scope)
         try:
             guest = await house.enter(limit_bytes=LIMIT_BYTES)
             guest.say(initialize("2024-11-05"))

@@ -75,7 +75,7 @@ def test_a_malformed_line_of_the_client_is_answered(
             expect_to_server(request(2, "ping")),
         ]
     )
-    assert proxy.session.exchange.counters.malformed == 1
+    assert proxy.counters.malformed == 1
 
 
 @pytest.mark.parametrize(("client_revision", "server_revision"), PAIRS)
@@ -89,19 +89,19 @@ def test_a_malformed_line_of_the_server_is_dropped(client_revision: str, server_
             expect_to_client(request(2, "ping")),
         ]
     )
-    assert proxy.session.exchange.counters.malformed == 1
+    assert proxy.counters.malformed == 1
 
 
 @pytest.mark.parametrize("line", BAD_RESPONSES)
 def test_a_malformed_response_of_the_client_is_not_answered(line: bytes) -> None:
     proxy = hold([*opening(A, D), client(line)])
-    assert proxy.session.exchange.counters.malformed == 1
+    assert proxy.counters.malformed == 1
 
 
 @pytest.mark.parametrize("line", [b"\n", b"\r\n", b"   \t \n", b"\n\n\n"])
 def test_empty_lines_are_nothing(line: bytes) -> None:
     proxy = hold([*opening(A, D), client(line), server(line)])
-    assert proxy.session.exchange.counters.malformed == 0
+    assert proxy.counters.malformed == 0
 
 
 def test_a_banner_on_stdout_does_not_reach_the_client() -> None:
@@ -181,7 +181,7 @@ def test_who_waits_for_a_response_over_the_limit_is_told() -> None:
 
 def test_a_line_over_the_limit_that_says_nothing_is_counted() -> None:
     proxy = hold([*opening(A, D), server(b"x" * 5000 + b"\n")], limit_bytes=2000)
-    assert proxy.session.exchange.counters.malformed == 1
+    assert proxy.counters.malformed == 1
 
 
 HARD_VALUES = ["18446744073709551616", "-9223372036854775809", "1" * 400, '"\\ud800"', '"\\u0000"', "1.0", "100"]

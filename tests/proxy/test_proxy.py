@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.commands import Finish, Outcome, Side
+from dragoman.core.commands import Finish, Outcome
 from dragoman.core.exact_json import encode_line
+from dragoman.core.switch.direct import Direct
 from dragoman.errors import LocalProtocolError, TransportClosed
 from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.transports.base import Receiver
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from tests.proxy.conversation import an_error, client, expect_end, expect_to_client, hold, initialize, opening, request
+from tests.support.frames import heard
 from tests.transports.recorder import Recorder
 
 
@@ -28,18 +31,35 @@ class Stage:
         self.server_end: MemoryTransport | None = None
         self.upstream: MemoryTransport | None = None
         self.proxy = Proxy(ProxyConfig(**config), front, self.connect)
-        self.client_end.start(self.client)
+        self.client_end.start_raw(self.client)
         self.run = asyncio.create_task(self.proxy.run())
 
     def connect(self) -> MemoryTransport:
         if self.problem is not None:
             raise self.problem
         self.upstream, self.server_end = connect_pair("proxy", "server")
-        self.server_end.start(self.server)
+        self.server_end.start_raw(self.server)
         return self.upstream
 
     async def finish(self) -> Finish:
         return await asyncio.wait_for(self.run, 3)
+
+
+def receiver(transport: MemoryTransport | None) -> Receiver:
+    """Who is told what happens at the other end of a transport of the proxy's."""
+    assert transport is not None
+    assert transport._receiver is not None
+    return transport._receiver
+
+
+def start_again(proxy: Proxy) -> None:
+    """Let the proxy open a fresh server, as after an offer that the first one died of."""
+    proxy._host.perform(switch_of(proxy).upstream.open)
+
+
+def switch_of(proxy: Proxy) -> Direct:
+    assert isinstance(proxy._switch, Direct)
+    return proxy._switch
 
 
 @pytest.mark.parametrize(
@@ -67,21 +87,21 @@ def test_a_client_that_does_not_read_ends_the_session() -> None:
         await stage.client_end.close()
         stage.client_end._closed = True
         assert stage.server_end is not None
-        stage.proxy.take_broken(stage.proxy._edges[Side.CLIENT], "broken pipe")
+        receiver(stage.front).broken("broken pipe")
         assert (await stage.finish()).outcome is Outcome.CLIENT_CLOSED
 
     asyncio.run(main())
 
 
 def test_a_server_that_does_not_read_has_a_moment_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.proxy._BROKEN_GRACE_S", 0.01)
+    monkeypatch.setattr("dragoman.host.port.BROKEN_GRACE_S", 0.01)
 
     async def main() -> None:
         stage = Stage()
         await asyncio.sleep(0)
         stage.client_end.write(encode_line(initialize("2025-06-18")))
         await asyncio.sleep(0)
-        stage.proxy.take_broken(stage.proxy._edges[Side.SERVER], "broken pipe")
+        receiver(stage.upstream).broken("broken pipe")
         finish = await stage.finish()
         assert finish == Finish(Outcome.SERVER_CLOSED, "the server closed its input")
 
@@ -93,14 +113,14 @@ def test_who_does_not_take_what_is_written_holds_back_who_writes_it() -> None:
         stage = Stage()
         await asyncio.sleep(0)
         assert stage.upstream is not None
-        front, upstream, edges = stage.front, stage.upstream, stage.proxy._edges
-        edges[Side.SERVER].pause_writing()
+        front, upstream = stage.front, stage.upstream
+        receiver(upstream).pause_writing()
         assert (front._reading, upstream._reading) == (False, True)
-        edges[Side.CLIENT].pause_writing()
+        receiver(front).pause_writing()
         assert (front._reading, upstream._reading) == (False, False)
-        edges[Side.SERVER].resume_writing()
+        receiver(upstream).resume_writing()
         assert (front._reading, upstream._reading) == (False, False)
-        edges[Side.CLIENT].resume_writing()
+        receiver(front).resume_writing()
         assert (front._reading, upstream._reading) == (True, True)
         stage.proxy.stop("enough")
         await stage.finish()
@@ -112,14 +132,14 @@ def test_a_transport_that_was_replaced_is_not_listened_to() -> None:
     async def main() -> None:
         stage = Stage()
         await asyncio.sleep(0)
-        old = stage.proxy._edges[Side.SERVER]
-        stage.proxy._restart_server()
-        old.data_received(b"garbage\n")
+        old = stage.proxy._host._ports[switch_of(stage.proxy).upstream]
+        start_again(stage.proxy)
+        old.received(heard(b"garbage\n"))
         old.ended("late")
         old.broken("late")
         old.pause_writing()
         old.resume_writing()
-        assert stage.proxy.session.exchange.counters.malformed == 0
+        assert stage.proxy.counters.malformed == 0
         stage.proxy.stop("enough")
         await stage.finish()
 
@@ -131,9 +151,9 @@ def test_a_server_that_cannot_be_started_again_fails_the_session() -> None:
         stage = Stage()
         await asyncio.sleep(0)
         stage.problem = TransportClosed("server", "command not found")
-        stage.proxy._restart_server()
-        stage.proxy.hold_back(Side.CLIENT)
-        stage.proxy.let_go(Side.CLIENT)
+        start_again(stage.proxy)
+        receiver(stage.front).pause_writing()
+        receiver(stage.front).resume_writing()
         stage.client_end.write(encode_line(initialize("2025-06-18")))
         assert (await stage.finish()).outcome is Outcome.SERVER_NOT_STARTED
 
@@ -144,7 +164,9 @@ def test_a_defect_of_our_own_ends_the_session_on_one_line(caplog: pytest.LogCapt
     def explode(source: str, target: str) -> Any:
         raise RuntimeError("out of ideas")
 
-    hold([client(initialize("2025-06-18")), expect_end(Outcome.INTERNAL_ERROR, "RuntimeError: out of ideas")], explode)
+    said = "RuntimeError: out of ideas"
+    conversation = [expect_to_client(an_error(0, -32000, said)), expect_end(Outcome.INTERNAL_ERROR, said)]
+    hold([client(initialize("2025-06-18")), *conversation], explode)
     lines = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert [line.getMessage() for line in lines] == ["internal error: RuntimeError: out of ideas"]
 
@@ -156,10 +178,10 @@ def test_a_defect_of_our_own_answers_what_waits() -> None:
         stage.client_end.write(encode_line(initialize("2025-06-18")))
         await stage.server.until(lambda: b"initialize" in stage.server.data)
 
-        def explode(session: Any) -> Any:
+        def explode() -> None:
             raise RuntimeError("out of ideas")
 
-        stage.proxy.perform(explode)
+        stage.proxy._host.perform(explode)
         assert (await stage.finish()).outcome is Outcome.INTERNAL_ERROR
         await stage.client.until(lambda: b"out of ideas" in stage.client.data)
 

@@ -82,7 +82,7 @@ def test_a_notification_that_the_client_lacks_vanishes(caplog: pytest.LogCapture
     caplog.set_level(logging.INFO)
     status = notification("notifications/elicitation/complete", elicitationId="1")
     proxy = hold([*opening(A, D), server(status)])
-    assert proxy.session.exchange.counters.swallowed == 1
+    assert proxy.counters.swallowed == 1
     assert "notifications/elicitation/complete" in caplog.text
 
 
@@ -100,7 +100,7 @@ def test_losses_are_logged_on_one_line_a_frame_and_counted(caplog: pytest.LogCap
     assert len(lines) == 1
     assert "2025-11-25 to 2024-11-05" in lines[0]
     assert "dropped /result/tools/*/icons x 2 (38 B)" in lines[0]
-    assert (proxy.session.exchange.counters.lossy, proxy.session.exchange.counters.losses) == (1, 4)
+    assert (proxy.counters.lossy, proxy.counters.losses) == (1, 4)
 
 
 def test_losses_can_be_counted_in_silence(caplog: pytest.LogCaptureFixture) -> None:
@@ -115,7 +115,7 @@ def test_losses_can_be_counted_in_silence(caplog: pytest.LogCaptureFixture) -> N
         on_loss=OnLoss.SILENT,
     )
     assert "tools/list" not in caplog.text
-    assert proxy.session.exchange.counters.losses == 2
+    assert proxy.counters.losses == 2
 
 
 TITLED = {**PLAIN, "title": "Add", "icons": [{"src": "https://example.com/a.png"}], "annotations": {"title": "Add"}}
@@ -186,7 +186,7 @@ def test_a_lossy_request_can_be_refused_naming_the_losses() -> None:
 def test_a_lossy_notification_that_is_refused_vanishes() -> None:
     lossy = notification("notifications/progress", progressToken=1, progress=1, message="half")
     proxy = hold([*opening(A, D), server(lossy)], on_loss=OnLoss.REFUSE)
-    assert proxy.session.exchange.counters.refused == 1
+    assert proxy.counters.refused == 1
 
 
 def test_initialize_is_never_refused_for_the_capabilities_it_leaves_out(caplog: pytest.LogCaptureFixture) -> None:
@@ -321,4 +321,4 @@ def test_a_refused_error_without_id_vanishes() -> None:
             raise Untranslatable("no")
 
     proxy = hold([*opening(A, D), server(b'{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}\n')], NoErrors)
-    assert proxy.session.exchange.counters.refused == 1
+    assert proxy.counters.refused == 1

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.cli import main
-from dragoman.core.sharing.hub import Hub
+from dragoman.core.switch.shared.switch import Shared
 
 
 def note(*_: Any) -> None:
     """Append a line with the number of tasks, and of what shared servers have under way."""
     gc.collect()
     tasks = asyncio.all_tasks(asyncio.get_running_loop())
-    held = sum(found.held for found in gc.get_objects() if isinstance(found, Hub))
+    held = sum(found.held for found in gc.get_objects() if isinstance(found, Shared))
     names = sorted(getattr(task.get_coro(), "__qualname__", "?") for task in tasks)
     with Path(sys.argv[1]).open("a", encoding="utf-8") as file:
         file.write(json.dumps({"tasks": len(tasks), "held": held, "names": names}) + "\n")

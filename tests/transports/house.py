@@ -9,11 +9,11 @@ from typing import Any
 from dragoman.core.commands import Finish
 from dragoman.core.exact_json import encode_line
 from dragoman.errors import TransportClosed
+from dragoman.pool import Scope, SharedProxy, UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
 from dragoman.transports.memory import MemoryTransport, connect_pair
-from dragoman.transports.pool import Scope, UpstreamPool
-from dragoman.transports.shared import PoolConfig
+from dragoman.host.shared import PoolConfig
 from tests.proxy.conversation import READY, Peer, initialize, initialized
 
 
@@ -36,7 +36,7 @@ class House:
     async def enter(self, principal: str | None = None, **config: Any) -> Guest:
         """Let a client in."""
         front, client_end = connect_pair("proxy", "client")
-        proxy = Proxy(ProxyConfig(**config), front, lambda: self.pool.connect(principal))
+        proxy = self.pool.proxy(ProxyConfig(**config), front, principal)
         guest = Guest(client_end, proxy)
         self.runs.append(asyncio.create_task(proxy.run()))
         await asyncio.sleep(0)
@@ -68,7 +68,7 @@ class House:
 class Guest(Peer):
     """A client."""
 
-    def __init__(self, transport: MemoryTransport, proxy: Proxy) -> None:
+    def __init__(self, transport: MemoryTransport, proxy: Proxy | SharedProxy) -> None:
         super().__init__("client", transport)
         self.proxy = proxy
 

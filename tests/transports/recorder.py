@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+
+from dragoman.core.envelope import Frame, Malformed
+from tests.support.frames import bytes_of
 
 
 class Recorder:
@@ -14,6 +18,13 @@ class Recorder:
         self.paused = False
         self.pauses = 0
         self.changed = asyncio.Event()
+
+    def received(self, frames: Sequence[Frame | Malformed]) -> None:
+        assert frames
+        self.data_received(bytes_of(frames))
+
+    def failed(self, frame: Frame) -> None:
+        self.data_received(frame.raw)
 
     def data_received(self, data: bytes) -> None:
         self.data += data

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from dragoman.transports.pool import Scope
+from dragoman.pool import Scope
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy.conversation import READY, initialize, request, result

@@ -13,8 +13,8 @@ def test_bytes_cross_both_ways_in_order() -> None:
         left, right = connect_pair("left", "right")
         one, other = Recorder(), Recorder()
         left.write(b"early ")
-        left.start(one)
-        right.start(other)
+        left.start_raw(one)
+        right.start_raw(other)
         left.write(b"bird")
         right.write(b"worm")
         await other.until(lambda: other.data == b"early bird")
@@ -27,7 +27,7 @@ def test_nothing_arrives_while_the_writer_runs() -> None:
     async def main() -> None:
         left, right = connect_pair()
         other = Recorder()
-        right.start(other)
+        right.start_raw(other)
         left.write(b"x")
         assert other.data == b""
         await other.until(lambda: other.data == b"x")
@@ -39,8 +39,8 @@ def test_a_reader_that_pauses_hears_nothing_until_it_goes_on() -> None:
     async def main() -> None:
         left, right = connect_pair()
         one, other = Recorder(), Recorder()
-        left.start(one)
-        right.start(other)
+        left.start_raw(one)
+        right.start_raw(other)
         left.write(b"x")
         right.pause_reading()
         await asyncio.sleep(0.01)
@@ -58,8 +58,8 @@ def test_closing_is_heard_after_the_last_bytes() -> None:
     async def main() -> None:
         left, right = connect_pair("left", "right")
         one, other = Recorder(), Recorder()
-        left.start(one)
-        right.start(other)
+        left.start_raw(one)
+        right.start_raw(other)
         left.write(b"last words")
         left.hurry()
         await left.close()
@@ -77,8 +77,8 @@ def test_a_peer_that_only_ends_still_listens() -> None:
     async def main() -> None:
         left, right = connect_pair()
         one, other = Recorder(), Recorder()
-        left.start(one)
-        right.start(other)
+        left.start_raw(one)
+        right.start_raw(other)
         left.end()
         await other.until(lambda: other.end is not None)
         right.write(b"still there?")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dragoman.core.commands import Outcome
-from dragoman.core.sharing.desk import SharingSettings
-from dragoman.transports.pool import Scope
+from dragoman.core.switch.shared.desk import SharingSettings
+from dragoman.pool import Scope
 from tests.proxy.conversation import READY, Peer, an_error, initialize, initialized, notification, request, result
 from tests.transports.house import Guest, House, hear, say, settle, until
 
@@ -211,7 +211,7 @@ def test_what_was_learned_of_a_server_is_known_of_the_next_one() -> None:
         assert (await hear(guest))["method"] == "elicitation/create"
         await house.open()
         [upstream] = house.pool.upstreams
-        assert upstream.hub.asks
+        assert upstream.switch.asks
 
     run(main)
 
@@ -333,7 +333,7 @@ def test_a_late_question_about_a_call_that_was_left_is_refused_whoever_calls_now
         else:
             ann.say(notification("notifications/cancelled", requestId=1))
         assert (await hear(server))["method"] == "notifications/cancelled"
-        await until(lambda: not house.pool.upstreams[0].hub.needs_clock)
+        await until(lambda: not house.pool.upstreams[0].switch.needs_clock)
         ben.say(request(1, "tools/call", name="ben"))
         asked = await hear(server)
         say(server, request("late", "elicitation/create", message="ann?", requestedSchema={}))

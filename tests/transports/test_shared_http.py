@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from dragoman.transports.pool import Scope
+from dragoman.pool import Scope
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy.conversation import an_error, notification, request, result
@@ -54,7 +54,7 @@ async def test_the_stream_of_a_call_says_whose_question_it_is() -> None:
             guest.say(result(question["id"], {"action": "accept", "content": {"by": name}}))
             answer = await hear(guest)
             assert (answer["id"], answer["result"]["said"]["content"]) == (1, {"by": name})
-        assert not house.pool.upstreams[0].hub.asks
+        assert not house.pool.upstreams[0].switch.asks
         await house.close()
 
 

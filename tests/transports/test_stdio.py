@@ -17,6 +17,7 @@ import pytest
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
 from dragoman.transports.stdio import ChildTransport, Patience, StandardStreams, describe_exit, take_standard_streams
+from tests.support.frames import sent
 from tests.transports.recorder import Recorder
 
 SHORT = Patience(after_eof_s=0.3, after_term_s=0.3, after_exit_s=0.2)
@@ -40,7 +41,7 @@ def run_child(
         child = python(code, patience)
         recorder = Recorder()
         child.start(recorder)
-        child.write(said)
+        child.send(sent(said))
         await recorder.until(lambda: recorder.data == heard)
         await child.close()
         await recorder.until(lambda: recorder.end is not None)
@@ -87,7 +88,7 @@ def test_the_end_is_told_after_the_last_bytes_with_the_exit_status() -> None:
         recorder = Recorder()
         child.start(recorder)
         await recorder.until(lambda: recorder.end is not None)
-        assert (len(recorder.data), recorder.end) == (500_000, "the server exited with status 3")
+        assert (len(recorder.data), recorder.end) == (500_001, "the server exited with status 3")
         await child.close()
 
     asyncio.run(main())
@@ -123,7 +124,7 @@ def test_last_words_can_be_held_back_while_a_child_is_closed() -> None:
         assert recorder.data == b"1\n"
         child.resume_reading()
         await asyncio.wait_for(closing, 10)
-        assert (len(recorder.data), child.process.returncode) == (5_000_002, 0)
+        assert (len(recorder.data), child.process.returncode) == (5_000_003, 0)
 
     asyncio.run(main())
 
@@ -208,7 +209,7 @@ def test_a_child_that_does_not_read_is_not_waited_for_long() -> None:
         recorder = Recorder()
         child.start(recorder)
         await recorder.until(lambda: recorder.data == b"1\n")
-        child.write(b"x" * 5_000_000)
+        child.send(sent(b"x" * 5_000_000))
         assert recorder.paused
         start = time.monotonic()
         await child.close()
@@ -223,7 +224,7 @@ def test_reading_can_be_paused() -> None:
         recorder = Recorder()
         child.start(recorder)
         child.pause_reading()
-        child.write(b"a\n")
+        child.send(sent(b"a\n"))
         await asyncio.sleep(0.2)
         assert recorder.data == b""
         child.resume_reading()
@@ -236,7 +237,7 @@ def test_reading_can_be_paused() -> None:
 def test_a_transport_that_was_never_started_leaves_the_child_to_its_owner() -> None:
     async def main() -> None:
         child = python(ECHO)
-        child.write(b"nobody hears this")
+        child.send(sent(b"nobody hears this"))
         child.pause_reading()
         child.resume_reading()
         await child.close()
@@ -290,15 +291,15 @@ def test_standard_streams_carry_both_ways() -> None:
         in_read, in_write = os.pipe()
         out_read, out_write = os.pipe()
         streams = StandardStreams(in_read, out_write)
-        streams.write(b"before the start")
+        streams.send(sent(b"before the start"))
         streams.pause_reading()
         streams.resume_reading()
         recorder = Recorder()
         streams.start(recorder)
         streams.hurry()
-        os.write(in_write, b"question")
-        await recorder.until(lambda: recorder.data == b"question")
-        streams.write(b"answer")
+        os.write(in_write, b"question\n")
+        await recorder.until(lambda: recorder.data == b"question\n")
+        streams.send(sent(b"answer"))
         assert os.read(out_read, 100) == b"answer"
         streams.pause_reading()
         streams.resume_reading()
@@ -326,7 +327,7 @@ def test_a_client_that_does_not_read_does_not_hold_us_up(monkeypatch: pytest.Mon
         out_read, out_write = os.pipe()
         streams = StandardStreams(in_read, out_write)
         streams.start(Recorder())
-        streams.write(b"x" * 5_000_000)
+        streams.send(sent(b"x" * 5_000_000))
         await streams.close()
         os.close(in_write)
         os.close(out_read)
@@ -338,12 +339,13 @@ def test_what_else_prints_to_stdout_ends_up_on_stderr() -> None:
     code = (
         "import asyncio\n"
         "from dragoman.transports.stdio import take_standard_streams\n"
+        "from tests.support.frames import sent\n"
         "from tests.transports.recorder import Recorder\n"
         "async def main():\n"
         "    streams = take_standard_streams()\n"
         "    streams.start(Recorder())\n"
         "    print('stray', flush=True)\n"
-        "    streams.write(b'protocol')\n"
+        "    streams.send(sent(b'protocol'))\n"
         "    await streams.close()\n"
         "asyncio.run(main())\n"
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.transports.memory import MemoryTransport
-from dragoman.transports.pool import Scope
+from dragoman.pool import Scope
 from tests.proxy.conversation import (
     READY,
     Peer,
@@ -146,7 +146,7 @@ def test_a_server_that_dies_or_refuses_fails_its_request_alone() -> None:
 
 
 def test_a_server_that_does_not_read_has_a_moment_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.transports.throwaway._BROKEN_GRACE_S", 0.05)
+    monkeypatch.setattr("dragoman.host.port.BROKEN_GRACE_S", 0.05)
 
     async def main(house: House) -> None:
         guest = await house.open(REVISION)

@@ -88,15 +88,19 @@ class Launcher:
         """
         return spawn(self._command, self._environment, self._directory, self._warden, self._stderr)
 
-    def connect(self, process: subprocess.Popen[bytes] | None = None) -> ChildTransport:
+    def connect(self, limit_bytes: int, process: subprocess.Popen[bytes] | None = None) -> ChildTransport:
         """Give the transport to a server that runs already, or to a fresh one.
+
+        Args:
+            limit_bytes: The longest line accepted from it.
+            process: The one that runs.
 
         Raises:
             TransportClosed: There is no such command, or it may not be run.
         """
         from dragoman.transports.stdio import ChildTransport
 
-        return ChildTransport(process or self.start(), warden=self._warden)
+        return ChildTransport(process or self.start(), warden=self._warden, limit_bytes=limit_bytes)
 
     def put_away(self, process: subprocess.Popen[bytes] | None) -> None:
         """Make sure that nothing stays behind of a server, whatever happened."""

@@ -19,6 +19,7 @@ from typing import IO, Any, Final
 
 import dragoman_spec
 from dragoman.cli.options import add_translation_arguments, chosen_rules, revision
+from dragoman.core.batches import explain_batches, has_batches
 from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Malformed, classify, encode_error, key_of
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.translate import OnLoss, refuse_losses
@@ -26,9 +27,6 @@ from dragoman.errors import MethodNeeded, ProtocolError, TranslationError, Valid
 
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
-
-BATCH_REVISION: Final = "2025-03-26"
-"""The only revision with JSON-RPC batches; see schema/2025-03-26/schema.json, JSONRPCBatchRequest."""
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
@@ -189,7 +187,7 @@ def convert_lines(job: Job, lines: Iterable[bytes]) -> Iterator[Outcome]:
 
 
 def convert_line(job: Job, number: int, line: bytes) -> Outcome:
-    """Convert one line: a frame, or in 2025-03-26 a batch of them."""
+    """Convert one line: a frame, or where the revision has batches one of these."""
     outcome = Outcome(number)
     try:
         value = decode(line)
@@ -233,8 +231,8 @@ def _convert_batch(job: Job, outcome: Outcome, members: list[Any], line: bytes) 
 
 
 def _batch_fault(job: Job, members: list[Any]) -> ProtocolError | None:
-    if job.translator.source != BATCH_REVISION:
-        found = f"expected one frame, found an array: only {BATCH_REVISION} has batches"
+    if not has_batches(job.translator.source):
+        found = f"expected one frame, found an array: {explain_batches()}"
         return ProtocolError(INVALID_REQUEST, found, {"pointer": ""})
     if not members:
         return ProtocolError(INVALID_REQUEST, "expected a batch of at least one frame, found none", {"pointer": ""})

@@ -12,8 +12,8 @@ from typing import Final
 
 import dragoman_spec
 
-DEFAULT_CLIENT: Final = "2024-11-05"
-DEFAULT_SERVER: Final = "2025-11-25"
+DEFAULT_CLIENT: Final = dragoman_spec.HANDSHAKE_REVISIONS[0]
+DEFAULT_SERVER: Final = dragoman_spec.HANDSHAKE_REVISIONS[-1]
 
 EXIT_FAILED: Final = 1
 

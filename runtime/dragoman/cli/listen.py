@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dragoman.transports.base import Transport
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
-    from dragoman.transports.pool import UpstreamPool
+    from dragoman.pool import UpstreamPool
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
@@ -90,7 +90,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     ):
         group.add_argument(option, type=seconds, default=default, metavar="S", help=f"{what} (default: {default})")
     group.add_argument(
-        "--sse-poll", type=seconds, metavar="S", help="close streams after S seconds; 2025-11-25 clients come back"
+        "--sse-poll", type=seconds, metavar="S", help="close streams after S seconds, where clients know to come back"
     )
     group.add_argument(
         "--answers",
@@ -115,7 +115,6 @@ def listen(
     """
     import asyncio
 
-    from dragoman.proxy import Proxy
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.serve import Address, HttpServer, bind, choose_loop, describe
 
@@ -124,7 +123,7 @@ def listen(
         where = Address(name, port, args.tls_cert, args.tls_key)
         pool = make_pool(args, connect)
         front = HttpFront(
-            lambda transport, caller: Proxy(config, transport, lambda: pool.connect(caller.principal or None)),
+            lambda transport, caller: pool.proxy(config, transport, caller.principal or None),
             _configure(args),
             give_back,
         )

@@ -48,7 +48,7 @@ class Whose(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add `whose`."""
-        from dragoman.transports.label import LABEL
+        from dragoman.core.label import LABEL
 
         label = LABEL.get()
         record.whose = f" [{label}]" if label else ""

@@ -144,7 +144,8 @@ def _listen(args: argparse.Namespace, launcher: Launcher) -> int:
 
     set_up_logging(args.log_level, LINE_OF_MANY)
     _mention_proxy(args)
-    return listen(args, _configure(args), lambda: _connect(args, launcher, []), launcher.caution)
+    config = _configure(args)
+    return listen(args, config, lambda: _connect(args, config, launcher, []), launcher.caution)
 
 
 def _serve(
@@ -165,16 +166,17 @@ def _serve(
     _mention_proxy(args)
     if os.isatty(0):
         print(_WAITING, file=sys.stderr)
+    config = _configure(args)
     spawned = [process] if process is not None else []
 
     def connect() -> Transport:
         if problem is not None:
             raise problem
-        return _connect(args, launcher, spawned)
+        return _connect(args, config, launcher, spawned)
 
     async def serve() -> int:
         log_defects(asyncio.get_running_loop())
-        proxy = Proxy(_configure(args), take_standard_streams(), connect)
+        proxy = Proxy(config, take_standard_streams(config.limit_bytes), connect)
         watch_signals(caught, proxy.stop)
         finish = await proxy.run()
         if caught:
@@ -187,13 +189,15 @@ def _serve(
         return runner.run(serve())
 
 
-def _connect(args: argparse.Namespace, launcher: Launcher, spawned: list[subprocess.Popen[bytes]]) -> Transport:
+def _connect(
+    args: argparse.Namespace, config: ProxyConfig, launcher: Launcher, spawned: list[subprocess.Popen[bytes]]
+) -> Transport:
     """Open a transport to the server: to one that was spawned already, to a new child, or to a URL."""
     if args.url is not None:
         from dragoman.transports.upstream.connect import open_upstream
 
         return open_upstream(configure_upstream(args))
-    return launcher.connect(spawned.pop() if spawned else None)
+    return launcher.connect(config.limit_bytes, spawned.pop() if spawned else None)
 
 
 def _mention_proxy(args: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
 """`--scope`: which clients of `dragoman proxy --listen` share a server.
 
-Lives here: the flags and the pool that they describe. Must not: share (`transports.pool`). Called by `cli.proxy` and
+Lives here: the flags and the pool that they describe. Must not: share (`pool`). Called by `cli.proxy` and
 `cli.listen`.
 """
 
@@ -14,7 +14,7 @@ from dragoman.cli.options import seconds
 
 if TYPE_CHECKING:
     from dragoman.transports.base import Transport
-    from dragoman.transports.pool import UpstreamPool
+    from dragoman.pool import UpstreamPool
 
 SCOPES: Final = ("client", "shared", "principal", "request")
 
@@ -53,9 +53,9 @@ def make_pool(args: argparse.Namespace, connect: Callable[[], Transport]) -> Ups
         args: With the flags above.
         connect: Opens a transport to the server.
     """
-    from dragoman.core.sharing.desk import SharingSettings
-    from dragoman.transports.pool import Scope, UpstreamPool
-    from dragoman.transports.shared import PoolConfig
+    from dragoman.core.switch.shared.desk import SharingSettings
+    from dragoman.pool import Scope, UpstreamPool
+    from dragoman.host.shared import PoolConfig
 
     sharing = SharingSettings()
     if args.scope in ("shared", "principal"):  # only then is the server told who we are

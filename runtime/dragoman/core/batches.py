@@ -1,4 +1,4 @@
-"""JSON-RPC batches, which only revision 2025-03-26 knows.
+"""JSON-RPC batches, which few revisions know.
 
 Lives here: reading the members of an array, and collecting the answers to its requests until the array that answers it
 is complete. Must not: send. Called by `core.exchange`, which splits arrays and translates their members one by one.
@@ -11,12 +11,20 @@ from typing import Any, Final
 
 from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, classify
 from dragoman.core.exact_json import encode_line
-
-REVISION_WITH_BATCHES: Final = "2025-03-26"
-"""Added in 2025-03-26 and removed in 2025-06-18 (changelogs of the specification)."""
+from dragoman_spec import REVISIONS, facts
 
 BATCH_REQUESTS: Final = 1000
 """How many requests one array may hold, unless told otherwise: each costs far more than its bytes."""
+
+
+def has_batches(revision: str | None) -> bool:
+    """Whether a frame of a peer that speaks this revision may be an array."""
+    return revision in REVISIONS and facts(revision).batches
+
+
+def explain_batches() -> str:
+    """Say who may send an array, for somebody else who has sent one."""
+    return f"only revision {' and '.join(filter(has_batches, REVISIONS))} has batches"
 
 
 @dataclass(slots=True)
@@ -26,29 +34,29 @@ class Batch:
     open_requests: int = 0
     answers: list[bytes] = field(default_factory=list)
 
-    def answer(self, line: bytes) -> bytes | None:
-        """Add the answer to one request; give the whole array, as a line, when it was the last one."""
+    def answer(self, frame: Frame) -> Frame | None:
+        """Add the answer to one request; give the whole array when it was the last one."""
         self.open_requests -= 1
-        self.answers.append(line)
+        self.answers.append(frame.raw)
         return self.complete()
 
-    def forgo(self) -> bytes | None:
+    def forgo(self) -> Frame | None:
         """Expect one answer less: its request was cancelled. Give the whole array if that was the last one missing."""
         self.open_requests -= 1
         return self.complete()
 
-    def complete(self) -> bytes | None:
-        """Give the array of answers, as a line, if none is missing and there is any."""
+    def complete(self) -> Frame | None:
+        """Give the array of answers, if none is missing and there is any."""
         if self.open_requests > 0 or not self.answers:
             return None
-        return b"[" + b",".join(line.strip() for line in self.answers) + b"]\n"
+        return Frame(b"[" + b",".join(line.strip() for line in self.answers) + b"]\n", "batch", None, None)
 
 
-def read_member(member: Any) -> Frame | Malformed:
-    """Tell what a member of an array is."""
+def read_member(member: Any, stream: bytes | None) -> Frame | Malformed:
+    """Tell what a member of an array is that came on this stream."""
     if isinstance(member, list):
         return Malformed(INVALID_REQUEST, "expected a JSON object, found an array inside a batch")
-    frame = classify(encode_line(member), member)
+    frame = classify(encode_line(member), member, stream)
     if isinstance(frame, Frame) and frame.method == "initialize":
         # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26/basic/lifecycle).
         return Malformed(INVALID_REQUEST, "initialize must not be part of a batch", frame.key)

@@ -1,16 +1,23 @@
-"""What the core asks its caller to do. Values only; `dragoman.proxy` carries them out, tests compare them.
+"""What the core asks its caller to do. Values only; `dragoman.host` carries them out, tests compare them.
 
-The core never sleeps, reads or writes: bytes and readings go in as method calls, these come out.
+The core never sleeps, reads or writes: frames and readings of the clock go in as method calls, these come out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.front import FrontEdge
+    from dragoman.core.edges.upstream import UpstreamEdge
+    from dragoman.core.envelope import Frame
 
 
 class Side(Enum):
-    """One of the two peers of a session."""
+    """Which of two peers: the one that asks for a session, or the one that serves it."""
 
     CLIENT = "client"
     SERVER = "server"
@@ -23,42 +30,60 @@ class Side(Enum):
         return Side.SERVER if self is Side.CLIENT else Side.CLIENT
 
 
+class Reached(Protocol):
+    """An edge, as far as commands need one: the frames that are to be written to its peer wait here."""
+
+    @property
+    def outgoing(self) -> list[Frame]:
+        """In order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Open a connection to a server; what is sent to this edge goes there from here on.
+
+    An edge that has a connection already gets a fresh one, and the old one is closed.
+    """
+
+    edge: UpstreamEdge
+
+
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Write these bytes, whole lines, to a peer."""
+    """Write these frames to the peer of an edge."""
 
-    side: Side
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class SetTimer:
-    """Call `Session.expire` after this long, unless told otherwise before; replaces a timer that is running."""
-
-    after_s: float
+    edge: Reached
+    frames: Sequence[Frame]
 
 
 @dataclass(frozen=True, slots=True)
-class StopTimer:
-    """Forget the timer."""
+class Close:
+    """Close the connection to a server, once what was sent is written."""
+
+    edge: UpstreamEdge
 
 
 @dataclass(frozen=True, slots=True)
-class RestartServer:
-    """Close the connection to the server and open a fresh one; what is sent from here on goes to the fresh one."""
+class Wake:
+    """Call `FrontEdge.expire` after so many seconds, in place of an earlier command; None: forget that one."""
+
+    edge: FrontEdge
+    after_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """End the session: close the server, write out what the client is still owed, and stop.
+    """A client's session is over: write out what the client is still owed, and stop.
 
     Attributes:
         outcome: How it ended; the command line turns it into an exit code.
         reason: The same for a person.
+        edge: Whose.
     """
 
     outcome: Outcome
     reason: str
+    edge: FrontEdge | None = field(default=None, compare=False, repr=False)
 
 
 class Outcome(Enum):
@@ -73,35 +98,43 @@ class Outcome(Enum):
     INTERNAL_ERROR = "an internal error"
 
 
-Command = Send | SetTimer | StopTimer | RestartServer | Finish
+Command = Open | Send | Close | Wake | Finish
 
 
 class Outbox:
-    """Collects what a step of the session leads to: lines to one peer between two other commands become one `Send`."""
+    """Collects what a step leads to: frames to one peer between two other commands become one `Send`.
 
-    __slots__ = ("_commands", "_lines")
+    Attributes:
+        commands: All but the frames that were posted since the last of them.
+        waiting: The edges that have such frames.
+    """
+
+    __slots__ = ("commands", "waiting")
 
     def __init__(self) -> None:
-        self._commands: list[Command] = []
-        self._lines: dict[Side, list[bytes]] = {side: [] for side in Side}
+        self.commands: list[Command] = []
+        self.waiting: list[Reached] = []
 
-    def post(self, side: Side, line: bytes) -> None:
-        """Add a line to send."""
-        self._lines[side].append(line)
+    def post(self, edge: Reached, frame: Frame) -> None:
+        """Add a frame to write to the peer of an edge."""
+        outgoing = edge.outgoing
+        if not outgoing:
+            self.waiting.append(edge)
+        outgoing.append(frame)
 
     def add(self, command: Command) -> None:
-        """Add a command, after the lines so far."""
+        """Add a command, after the frames so far."""
         self._join()
-        self._commands.append(command)
+        self.commands.append(command)
 
     def take_all(self) -> list[Command]:
         """Take everything out, in order."""
         self._join()
-        commands, self._commands = self._commands, []
+        commands, self.commands = self.commands, []
         return commands
 
     def _join(self) -> None:
-        for side, lines in self._lines.items():
-            if lines:
-                self._commands.append(Send(side, b"".join(lines)))
-                lines.clear()
+        for edge in self.waiting:
+            self.commands.append(Send(edge, tuple(edge.outgoing)))
+            edge.outgoing.clear()
+        self.waiting.clear()

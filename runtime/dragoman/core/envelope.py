@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.exact_json import encode
+from dragoman.core.exact_json import decode, encode, encode_line
+from dragoman.core.lines import Overlong
 
 PARSE_ERROR: Final = -32700
 
@@ -25,6 +26,8 @@ class Frame(NamedTuple):
         key: The id as canonical JSON, so that `1` and `"1"` differ; None without id.
         method: Of a request or notification.
         body: The decoded JSON, if somebody had to decode it.
+        stream: The id of the request on whose stream a request or notification came, or goes; None where it is the
+            connection's own. A response has none: its key says where it belongs.
     """
 
     raw: bytes
@@ -32,6 +35,7 @@ class Frame(NamedTuple):
     key: bytes | None
     method: str | None
     body: Any = None
+    stream: bytes | None = None
 
 
 class Malformed(NamedTuple):
@@ -42,20 +46,23 @@ class Malformed(NamedTuple):
         reason: What was expected and what came.
         key: The id, where one could be read.
         is_response: Whether it meant to answer a request, so that nobody may answer it.
+        line: What came, for the log.
     """
 
     code: int
     reason: str
     key: bytes | None = None
     is_response: bool = False
+    line: bytes | Overlong = b""
 
 
-def classify(line: bytes, body: Any) -> Frame | Malformed:
+def classify(line: bytes, body: Any, stream: bytes | None = None) -> Frame | Malformed:
     """Tell what kind of frame a decoded JSON value is: by key presence alone, as JSON-RPC 2.0 section 4 and 5 say.
 
     Args:
         line: The bytes it came as.
         body: The decoded value.
+        stream: The stream on which it came, for a member of an array.
     """
     if isinstance(body, list):
         return Frame(line, "batch", None, None, body)
@@ -70,7 +77,7 @@ def classify(line: bytes, body: Any) -> Frame | Malformed:
         return Malformed(INVALID_REQUEST, fault, key, is_response)
     if is_response:
         return Frame(line, "result" if "result" in body else "error", key, None, body)
-    return Frame(line, "request" if "id" in body else "notification", key, body["method"], body)
+    return Frame(line, "request" if "id" in body else "notification", key, body["method"], body, stream)
 
 
 def _find_fault(body: dict[str, Any], key: bytes | None, is_response: bool) -> str | None:
@@ -130,6 +137,41 @@ def twin_of(key: bytes) -> bytes | None:
         return b'"' + key + b'"'
     inner = key[1:-1]
     return inner if key[:1] == b'"' and inner.isdigit() and encode(int(inner)) == inner else None
+
+
+def decoded(frame: Frame) -> Frame:
+    """Give a frame with its body.
+
+    Raises:
+        ValueError: It was only peeked at, and cannot be decoded.
+    """
+    return frame if frame.body is not None else frame._replace(body=decode(frame.raw))
+
+
+def rewrite(frame: Frame, body: Any) -> Frame:
+    """Give a frame another body: what kind of frame it is, and where it belongs, does not change."""
+    return frame._replace(raw=encode_line(body), body=body)
+
+
+def error_frame(key: bytes | None, code: int, message: str, data: Any = None) -> Frame:
+    """Make the error response to the request with this id; a missing id is null, as JSON-RPC says."""
+    return Frame(encode_error(key, code, message, data), "error", key, None)
+
+
+def result_frame(key: bytes, result: Any) -> Frame:
+    """Make the response to the request with this id."""
+    return Frame(encode_result(key, result), "result", key, None)
+
+
+def request_frame(key: bytes, method: str, params: dict[str, Any]) -> Frame:
+    """Make a request."""
+    line = encode_line({"jsonrpc": "2.0", "id": decode(key), "method": method, "params": params})
+    return Frame(line, "request", key, method)
+
+
+def notification_frame(method: str, params: dict[str, Any]) -> Frame:
+    """Make a notification."""
+    return Frame(encode_line({"jsonrpc": "2.0", "method": method, "params": params}), "notification", None, method)
 
 
 def encode_error(key: bytes | None, code: int, message: str, data: Any = None) -> bytes:

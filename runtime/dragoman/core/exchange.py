@@ -1,25 +1,31 @@
-"""The traffic of an open session: every frame of one peer to the other, and every answer back.
+"""The traffic of one client's session: every frame of one peer to the other, and every answer back.
 
 Lives here: pairing responses with requests, translating, splitting and joining batches, and answering what cannot
-cross. Must not: know how a session opens or ends (`core.session`, `core.handshake`), what a client may be asked
-(`core.consent`), nor how anything is translated. Called by `core.session`.
+cross. Must not: know how a session opens or ends (`core.edges`), which server a frame goes to (`core.switch`), what a
+client may be asked (`core.consent`), nor how anything is translated. Called by `core.edges.front`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from dragoman.core.batches import BATCH_REQUESTS, REVISION_WITH_BATCHES, Batch, read_member
+from dragoman.core.batches import Batch, explain_batches, has_batches, read_member
+from dragoman.core.calls import NAME_BYTES, Call, Calls, Unfit, cancelled_key
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
-from dragoman.core.correlation import NAME_BYTES, OPEN_REQUESTS, Asked, InFlight, Unfit, cancelled_key
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, encode_error, twin_of
-from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.lines import Overlong, show
+from dragoman.core.edges.behind import Behind
+from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, decoded, error_frame, rewrite, twin_of
+from dragoman.core.exact_json import decode
+from dragoman.core.lines import show
+from dragoman.core.settings import Settings
 from dragoman.core.tally import deserves_a_line
-from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, OnLoss, Refusal, Translator
+from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, Refusal, Translator
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.front import FrontEdge
 
 logger = logging.getLogger("dragoman.exchange")
 
@@ -31,45 +37,37 @@ class Exchange:
     """Relays frames between two peers once, and also before, their revisions are known.
 
     Args:
-        post: Called with (side, line) for every line to send to a peer.
-        on_loss: What to do about frames that cannot be carried whole.
-        restore_ids: Whether rule `restore-id-type` is on.
-        open_requests: How many requests of each peer may be unanswered.
-        batch_requests: How many requests one array may hold.
+        front: The client's edge.
+        behind: Who serves it.
+        settings: What the user decided.
+
+    Attributes:
+        calls: The requests of each peer that are not answered.
+        identity: Whether both peers speak the same, so that no frame is touched.
     """
 
     __slots__ = (
         "_adaptors",
-        "_batch_requests",
+        "_behind",
         "_consent",
-        "_on_loss",
-        "_post",
-        "_restore_ids",
+        "_front",
         "_revisions",
+        "_settings",
+        "calls",
         "counters",
         "identity",
-        "in_flight",
     )
 
-    def __init__(
-        self,
-        post: Callable[[Side, bytes], None],
-        on_loss: OnLoss = OnLoss.WARN,
-        *,
-        restore_ids: bool = True,
-        open_requests: int = OPEN_REQUESTS,
-        batch_requests: int = BATCH_REQUESTS,
-    ) -> None:
-        self._restore_ids = restore_ids
-        self._batch_requests = batch_requests
+    def __init__(self, front: FrontEdge, behind: Behind, settings: Settings) -> None:
         self.counters = Counters()
-        self.in_flight = {Side.CLIENT: InFlight(open_requests), Side.SERVER: InFlight(open_requests)}
-        self._post = post
-        self._on_loss = on_loss
-        self._revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
-        self._adaptors = {side: Adaptor(None, on_loss, self.counters) for side in Side}
-        self._consent = Consent()
+        self.calls = {Side.CLIENT: Calls(settings.open_requests), Side.SERVER: Calls(settings.open_requests)}
         self.identity = True
+        self._front = front
+        self._behind = behind
+        self._settings = settings
+        self._revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
+        self._adaptors = {side: Adaptor(None, settings.on_loss, self.counters) for side in Side}
+        self._consent = Consent()
 
     def speak(self, upward: Translator, downward: Translator) -> None:
         """Set what each peer speaks.
@@ -80,7 +78,7 @@ class Exchange:
         """
         self._revisions = {Side.CLIENT: upward.source, Side.SERVER: upward.target}
         self._adaptors = {
-            side: Adaptor(None if way.identity else way, self._on_loss, self.counters)
+            side: Adaptor(None if way.identity else way, self._settings.on_loss, self.counters)
             for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
         self.identity = upward.identity and downward.identity
@@ -89,6 +87,13 @@ class Exchange:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
         if not self.identity:
             self._consent = Consent(self._revisions[Side.CLIENT], capabilities, methods)
+
+    def release(self) -> None:
+        """Let go of who is at both ends."""
+        for calls in self.calls.values():
+            calls.waiting.clear()
+            calls.cancelled.clear()
+        del self._front, self._behind
 
     def relay(self, side: Side, frame: Frame) -> None:
         """Carry one frame from this peer to the other."""
@@ -104,11 +109,18 @@ class Exchange:
 
     def fail_all(self, side: Side, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         """Answer every request of this peer that waits with an error."""
-        for key, asked in self.in_flight[side].take_all():
-            about = {"method": asked.method, **(data or {})}
-            self._deliver(side, asked, encode_error(key, code, message, about))
+        for call in self.calls[side].take_all():
+            about = {"method": call.method, **(data or {})}
+            self._deliver(side, call, error_frame(call.key, code, message, about))
 
-    def reject(self, side: Side, malformed: Malformed, line: bytes | Overlong = b"") -> None:
+    def answer(self, call: Call, frame: Frame) -> None:
+        """Give the client the server's answer to this call, which stands under the client's own id already."""
+        if self.calls[Side.CLIENT].remove(call):
+            self._pass_answer(Side.SERVER, call, frame)
+        else:
+            self._note_unmatched(Side.SERVER, call.key)
+
+    def reject(self, side: Side, malformed: Malformed) -> None:
         """Deal with a line of this peer that is not a frame.
 
         A client is answered, as JSON-RPC says. A server is not: it did not ask; but who waits for the response that
@@ -116,67 +128,68 @@ class Exchange:
 
         Args:
             side: Who sent it.
-            malformed: What is wrong with it.
-            line: The line itself. That of a server is shown in the log, shortened: it often says what is wrong there.
+            malformed: What is wrong with it. The line of a server is shown in the log, shortened: it often says what
+                is wrong there.
         """
         self.counters.malformed += 1
-        shown = f": {show(line)}" if line and side is Side.SERVER else ""
+        shown = f": {show(malformed.line)}" if malformed.line and side is Side.SERVER else ""
         logger.warning("malformed line from the %s: %s%s", side.value, malformed.reason, shown)
         if malformed.is_response:
             self._fail_garbled(side, malformed)
         elif side is Side.CLIENT:
-            key = None if malformed.key in self.in_flight[side].waiting else malformed.key
-            self._post(side, encode_error(key, malformed.code, malformed.reason))
+            key = None if malformed.key in self.calls[side].waiting else malformed.key
+            self._front.send(error_frame(key, malformed.code, malformed.reason))
 
     def _relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         key, method = frame.key, frame.method
         assert key is not None
         assert method is not None
-        asked = Asked(method, batch)
-        unfit = self.in_flight[side].add(key, asked)
+        call = Call(key, method, batch, self._front)
+        unfit = self.calls[side].add(call)
         if unfit is not None:
-            self._refuse_unfit(side, frame, asked, unfit)
+            self._refuse_unfit(side, frame, call, unfit)
             return
         refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
         adapted = refusal or self._adaptors[side].adapt(frame, method)
         if adapted is None:
             adapted = Refusal(METHOD_NOT_FOUND, f"the {side.other.value}'s revision has no {method}", {})
         if isinstance(adapted, Refusal):
-            self.in_flight[side].take(key)
-            self._deliver(side, asked, _write_refusal(key, adapted))
+            self.calls[side].take(key)
+            self._deliver(side, call, _write_refusal(key, adapted))
+        elif side is Side.CLIENT:
+            self._behind.carry(call, adapted)
         else:
-            self._post(side.other, adapted)
+            self._front.send(adapted)
 
     def _fail_garbled(self, side: Side, malformed: Malformed) -> None:
         """Tell who waits for a response that this peer garbled."""
-        asked = None if malformed.key is None else self.in_flight[side.other].take(malformed.key)
-        if asked is not None and malformed.key is not None:
+        call = None if malformed.key is None else self.calls[side.other].take(malformed.key)
+        if call is not None:
             message = f"the {side.value} answered with something that is not a response: {malformed.reason}"
-            data = {"method": asked.method}
-            self._deliver(side.other, asked, encode_error(malformed.key, INTERNAL_ERROR, message, data))
+            self._deliver(side.other, call, error_frame(call.key, INTERNAL_ERROR, message, {"method": call.method}))
 
-    def _refuse_unfit(self, side: Side, frame: Frame, asked: Asked, unfit: Unfit) -> None:
+    def _refuse_unfit(self, side: Side, frame: Frame, call: Call, unfit: Unfit) -> None:
         if unfit is Unfit.DUPLICATE:
-            self._refuse_duplicate(side, frame, asked)
+            self._refuse_duplicate(side, frame, call)
             return
-        limit = self.in_flight[side].limit
+        limit = self.calls[side].limit
         code, reason = TOO_MANY, f"more than {limit} requests of the {side.value} are unanswered"
         if unfit is Unfit.TOO_LONG:
             code, reason = INVALID_REQUEST, f"expected id and method to have at most {NAME_BYTES} bytes together"
         self.counters.excess += 1
         if deserves_a_line(self.counters.excess):
-            method, so_far = asked.method[:80], self.counters.excess
+            method, so_far = call.method[:80], self.counters.excess
             logger.warning("%s request of the %s refused: %s (%d so far)", method, side.value, reason, so_far)
-        data = {"method": asked.method[:80], "limit": limit if unfit is Unfit.TOO_MANY else NAME_BYTES}
-        self._deliver(side, asked, encode_error(frame.key, code, reason, data))
+        data = {"method": call.method[:80], "limit": limit if unfit is Unfit.TOO_MANY else NAME_BYTES}
+        self._deliver(side, call, error_frame(frame.key, code, reason, data))
 
-    def _refuse_duplicate(self, side: Side, frame: Frame, asked: Asked) -> None:
+    def _refuse_duplicate(self, side: Side, frame: Frame, call: Call) -> None:
         # "The request ID MUST NOT have been previously used by the requestor within the same session." The answer
         # carries no id: it would end the request that rightly holds it.
         reason = f"the id {_shown(frame.key)} of this {frame.method} request belongs to one that is not answered yet"
         self.counters.malformed += 1
         logger.warning("malformed request from the %s: %s", side.value, reason)
-        self._deliver(side, asked, encode_error(None, INVALID_REQUEST, reason))
+        self._deliver(side, call, error_frame(None, INVALID_REQUEST, reason))
 
     def _forbid(self, method: str) -> Refusal | None:
         refusal = self._consent.refuse(method)
@@ -187,74 +200,85 @@ class Exchange:
 
     def _relay_notification(self, side: Side, frame: Frame) -> None:
         if frame.method == "notifications/cancelled":
-            self._note_cancellation(side, frame)
+            frame = self._note_cancellation(side, frame)
         adapted = self._adaptors[side].adapt(frame, frame.method)
-        if adapted is not None and not isinstance(adapted, Refusal):
-            self._post(side.other, adapted)
+        if isinstance(adapted, Frame):
+            self._forward(side, adapted)
 
-    def _note_cancellation(self, side: Side, frame: Frame) -> None:
+    def _forward(self, side: Side, frame: Frame) -> None:
+        """Hand on what is neither a request nor the answer to one."""
+        if side is Side.CLIENT:
+            self._behind.notify(self._front, frame)
+        else:
+            self._front.send(frame)
+
+    def _note_cancellation(self, side: Side, frame: Frame) -> Frame:
+        """Take note of a cancellation; give it decoded, for whoever looks at it next."""
+        with contextlib.suppress(ValueError):
+            frame = decoded(frame)
         key = cancelled_key(frame)
-        batch = None if key is None else self.in_flight[side].cancel(key)
-        whole = None if batch is None else batch.forgo()
-        if whole is not None:  # the answer that will not come must not hold up the others
-            self._post(side, whole)
+        call = None if key is None else self.calls[side].cancel(key)
+        if call is not None and call.batch is not None:
+            whole, call.batch = call.batch.forgo(), None
+            if whole is not None:  # the answer that will not come must not hold up the others
+                self._front.post(side, whole)
+        return frame
 
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
-        asked = None if key is None else self.in_flight[side.other].take(key)
-        if asked is None and key is not None:
-            frame, asked = self._take_twin(side, frame, key)
-            key = frame.key
-        if asked is None and key is not None:
-            self._note_unmatched(side, key)
+        call = None if key is None else self.calls[side.other].take(key)
+        if call is None and key is not None:
+            frame, call = self._take_twin(side, frame, key)
+            if call is None:
+                self._note_unmatched(side, key)
+                return
+        if call is not None:
+            self._pass_answer(side, call, frame)
             return
-        adapted = self._adaptors[side].adapt(frame, asked.method if asked else None)
-        if asked is None or key is None:
-            if isinstance(adapted, bytes):
-                self._post(side.other, adapted)
-            return
+        adapted = self._adaptors[side].adapt(frame, None)  # an error without id: it answers nothing
+        if isinstance(adapted, Frame):
+            self._front.post(side.other, adapted)
+
+    def _pass_answer(self, side: Side, call: Call, frame: Frame) -> None:
+        adapted = self._adaptors[side].adapt(frame, call.method)
         if adapted is None:  # who asked must not wait for ever
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
-        line = _write_refusal(key, adapted) if isinstance(adapted, Refusal) else adapted
-        self._deliver(side.other, asked, line)
+        answer = _write_refusal(call.key, adapted) if isinstance(adapted, Refusal) else adapted
+        self._deliver(side.other, call, answer)
 
     def _note_unmatched(self, side: Side, key: bytes) -> None:
         # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
         self.counters.unmatched += 1
         logger.debug("the %s answered %s, which nobody asked or which was answered", side.value, _shown(key))
 
-    def _take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Asked | None]:
+    def _take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Call | None]:
         """Find the request whose id came back as another type, and give the response its id again."""
-        twin = twin_of(key) if self._restore_ids else None
-        asked = None if twin is None else self.in_flight[side.other].take(twin)
-        if twin is None or asked is None:
+        twin = twin_of(key) if self._settings.restore_ids else None
+        call = None if twin is None else self.calls[side.other].take(twin)
+        if twin is None or call is None:
             return frame, None
         logger.debug("the %s answered %s as %s", side.value, _shown(twin), _shown(key))
         try:
-            body = {**(decode(frame.raw) if frame.body is None else frame.body), "id": decode(twin)}
+            return rewrite(frame, {**decoded(frame).body, "id": decode(twin)})._replace(key=twin), call
         except ValueError as error:
-            line = encode_error(twin, INTERNAL_ERROR, f"the {side.value}'s answer cannot be read: {error}")
-            return Frame(line, "error", twin, None), asked
-        return frame._replace(raw=encode_line(body), key=twin, body=body), asked
+            return error_frame(twin, INTERNAL_ERROR, f"the {side.value}'s answer cannot be read: {error}"), call
 
-    def _deliver(self, side: Side, asked: Asked, line: bytes) -> None:
-        whole = line if asked.batch is None else asked.batch.answer(line)
+    def _deliver(self, side: Side, call: Call, frame: Frame) -> None:
+        whole = frame if call.batch is None else call.batch.answer(frame)
         if whole is not None:
-            self._post(side, whole)
+            self._front.post(side, whole)
 
     def _relay_batch(self, side: Side, frame: Frame) -> None:
-        if self._revisions[side] != REVISION_WITH_BATCHES:
-            reason = f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches"
-            self.reject(side, Malformed(INVALID_REQUEST, reason))
+        if not has_batches(self._revisions[side]):
+            self.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
             return
-        members = [read_member(member) for member in frame.body]
-        requests = {m.key: Asked(m.method) for m in members if isinstance(m, Frame) and m.key and m.method}
-        asking = sum(isinstance(member, Frame) and member.kind == "request" for member in members)
+        members = [read_member(member, frame.stream) for member in frame.body]
+        calls = [Call(m.key, m.method) for m in members if isinstance(m, Frame) and m.key and m.method]
         if not members:
             self.reject(side, Malformed(INVALID_REQUEST, "expected a batch to hold at least one frame"))
-        elif asking > self._batch_requests:
+        elif len(calls) > self._settings.batch_requests:
             self._refuse_requests(side, members)
-        elif self.identity and asking == len(requests) and self.in_flight[side].fits(requests):
+        elif self.identity and self._behind.takes_arrays and self.calls[side].fits(calls):
             self._pass_batch(side, frame, members)
         else:
             self._split_batch(side, members)
@@ -262,10 +286,10 @@ class Exchange:
     def _refuse_requests(self, side: Side, members: list[Frame | Malformed]) -> None:
         """Refuse the requests of an array together, with one error; what else is in it passes."""
         self.counters.excess += 1
-        reason = f"expected a batch to hold no more than {self._batch_requests} requests"
+        reason = f"expected a batch to hold no more than {self._settings.batch_requests} requests"
         if deserves_a_line(self.counters.excess):
             logger.warning("a batch of the %s refused: %s (%d so far)", side.value, reason, self.counters.excess)
-        self._post(side, encode_error(None, TOO_MANY, reason, {"limit": self._batch_requests}))
+        self._front.post(side, error_frame(None, TOO_MANY, reason, {"limit": self._settings.batch_requests}))
         rest = [member for member in members if not (isinstance(member, Frame) and member.kind == "request")]
         self._split_batch(side, rest)
 
@@ -279,10 +303,10 @@ class Exchange:
                 if member.is_response:
                     self._fail_garbled(side, member)
                 else:
-                    batch.answers.append(encode_error(member.key, member.code, member.reason))
+                    batch.answers.append(error_frame(member.key, member.code, member.reason).raw)
         whole = batch.complete()
         if whole is not None:
-            self._post(side, whole)
+            self._front.post(side, whole)
         for frame in frames:
             if frame.kind == "request":
                 self._relay_request(side, frame, batch)
@@ -295,7 +319,7 @@ class Exchange:
         noted = [self._note_member(side, member, batch) for member in members]
         self.counters.passed += 1
         if all(passes is member for passes, member in zip(noted, members, strict=True)):
-            self._post(side.other, frame.raw)
+            self._forward(side, frame)
             return
         wanted = [
             passes.body if isinstance(passes, Frame) else body
@@ -303,7 +327,7 @@ class Exchange:
             if passes is not None
         ]
         if wanted:
-            self._post(side.other, encode_line(wanted))
+            self._forward(side, rewrite(frame, wanted))
 
     def _note_member(self, side: Side, member: Frame | Malformed, batch: Batch) -> Frame | Malformed | None:
         """Note who waits for what of an array that passes; give what passes of this member of it."""
@@ -318,23 +342,23 @@ class Exchange:
             return member
         if member.kind == "request":
             assert member.method is not None
-            unfit = self.in_flight[side].add(member.key, Asked(member.method, batch))
+            unfit = self.calls[side].add(Call(member.key, member.method, batch, self._front))
             assert unfit is None, "an array that does not fit is split"
             batch.open_requests += 1
             return member
-        asked = self.in_flight[side.other].take(member.key)
-        if asked is None:
-            member, asked = self._take_twin(side, member, member.key)
-        if asked is None:
+        call = self.calls[side.other].take(member.key)
+        if call is None:
+            member, call = self._take_twin(side, member, member.key)
+        if call is None:
             self._note_unmatched(side, member.key or b"")
             return None
-        if asked.batch is not None:
-            asked.batch.open_requests -= 1
+        if call.batch is not None:
+            call.batch.open_requests -= 1
         return member
 
 
-def _write_refusal(key: bytes, refusal: Refusal) -> bytes:
-    return encode_error(key, refusal.code, refusal.message, refusal.data or None)
+def _write_refusal(key: bytes, refusal: Refusal) -> Frame:
+    return error_frame(key, refusal.code, refusal.message, refusal.data or None)
 
 
 def _shown(key: bytes | None) -> str:

@@ -1,6 +1,6 @@
 """Why a session does not go on, in the words that the peers are told.
 
-Lives here: the error of each way to fail. Must not: decide that something failed (`core.session`).
+Lives here: the error of each way to fail. Must not: decide that something failed (`core.edges`).
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.commands import Outcome
-from dragoman.core.envelope import encode_error
-from dragoman.core.lifecycle import State
+from dragoman.core.envelope import Frame, error_frame
+from dragoman.core.edges.lifecycle import FrontState as State
 from dragoman.core.settings import Settings
 from dragoman.errors import InitializationTimeout
 
@@ -24,9 +24,9 @@ class Failed(NamedTuple):
     message: str
     data: dict[str, Any]
 
-    def write(self, key: bytes | None) -> bytes:
-        """Write it as the response to the request with this id, as a line."""
-        return encode_error(key, self.code, self.message, self.data or None)
+    def answer(self, key: bytes | None) -> Frame:
+        """Give it as the response to the request with this id."""
+        return error_frame(key, self.code, self.message, self.data or None)
 
 
 _AWAITED: Final = {

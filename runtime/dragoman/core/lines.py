@@ -1,7 +1,7 @@
 """Lines: cutting a byte stream at its line feeds.
 
 Lives here: keeping a line that has not ended, and what is kept of one that is too long. Must not: look into lines
-(`core.peek`), but to show their beginning in a log. Called by `core.session` for both peers, and by `core.sharing`.
+(`core.peek`), but to show their beginning in a log. Used by `transports.lines`.
 """
 
 from __future__ import annotations

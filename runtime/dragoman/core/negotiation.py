@@ -1,7 +1,7 @@
 """Which revision each peer speaks.
 
 Lives here: what to answer the client, what to offer the server, and how to read what the server said. Must not: send,
-or guess a revision from the shape of a message. Called by `core.handshake`.
+or guess a revision from the shape of a message. Called by `core.edges`.
 
 Sources: the lifecycle page of each revision, "Version Negotiation" (2025-11-25/basic/lifecycle): a server that supports
 the requested version MUST respond with the same version, otherwise MUST respond with another one it supports, which
@@ -23,11 +23,11 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from dragoman.errors import UnsupportedRevision
-from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, load
 
 AUTO = "auto"
-UNSUPPORTED_VERSION_CODES = frozenset({-32022})
-"""Codes that mean "unsupported protocol version" whatever the text: -32022 of 2026-07-28."""
+UNSUPPORTED_VERSION = "UNSUPPORTED_PROTOCOL_VERSION"
+"""What the error code is called that means it whatever the text."""
 
 _REVISION = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _ABOUT_REVISIONS = re.compile(
@@ -100,12 +100,18 @@ def read_rejection(error: dict[str, Any], offered: str) -> Rejection | None:
     data = error.get("data")
     text = f"{error.get('message', '')} {data if data is not None else ''}"
     named = _read_supported(data)
-    if named is None and error.get("code") not in UNSUPPORTED_VERSION_CODES and not _ABOUT_REVISIONS.search(text):
+    if named is None and not _says_unsupported(error.get("code")) and not _ABOUT_REVISIONS.search(text):
         return None
     if named is None:
         named = tuple(dict.fromkeys(revision for revision in _REVISION.findall(text) if revision != offered))
         named = tuple(revision for revision in named if revision in REVISIONS)
     return Rejection(named, offered)
+
+
+def _says_unsupported(code: Any) -> bool:
+    return isinstance(code, int) and any(
+        load(revision).ERROR_CODES.get(code) == UNSUPPORTED_VERSION for revision in REVISIONS
+    )
 
 
 def _read_supported(data: Any) -> tuple[str, ...] | None:

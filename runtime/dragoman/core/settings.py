@@ -1,12 +1,11 @@
-"""What a user can decide about a session. Values only; read by `core.session` and `core.handshake`."""
+"""What a user can decide about a session. Values only; read by `core.edges` and `core.switch`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from dragoman.core.batches import BATCH_REQUESTS
-from dragoman.core.correlation import OPEN_REQUESTS
-from dragoman.core.lines import DEFAULT_LIMIT_BYTES
+from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.negotiation import AUTO
 from dragoman.core.translate import OnLoss
 
@@ -26,7 +25,6 @@ class Settings:
         init_timeout_s: How long to wait for each half of the handshake.
         drain_timeout_s: How long a client that said no more is still answered.
         linger_s: How long a client may take to ask a server that is already gone.
-        limit_bytes: The longest line accepted.
         queue_frames: How many frames of a side may wait for readiness.
         queue_bytes: How many bytes of a side may wait for readiness.
         open_requests: How many requests of a side may be unanswered.
@@ -43,7 +41,6 @@ class Settings:
     init_timeout_s: float = 60.0
     drain_timeout_s: float = 10.0
     linger_s: float = 1.0
-    limit_bytes: int = DEFAULT_LIMIT_BYTES
     queue_frames: int = 256
     queue_bytes: int = 16 * 1024 * 1024
     open_requests: int = OPEN_REQUESTS

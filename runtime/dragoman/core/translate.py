@@ -123,7 +123,7 @@ class Adaptor:
     _touched: dict[tuple[str, str | None], bool] = field(default_factory=dict)
     _said: set[tuple[str, str | None, str, str]] = field(default_factory=set)
 
-    def adapt(self, frame: Frame, method: str | None) -> bytes | Refusal | None:
+    def adapt(self, frame: Frame, method: str | None) -> Frame | Refusal | None:
         """Carry one frame across.
 
         Args:
@@ -131,7 +131,7 @@ class Adaptor:
             method: Its method, or the one that was asked for where it is a response; None if nobody knows.
 
         Returns:
-            The line to send on, None where the target revision has no such frame and none is missed, or a refusal.
+            The frame to send on, None where the target revision has no such frame and none is missed, or a refusal.
         """
         translator = self.translator
         if translator is None:
@@ -144,18 +144,18 @@ class Adaptor:
                 self._touched[question] = touched
         return self._translate(translator, frame, method) if touched else self._pass(frame)
 
-    def _pass(self, frame: Frame) -> bytes:
+    def _pass(self, frame: Frame) -> Frame:
         self.counters.passed += 1
-        return frame.raw
+        return frame
 
-    def _translate(self, translator: Translator, frame: Frame, method: str | None) -> bytes | Refusal | None:
+    def _translate(self, translator: Translator, frame: Frame, method: str | None) -> Frame | Refusal | None:
         try:
             body = skim(frame.raw) if frame.body is None else frame.body
         except ValueError as error:
             return self._refuse(frame, method, Refusal(PARSE_ERROR, str(error), {}))
         try:
             body, translation = _convert(translator, frame, body, method)
-            line = None if translation.frame is None else self._encode(frame, body, translation.frame)
+            translated = None if translation.frame is None else self._encode(frame, body, translation.frame)
         except Untranslatable as error:
             return self._refuse(frame, method, Refusal(error.code, str(error), error.data))
         except TranslationError as error:
@@ -169,16 +169,18 @@ class Adaptor:
             refusal = self._report(frame, method, translation, count)
             if refusal is not None:
                 return refusal
-        if line is None:
+        if translated is None:
             self.counters.swallowed += 1
             logger.info("%s %s swallowed: revision %s has no such frame", method, frame.kind, translator.target)
-        return line
+        return translated
 
-    def _encode(self, frame: Frame, body: Any, translated: Any) -> bytes:
+    def _encode(self, frame: Frame, body: Any, translated: Any) -> Frame:
+        """Give the frame that is sent on; what it says now may have another method, and the body may not be exact."""
         if translated is body:
             return self._pass(frame)
         self.counters.translated += 1
-        return encode_line(translated)
+        method = frame.method and translated["method"]
+        return Frame(encode_line(translated), frame.kind, frame.key, method, None, frame.stream)
 
     def _refuse(self, frame: Frame, method: str | None, refusal: Refusal) -> Refusal:
         self.counters.refused += 1

@@ -1,6 +1,6 @@
 """The queue for frames that come before their time.
 
-Lives here: keeping them in order and within bounds. Must not: decide what is early. Called by `core.early`,
+Lives here: keeping them in order and within bounds. Must not: decide what is early. Called by `core.edges.early`,
 once for each side.
 """
 

@@ -1,7 +1,7 @@
 """Whether a message is one whole JSON object.
 
 Lives here: finding out, at a cost that is known, and what can still be read of one that is not. Must not: judge what a
-message says. Called by `core.session` for a line whose end nobody saw, by the clients of servers over a network for
+message says. Called by `transports.lines` for a line whose end nobody saw, by the clients of servers over a network for
 each message (docs/decisions/0016), and by the WebSocket front.
 
 Theory of operation. A proper prefix of a JSON object is never a JSON object: either it ends within a string, or a

@@ -14,7 +14,7 @@ from dragoman.demo.crossings import Crossing, pair_lines, scenes
 from dragoman.demo.ink import Ink
 from dragoman.demo.shorten import Span, Tone, compare, shorten
 from dragoman.demo.taps import Record
-from dragoman_spec import Loss
+from dragoman_spec import HANDSHAKE_REVISIONS, Loss
 
 TITLES: Final = {
     "initialize": "each is answered in its own revision",
@@ -112,7 +112,7 @@ def _close(record: Record, crossings: list[Crossing], ink: Ink) -> Iterator[str]
     counts = [_count(len(crossings), "frame"), _count(losses, "loss", "es"), _count(refused, "refusal")]
     client, server = record.server_revision, record.client_revision
     if client == server:
-        client, server = "2024-11-05", "2025-11-25"
+        client, server = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
     yield ""
     yield ink.paint(", ".join(counts), "heading") + ". Try next:"
     yield f"   dragoman demo --client {client} --server {server}"

@@ -6,10 +6,12 @@ they change nothing. Must not: interpret what was written down. Called by `demo.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.core.commands import Side
+from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.translate import Translator
 from dragoman.transports.base import Receiver, Transport
 from dragoman_spec import Loss, Translation
@@ -86,10 +88,10 @@ class TransportTap:
         """Begin to read, with a tap in the receiver's place."""
         self._inner.start(ReceiverTap(receiver, self._side, self._record))
 
-    def write(self, data: bytes) -> None:
-        """Write down what the peer is sent; the proxy writes whole lines."""
-        self._record.lines += [Line(self._side, False, line) for line in data.splitlines(keepends=True)]
-        self._inner.write(data)
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Write down what the peer is sent."""
+        self._record.lines += [Line(self._side, False, frame.raw) for frame in frames]
+        self._inner.send(frames)
 
 
 class ReceiverTap:
@@ -105,17 +107,16 @@ class ReceiverTap:
         self._inner = inner
         self._side = side
         self._record = record
-        self._begun = b""
+        self.failed = inner.failed
         self.ended = inner.ended
         self.broken = inner.broken
         self.pause_writing = inner.pause_writing
         self.resume_writing = inner.resume_writing
 
-    def data_received(self, data: bytes) -> None:
-        """Write down the lines that are whole now, before anything follows from them."""
-        *lines, self._begun = (self._begun + data).split(b"\n")
-        self._record.lines += [Line(self._side, True, line + b"\n") for line in lines]
-        self._inner.data_received(data)
+    def received(self, frames: Sequence[Frame | Malformed]) -> None:
+        """Write down the frames that came, before anything follows from them."""
+        self._record.lines += [Line(self._side, True, frame.raw) for frame in frames if isinstance(frame, Frame)]
+        self._inner.received(frames)
 
 
 class TranslatorTap:

@@ -1,45 +1,47 @@
 """What every transport offers, and what it asks of whoever uses it.
 
-Lives here: the protocols, no code. A transport moves bytes and says when a peer is gone; it knows nothing of frames
-beyond that they are bytes, and nothing of revisions. `dragoman.proxy` is the receiver.
+Lives here: the protocols, no code. A transport reads and writes frames, and says when a peer is gone. It finds out what
+kind of frame it has read, once; what comes after it never looks again. It knows nothing of revisions.
+`dragoman.proxy` is the receiver.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol
+
+from dragoman.core.envelope import Frame, Malformed
 
 
 class Receiver(Protocol):
-    """Who is told what happens at the other end. All calls come from the event loop, never from within `write`."""
+    """Who is told what happens at the other end. All calls come from the event loop, never from within `send`."""
 
-    def data_received(self, data: bytes) -> None:
-        """Bytes came, in pieces of any size."""
+    def received(self, frames: Sequence[Frame | Malformed]) -> None:
+        """Frames came: all that one read brought, in order, and at least one.
+
+        What is not a frame is told too: whoever sent it may have to be answered.
+        """
+
+    def failed(self, frame: Frame) -> None:
+        """The transport gives up the request with the id of this frame, which is the error that answers it.
+
+        The server has not answered it: it may be at work on it, and speak about it later.
+        """
 
     def ended(self, reason: str) -> None:
-        """The peer says no more; called once, after the last bytes. `reason` names it for a person."""
+        """The peer says no more; called once, after the last frame. `reason` names it for a person.
+
+        A last line without a line feed is a frame if it is whole.
+        """
 
     def broken(self, reason: str) -> None:
-        """The peer does not read any more: what was written is lost."""
+        """The peer does not read any more: what was sent is lost."""
 
     def pause_writing(self) -> None:
         """More is waiting to be written than should be: hold back."""
 
     def resume_writing(self) -> None:
         """There is room again."""
-
-
-@runtime_checkable
-class StreamReceiver(Receiver, Protocol):
-    """A receiver that also wants to know on whose stream something came, where a transport has one for each request."""
-
-    def stream_received(self, data: bytes, key: bytes) -> None:
-        """A line came on the stream of the request with this id, in canonical JSON; in place of `data_received`."""
-
-    def request_failed(self, line: bytes, key: bytes) -> None:
-        """The transport answers the request with this id itself, with an error; in place of `data_received`.
-
-        The server has not answered it: it may be at work on it, and speak about it later.
-        """
 
 
 class Transport(Protocol):
@@ -52,8 +54,8 @@ class Transport(Protocol):
             TransportClosed: The peer cannot be reached.
         """
 
-    def write(self, data: bytes) -> None:
-        """Write bytes, now or as soon as the peer takes them. Never blocks, never fails."""
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Send frames in order, now or as soon as the peer takes them. Never blocks, never fails."""
 
     def pause_reading(self) -> None:
         """Take nothing more from the peer until told to go on."""

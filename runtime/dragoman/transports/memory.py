@@ -2,24 +2,76 @@
 
 Lives here: what tests, demos and embedders use in place of pipes. Delivery goes through the event loop, one call for
 each write, so that it behaves like a pipe: nothing arrives while the writer is still running.
+
+Between the ends are bytes, as in a pipe. An end that is a proxy's sends and receives frames; a program at the other
+end may do the same, or speak bytes: `write` and `start_raw`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Protocol
 
+from dragoman.core.envelope import Frame
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.base import Receiver
+from dragoman.transports.lines import LineFramer, join_lines
 
 HIGH_WATER_BYTES = 256 * 1024
+
+
+class RawReceiver(Protocol):
+    """Who reads bytes at its end; the other calls are those of `transports.base`."""
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came, in pieces of any size."""
+
+    def ended(self, reason: str) -> None:
+        """The peer says no more."""
+
+    def broken(self, reason: str) -> None:
+        """The peer does not read any more."""
+
+    def pause_writing(self) -> None:
+        """More is waiting than should be."""
+
+    def resume_writing(self) -> None:
+        """There is room again."""
+
+
+class _Framed:
+    """Reads frames for a receiver of frames."""
+
+    __slots__ = ("_framer", "_receiver", "broken", "pause_writing", "resume_writing")
+
+    def __init__(self, receiver: Receiver, limit_bytes: int) -> None:
+        self._receiver = receiver
+        self._framer = LineFramer(limit_bytes)
+        self.broken = receiver.broken
+        self.pause_writing = receiver.pause_writing
+        self.resume_writing = receiver.resume_writing
+
+    def data_received(self, data: bytes) -> None:
+        frames = self._framer.feed(data)
+        if frames:
+            self._receiver.received(frames)
+
+    def ended(self, reason: str) -> None:
+        frames = self._framer.finish()
+        if frames:
+            self._receiver.received(frames)
+        self._receiver.ended(reason)
 
 
 class MemoryTransport:
     """One end of a pair; make pairs with `connect_pair`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.name = name
+        self._limit_bytes = limit_bytes
         self._peer: MemoryTransport | None = None
-        self._receiver: Receiver | None = None
+        self._receiver: RawReceiver | None = None
         self._inbox: list[bytes] = []
         self._inbox_bytes = 0
         self._ended = False
@@ -28,9 +80,17 @@ class MemoryTransport:
         self._closed = False
 
     def start(self, receiver: Receiver) -> None:
-        """Begin to deliver what the peer writes, and what it has written already."""
+        """Begin to deliver what the peer says, and what it has said already."""
+        self.start_raw(_Framed(receiver, self._limit_bytes))
+
+    def start_raw(self, receiver: RawReceiver) -> None:
+        """The same for somebody who reads bytes."""
         self._receiver = receiver
         self._schedule()
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Hand frames to the peer."""
+        self.write(join_lines(frames))
 
     def write(self, data: bytes) -> None:
         """Hand bytes to the peer."""
@@ -95,8 +155,16 @@ class MemoryTransport:
             receiver.ended(f"{peer.name if peer else 'the peer'} has closed")
 
 
-def connect_pair(one: str = "client", other: str = "proxy") -> tuple[MemoryTransport, MemoryTransport]:
-    """Make two ends that are each other's peer; the names appear in reasons."""
-    left, right = MemoryTransport(one), MemoryTransport(other)
+def connect_pair(
+    one: str = "client", other: str = "proxy", limit_bytes: int = DEFAULT_LIMIT_BYTES
+) -> tuple[MemoryTransport, MemoryTransport]:
+    """Make two ends that are each other's peer.
+
+    Args:
+        one: A name for one end; it appears in reasons.
+        other: The same for the other.
+        limit_bytes: The longest line that an end with a receiver of frames accepts.
+    """
+    left, right = MemoryTransport(one, limit_bytes), MemoryTransport(other, limit_bytes)
     left._peer, right._peer = right, left
     return left, right

@@ -1,7 +1,8 @@
 """The stdio transport, from both sides: our own stdin and stdout towards a client, a child process towards a server.
 
-Lives here: descriptors, the child, and the order in which it is asked to go. Must not: look at the bytes. Called by
-`dragoman.proxy` through the protocol of `transports.base`; the child comes from `transports.spawn`.
+Lives here: descriptors, the child, and the order in which it is asked to go. Must not: know what frames say. Called
+by `dragoman.proxy` through the protocol of `transports.base`; the child comes from `transports.spawn`, frames from
+`transports.lines`.
 
 Source: 2025-11-25/basic/lifecycle, Shutdown, stdio: close the child's input, wait, SIGTERM, wait, SIGKILL.
 """
@@ -15,10 +16,13 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dragoman.core.envelope import Frame
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.base import Receiver
+from dragoman.transports.lines import LineFramer, join_lines
 from dragoman.transports.pipes import PipeReader, PipeWriter, enlarge_pipe
 from dragoman.transports.warden import Warden
 
@@ -52,14 +56,20 @@ class ChildTransport:
         process: From `spawn`.
         patience: How long it gets to go.
         warden: Who was told of the process, if anybody was, and is told that it is gone.
+        limit_bytes: The longest line accepted.
     """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], patience: Patience | None = None, warden: Warden | None = None
+        self,
+        process: subprocess.Popen[bytes],
+        patience: Patience | None = None,
+        warden: Warden | None = None,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
     ) -> None:
         self.process = process
         self.patience = patience or Patience()
         self._warden = warden
+        self._framer = LineFramer(limit_bytes)
         self._receiver: Receiver | None = None
         self._reader: PipeReader | None = None
         self._writer: PipeWriter | None = None
@@ -77,7 +87,7 @@ class ChildTransport:
         self.process.stdin.close()
         enlarge_pipe(read_fd)
         enlarge_pipe(write_fd)
-        self._reader = PipeReader(read_fd, receiver.data_received, self._end_output)
+        self._reader = PipeReader(read_fd, self._take, self._end_output)
         self._writer = PipeWriter(write_fd, receiver.broken, receiver.pause_writing, receiver.resume_writing)
         self._reader.resume()
         loop = asyncio.get_running_loop()
@@ -85,10 +95,10 @@ class ChildTransport:
         waiting = contextvars.copy_context().run
         threading.Thread(target=waiting, args=(self._wait, loop), name="dragoman-wait", daemon=True).start()
 
-    def write(self, data: bytes) -> None:
+    def send(self, frames: Sequence[Frame]) -> None:
         """Write to the child's input."""
         if self._writer is not None:
-            self._writer.write(data)
+            self._writer.write(join_lines(frames))
 
     def pause_reading(self) -> None:
         """Leave the child's output in its pipe."""
@@ -195,6 +205,11 @@ class ChildTransport:
         else:
             asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell_unless_held_back)
 
+    def _take(self, data: bytes) -> None:
+        frames = self._framer.feed(data)
+        if frames and self._receiver is not None:
+            self._receiver.received(frames)
+
     def _end_output(self) -> None:
         self._output_ended.set()
         if self._exited.is_set():
@@ -212,6 +227,8 @@ class ChildTransport:
     def _tell(self) -> None:
         if self._receiver is not None:
             receiver, self._receiver = self._receiver, None
+            if last := self._framer.finish():
+                receiver.received(last)
             receiver.ended(describe_exit(self.process))
 
 
@@ -233,10 +250,12 @@ class StandardStreams:
     Args:
         read_fd: Where the client writes.
         write_fd: Where the client reads.
+        limit_bytes: The longest line accepted.
     """
 
-    def __init__(self, read_fd: int, write_fd: int) -> None:
+    def __init__(self, read_fd: int, write_fd: int, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self._fds = read_fd, write_fd
+        self._framer = LineFramer(limit_bytes)
         self._receiver: Receiver | None = None
         self._reader: PipeReader | None = None
         self._writer: PipeWriter | None = None
@@ -246,14 +265,15 @@ class StandardStreams:
         read_fd, write_fd = self._fds
         enlarge_pipe(read_fd)
         enlarge_pipe(write_fd)
-        self._reader = PipeReader(read_fd, receiver.data_received, lambda: receiver.ended("end of input"))
+        self._receiver = receiver
+        self._reader = PipeReader(read_fd, self._take, self._end)
         self._writer = PipeWriter(write_fd, receiver.broken, receiver.pause_writing, receiver.resume_writing)
         self._reader.resume()
 
-    def write(self, data: bytes) -> None:
+    def send(self, frames: Sequence[Frame]) -> None:
         """Write to the client."""
         if self._writer is not None:
-            self._writer.write(data)
+            self._writer.write(join_lines(frames))
 
     def pause_reading(self) -> None:
         """Leave the client's bytes in their pipe."""
@@ -276,19 +296,34 @@ class StandardStreams:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._writer.close(), _LAST_WORDS_S)
             self._writer.abort()
+        self._receiver = None
+
+    def _take(self, data: bytes) -> None:
+        frames = self._framer.feed(data)
+        if frames and self._receiver is not None:
+            self._receiver.received(frames)
+
+    def _end(self) -> None:
+        if self._receiver is not None:
+            if last := self._framer.finish():
+                self._receiver.received(last)
+            self._receiver.ended("end of input")
 
 
 _LAST_WORDS_S = 2.0
 """How long a client that does not read may hold us up at the end."""
 
 
-def take_standard_streams() -> StandardStreams:
+def take_standard_streams(limit_bytes: int = DEFAULT_LIMIT_BYTES) -> StandardStreams:
     """Take stdin and stdout for the protocol alone.
 
     "The server MUST NOT write anything to its stdout that is not a valid MCP message" (basic/transports, stdio): what
     else prints to stdout from here on ends up on stderr.
+
+    Args:
+        limit_bytes: The longest line accepted.
     """
     read_fd, write_fd = os.dup(0), os.dup(1)
     with contextlib.suppress(OSError):
         os.dup2(2, 1)
-    return StandardStreams(read_fd, write_fd)
+    return StandardStreams(read_fd, write_fd, limit_bytes)

@@ -17,6 +17,7 @@ from dragoman.core.sharing.desk import Deliveries, SharingSettings
 from dragoman.core.sharing.hub import Hub
 from dragoman.core.sharing.interests import LEVELS
 from tests.proxy.conversation import READY, initialize, initialized, notification, request, result
+from tests.support.frames import heard
 from tests.support.profile import hypothesis_settings
 
 Frame = dict[str, Any]
@@ -109,14 +110,14 @@ class Shared:
         self.guests = {member: guest for guest, member in self.members.items()}
 
     def up(self, guest: Guest, frame: Frame) -> None:
-        self.deliver(self.hub.receive(self.members[guest], encode_line(frame), 0.0))
+        self.deliver(self.hub.receive(self.members[guest], heard(encode_line(frame)), 0.0))
 
     def down(self, frame: Frame) -> None:
-        self.deliver(self.hub.receive_server(encode_line(frame), 0.0))
+        self.deliver(self.hub.receive_server(heard(encode_line(frame)), 0.0))
 
     def deliver(self, deliveries: Deliveries) -> None:
-        for member, line in deliveries:
-            (self.server if member is None else self.guests[member]).hear(decode(line))
+        for member, sent in deliveries:
+            (self.server if member is None else self.guests[member]).hear(decode(sent.raw))
         assert self.hub.counters.refused == 0
 
 

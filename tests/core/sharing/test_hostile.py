@@ -12,6 +12,7 @@ from dragoman.core.sharing.throwaway import Throwaways
 from tests.core.sharing.talk import Talk
 from tests.core.sharing.test_hub import call
 from tests.proxy.conversation import READY, an_error, initialize, initialized, request
+from tests.support.frames import heard
 
 WRONG: list[Any] = [None, True, 0, -1.5, "", "x", [], [[]], [1], {}, {"taskId": []}, {"uri": 1}]
 REQUESTS = [
@@ -112,16 +113,16 @@ def test_a_hostile_first_answer_is_an_error_or_passed_on() -> None:
 def test_throwaway_servers_can_be_hostile_on_both_sides() -> None:
     machine = Throwaways(limit=10_000)
     for line in LINES:
-        machine.receive(line)
-    [(run, _)] = machine.receive(encode_line(initialize("2025-11-25", key="i")))
+        machine.receive(heard(line))
+    [(run, _)] = machine.receive(heard(encode_line(initialize("2025-11-25", key="i"))))
     assert run is not None
-    machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
-    machine.receive(encode_line(READY))
+    machine.receive_server(run, heard(encode_line(initialized("2025-11-25", "i"))))
+    machine.receive(heard(encode_line(READY)))
     for line in LINES:
-        for run, _ in machine.receive(line):
+        for run, _ in machine.receive(heard(line)):
             if run is not None and line[:1] != b"[":
-                machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
-                machine.receive_server(run, line)
+                machine.receive_server(run, heard(encode_line(initialized("2025-11-25", "i"))))
+                machine.receive_server(run, heard(line))
 
 
 @pytest.mark.parametrize(
@@ -179,14 +180,14 @@ def test_a_line_over_the_limit_is_refused() -> None:
 
 def test_a_throwaway_server_may_not_ask_without_end() -> None:
     machine = Throwaways()
-    [(run, _)] = machine.receive(encode_line(initialize("2025-11-25", key="i")))
+    [(run, _)] = machine.receive(heard(encode_line(initialize("2025-11-25", key="i"))))
     assert run is not None
-    machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
-    [(run, _)] = machine.receive(encode_line(call(1)))
+    machine.receive_server(run, heard(encode_line(initialized("2025-11-25", "i"))))
+    [(run, _)] = machine.receive(heard(encode_line(call(1))))
     assert run is not None
-    machine.receive_server(run, encode_line(initialized("2025-11-25", "i")))
-    heard = [machine.receive_server(run, encode_line(request(n, "roots/list"))) for n in range(1025)]
-    assert [to for [(to, _)] in heard] == [None] * 1024 + [run]
+    machine.receive_server(run, heard(encode_line(initialized("2025-11-25", "i"))))
+    answers = [machine.receive_server(run, heard(encode_line(request(n, "roots/list")))) for n in range(1025)]
+    assert [to for [(to, _)] in answers] == [None] * 1024 + [run]
 
 
 def test_a_whole_answer_without_line_feed_counts_when_the_server_ends() -> None:

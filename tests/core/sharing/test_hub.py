@@ -110,9 +110,11 @@ def test_an_answer_keeps_its_bytes_but_for_the_id(answer: bytes) -> None:
 
 def test_no_member_can_choose_the_id_that_the_server_sees() -> None:
     talk = Talk()
-    number = talk.opens("a", "b")
+    talk.opens("a", "b")
     line = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{},"\\u0069d":99,"id":98}\n'
-    assert talk.says("a", line) == [("server", request(number, "tools/list") | {"params": {}})]
+    [(to, frame)] = talk.says("a", line)
+    assert to == "a"
+    assert an_error(98, -32600, "no more than once")(frame)
 
 
 def test_what_is_not_json_does_not_reach_the_server() -> None:

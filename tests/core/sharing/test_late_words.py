@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.envelope import encode_error
 from tests.core.sharing.talk import Heard, Talk
 from tests.core.sharing.test_hub import call
 from tests.core.sharing.test_questions import ALL, TASK, elicit
@@ -27,7 +26,7 @@ def leaves(talk: Talk) -> None:
 
 def is_failed_by_the_transport(talk: Talk) -> None:
     number = talk.hub._desk.calls._last
-    talk.hub.fail(b"%d" % number, encode_error(b"%d" % number, -32000, "nothing came for 300 s"), talk.now)
+    talk.fails(number, "nothing came for 300 s")
 
 
 ENDINGS = [cancels, leaves, is_failed_by_the_transport]
@@ -309,8 +308,8 @@ def test_an_id_that_is_asked_twice_is_not_answered_by_two() -> None:
 def test_a_transport_that_gives_up_the_opening_or_what_is_answered_makes_nobody_suspect() -> None:
     talk = Talk()
     talk.says("a", initialize("2025-11-25", key="i"))
-    talk.hub.fail(b"1", encode_error(b"1", -32000, "no"), 0.0)
-    talk.hub.fail(b"77", encode_error(b"77", -32000, "no"), 0.0)
+    talk.fails(1, "no")
+    talk.fails(77, "no")
     assert len(talk.hub._desk.calls.suspects) == 0
 
 

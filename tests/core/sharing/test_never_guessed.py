@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.envelope import encode_error
 from tests.core.sharing.talk import Heard, Talk
 from tests.core.sharing.test_questions import ALL
 from tests.proxy.conversation import notification, request, result
@@ -95,9 +94,7 @@ class House:
     def fail(self) -> Heard:
         if not self.with_server or self.random.random() < 0.5:
             return []
-        key = b"%d" % self.random.choice(list(self.with_server))
-        hub, deliveries = self.talk.hub, encode_error(key, -32000, "gave up")
-        return self.talk._heard(hub.fail(key, deliveries, self.talk.now))
+        return self.talk.fails(self.random.choice(list(self.with_server)), "gave up")
 
     def answer(self) -> Heard:
         if not self.with_server:

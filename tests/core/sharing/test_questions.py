@@ -36,6 +36,15 @@ def test_the_session_whose_call_is_under_way_is_asked_and_nobody_else_answers() 
     assert talk.says("a", result(0, {"action": "decline"})) == []
 
 
+def test_nobody_is_asked_for_tasks_which_the_server_was_not_told_of() -> None:
+    talk = Talk()
+    talk.opens("a", **ALL, tasks={})
+    talk.says("a", call(1))
+    [(to, frame)] = talk.says("server", request(0, "tasks/get", taskId="t1"))
+    assert to == "server"
+    assert an_error(0, -32601, "tasks")(frame)
+
+
 def test_with_calls_of_two_sessions_under_way_nobody_is_asked() -> None:
     talk = Talk()
     talk.opens("a", "b", **ALL)

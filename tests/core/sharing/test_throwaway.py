@@ -7,25 +7,27 @@ from typing import Any
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.sharing.throwaway import Deliveries, Phase, Run, Throwaways
 from tests.proxy.conversation import an_error, error, initialize, initialized, notification, request, result
+from tests.support.frames import cut_off
+from tests.support.frames import heard as lines
 
 REVISION = "2025-11-25"
 
 
 def heard(deliveries: Deliveries) -> list[tuple[Run | None, Any]]:
-    """Give what everybody hears; an empty line says no more than that a run is over."""
-    return [(run, decode(line)) for run, line in deliveries if line]
+    """Give what everybody hears; no frame says no more than that a run is over."""
+    return [(run, decode(frame.raw)) for run, frame in deliveries if frame is not None]
 
 
 def asks(machine: Throwaways, frame: Any) -> Run:
     """Let the session ask; give the run that is opened for it."""
-    [(run, _)] = machine.receive(encode_line(frame))
+    [(run, _)] = machine.receive(lines(encode_line(frame)))
     assert run is not None
     return run
 
 
 def answers(machine: Throwaways, run: Run, *frames: Any) -> list[tuple[Run | None, Any]]:
     data = b"".join(frame if isinstance(frame, bytes) else encode_line(frame) for frame in frames)
-    return heard(machine.receive_server(run, data))
+    return heard(machine.receive_server(run, lines(data)))
 
 
 def opened() -> Throwaways:
@@ -47,7 +49,7 @@ def test_a_refusal_of_initialize_is_passed_on_and_opens_nothing() -> None:
     run = asks(machine, initialize(REVISION, key="i"))
     refusal = error("i", -32602, "Unsupported protocol version")
     assert answers(machine, run, refusal) == [(None, refusal)]
-    [(to, frame)] = heard(machine.receive(encode_line(request(1, "tools/list"))))
+    [(to, frame)] = heard(machine.receive(lines(encode_line(request(1, "tools/list")))))
     assert to is None
     assert an_error(1, -32600, "initialize")(frame)
 
@@ -56,7 +58,10 @@ def test_an_answer_to_initialize_that_cannot_be_read_is_passed_on_as_it_came() -
     machine = Throwaways()
     run = asks(machine, initialize(REVISION, key="i"))
     line = b'{"jsonrpc":"2.0","id":"i","result":{nonsense}}\n'
-    assert machine.receive_server(run, line)[0] == (None, line)
+    [(to, passed), _] = machine.receive_server(run, lines(line))
+    assert to is None
+    assert passed is not None
+    assert passed.raw == line
 
 
 def test_an_answer_that_had_to_be_decoded_loses_what_does_not_last() -> None:
@@ -95,7 +100,7 @@ def test_what_comes_after_the_answer_is_not_heard() -> None:
 def test_a_server_that_is_still_opening_hears_nothing_of_a_cancellation() -> None:
     machine = opened()
     run = asks(machine, request(1, "tools/list"))
-    assert heard(machine.receive(encode_line(notification("notifications/cancelled", requestId=1)))) == []
+    assert heard(machine.receive(lines(encode_line(notification("notifications/cancelled", requestId=1))))) == []
     assert run.phase is Phase.OVER
 
 
@@ -103,7 +108,7 @@ def test_an_unreadable_notification_of_the_session_goes_nowhere() -> None:
     machine = opened()
     run = working(machine, request(1, "tools/list"))
     line = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{nonsense}}\n'
-    assert machine.receive(line) == []
+    assert machine.receive(lines(line)) == []
     assert run.phase is Phase.WORKING
 
 
@@ -127,13 +132,13 @@ def test_of_two_answers_in_one_array_the_first_counts() -> None:
 def test_a_whole_answer_without_line_feed_counts_when_the_server_ends() -> None:
     machine = opened()
     run = working(machine, request(1, "tools/list"))
-    assert answers(machine, run, encode_line(result(1, {"tools": []})).rstrip()) == []
-    assert heard(machine.lose(run, "gone")) == [(None, result(1, {"tools": []}))]
+    last = cut_off(encode_line(result(1, {"tools": []})).rstrip())
+    assert heard(machine.receive_server(run, last)) == [(None, result(1, {"tools": []}))]
+    assert machine.lose(run, "gone") == []
 
 
 def test_half_an_answer_fails_the_request_when_the_server_ends() -> None:
     machine = opened()
     run = working(machine, request(1, "tools/list"))
-    assert answers(machine, run, encode_line(result(1, {"tools": []}))[:-2]) == []
-    [(_, frame)] = heard(machine.lose(run, "gone"))
+    [(_, frame)] = heard(machine.receive_server(run, cut_off(encode_line(result(1, {"tools": []}))[:-2])))
     assert an_error(1, -32000, "in the middle of a frame")(frame)

@@ -29,7 +29,7 @@ class Server:
         self.paused = False
         self._heard: asyncio.Queue[Any] = asyncio.Queue()
         self._rest = b""
-        self.end.start(self)
+        self.end.start_raw(self)
 
     def data_received(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -66,6 +66,9 @@ class Server:
 
 
 class Stage:
+    make: Callable[[Transport], Any]
+    """Makes what runs a session."""
+
     def __init__(self, front: HttpFront, port: int) -> None:
         self.front = front
         self.port = port
@@ -135,9 +138,10 @@ async def serving(
 ) -> AsyncIterator[Stage]:
     address = address or Address()
     stage: Stage
-    front = HttpFront(lambda transport, _: Proxy(ProxyConfig(**proxy), transport, stage.connect), config, tidy)
+    front = HttpFront(lambda transport, _: stage.make(transport), config, tidy)
     listener = bind(address)
     stage = Stage(front, listener.getsockname()[1])
+    stage.make = lambda transport: Proxy(ProxyConfig(**proxy), transport, stage.connect)
     server = HttpServer(front, listener, address)
     stage.connections = server._server.server_state.connections
     ready = asyncio.Event()

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from dragoman.core.session import Session
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.proxy import Proxy
 from dragoman.transports.http.config import FrontConfig, Patience
 from dragoman.transports.http.legacy import LegacyTransport
@@ -20,7 +21,7 @@ from tests.transports.http.stage import Stage, initialize, initialized, on_loop,
 from tests.transports.http.test_websocket import dial, shake_hands
 from tests.transports.http.wire import hang_up
 
-KINDS = (Proxy, Session, StreamableSession, LegacyTransport, WebSocketTransport)
+KINDS = (Proxy, FrontEdge, UpstreamEdge, StreamableSession, LegacyTransport, WebSocketTransport)
 SESSIONS = 100
 
 

@@ -252,7 +252,7 @@ async def client(url: str, *, revision: str = REVISION, opened: bool = True, **c
     upstream = UpstreamConfig(url, **{"close_timeout_s": 0.5, **config})
     proxy = Proxy(ProxyConfig(drain_timeout_s=1.0, rules=frozenset()), front, lambda: open_upstream(upstream))
     peer = Client(ours.write, asyncio.get_running_loop().create_task(proxy.run()))
-    ours.start(peer)
+    ours.start_raw(peer)
     try:
         if opened:
             answer = await peer.initialize(revision)

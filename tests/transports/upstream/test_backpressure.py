@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES
+from tests.support.frames import sent as frames
 from tests.transports.recorder import Recorder
 from tests.transports.upstream.stage import PATIENCE_S, Reply, Request, on_loop, server, shake_hands
 from tests.transports.upstream.test_websocket import echo, socket_server
@@ -33,10 +34,10 @@ async def opened(url: str, **config: Any) -> AsyncIterator[tuple[Any, Recorder]]
     """Give a transport on which the handshake has been made, and what it tells."""
     transport, recorder = open_upstream(UpstreamConfig(url, close_timeout_s=0.3, **config)), Recorder()
     transport.start(recorder)
-    transport.write(line("initialize", 1, protocolVersion="2025-11-25"))
+    transport.send(frames(line("initialize", 1, protocolVersion="2025-11-25")))
     await recorder.until(lambda: b"serverInfo" in recorder.data)
-    transport.write(line("notifications/initialized"))
-    transport.write(line("ping", 2))
+    transport.send(frames(line("notifications/initialized")))
+    transport.send(frames(line("ping", 2)))
     await recorder.until(lambda: b'"id": 2' in recorder.data)
     try:
         yield transport, recorder
@@ -75,7 +76,7 @@ async def still(count: Callable[[], int]) -> None:
 async def test_a_paused_reader_stops_a_stream() -> None:
     flood = Flood()
     async with server(flood) as url, opened(url) as (transport, recorder):
-        transport.write(line("tools/call", 3))
+        transport.send(frames(line("tools/call", 3)))
         await recorder.until(lambda: len(recorder.data) > len(BLOCK))
         transport.pause_reading()
         await still(lambda: flood.sent)
@@ -96,7 +97,7 @@ async def test_a_paused_reader_keeps_an_answer_back() -> None:
 
     async with server(serve) as url, opened(url) as (transport, recorder):
         transport.pause_reading()
-        transport.write(line("tools/list", 3))
+        transport.send(frames(line("tools/list", 3)))
         await asyncio.sleep(0.2)
         assert b'"id": 3' not in recorder.data
         transport.resume_reading()
@@ -143,7 +144,7 @@ async def test_large_answers_stay_in_their_sockets_while_the_client_is_held_back
         transport.pause_reading()
         tracemalloc.start()
         for number in range(4):
-            transport.write(line("tools/call", 10 + number))
+            transport.send(frames(line("tools/call", 10 + number)))
         await asyncio.sleep(1.0)  # longer than the server may be silent
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -160,10 +161,10 @@ async def test_large_answers_come_one_after_the_other_where_they_are_too_much_to
     large = Large(kind, 12)
     async with server(large) as url, opened(url, held_bytes=MEGABYTE) as (transport, recorder):
         taken = Taken()
-        recorder.data_received = taken.data_received  # type: ignore[method-assign]
+        recorder.received = taken.received  # type: ignore[method-assign]
         tracemalloc.start()
         for number in range(8):
-            transport.write(line("tools/call", 10 + number))
+            transport.send(frames(line("tools/call", 10 + number)))
         async with asyncio.timeout(10):
             while taken.count < 8:
                 await asyncio.sleep(0.01)
@@ -178,8 +179,8 @@ class Taken:
     def __init__(self) -> None:
         self.count = 0
 
-    def data_received(self, data: bytes) -> None:
-        self.count += 1
+    def received(self, frames: Sequence[Any]) -> None:
+        self.count += len(frames)
 
 
 @on_loop
@@ -201,9 +202,9 @@ async def test_a_server_that_wants_another_answer_read_first_is_not_waited_for_f
                 other_read.set()
 
     async with server(serve) as url, opened(url, held_bytes=MEGABYTE) as (transport, recorder):
-        transport.write(line("resources/read", 10))
+        transport.send(frames(line("resources/read", 10)))
         await asyncio.sleep(0.2)
-        transport.write(line("tools/call", 11))
+        transport.send(frames(line("tools/call", 11)))
         await recorder.until(lambda: b'"id":10' in recorder.data and b'"id":11' in recorder.data, 10)
 
 
@@ -223,7 +224,7 @@ async def test_a_server_that_does_not_read_holds_its_writer_back() -> None:
     async with server(serve) as url, opened_by_itself(url, let_go) as (transport, recorder):
         let_go.clear()
         for number in range(10):
-            transport.write(line("notifications/progress", text=payload, number=number))
+            transport.send(frames(line("notifications/progress", text=payload, number=number)))
             if recorder.paused:
                 break
         assert recorder.paused
@@ -252,10 +253,10 @@ async def test_many_requests_that_take_long_hold_nobody_back() -> None:
     payload = "x" * 400_000
     async with server(serve) as url, opened(url) as (transport, recorder):
         for number in range(10):
-            transport.write(line("tools/call", 100 + number, text=payload))
+            transport.send(frames(line("tools/call", 100 + number, text=payload)))
             await asyncio.sleep(0.02)
         await recorder.until(lambda: not recorder.paused)
-        transport.write(line("ping", 3))
+        transport.send(frames(line("ping", 3)))
         await recorder.until(lambda: b'"id": 3' in recorder.data)
 
 
@@ -274,7 +275,7 @@ async def test_a_paused_reader_stops_a_websocket() -> None:
             sent += len(text)
 
     async with socket_server(flood) as (url, _), opened(url) as (transport, recorder):
-        transport.write(line("tools/call", 3))
+        transport.send(frames(line("tools/call", 3)))
         await recorder.until(lambda: len(recorder.data) > len(text))
         transport.pause_reading()
         await still(lambda: sent)
@@ -295,7 +296,7 @@ async def test_closing_while_paused_does_not_hang(kind: Kind) -> None:
         transport = open_upstream(UpstreamConfig(url, kind=kind, close_timeout_s=0.3))
         transport.start(Recorder())
         transport.pause_reading()
-        transport.write(line("initialize", 1, protocolVersion="2025-11-25"))
+        transport.send(frames(line("initialize", 1, protocolVersion="2025-11-25")))
         await asyncio.sleep(0.1)
         async with asyncio.timeout(3):
             await transport.close()

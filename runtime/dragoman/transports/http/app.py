@@ -33,7 +33,7 @@ from dragoman.transports.http.security import Gate
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.websocket import WebSocketFront, refuse
-from dragoman.transports.label import LABEL
+from dragoman.core.label import LABEL
 
 logger = logging.getLogger("dragoman.http")
 

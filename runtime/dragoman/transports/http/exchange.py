@@ -14,16 +14,23 @@ from typing import Any, Final
 from dragoman.core.envelope import INVALID_REQUEST, encode_error
 from dragoman.transports.http.budget import FREE_BYTES, Excess, Hold
 from dragoman.transports.http.config import Limits
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-_SINGLE: Final = frozenset(
-    b"host origin authorization x-api-key content-type content-length content-encoding mcp-session-id "
-    b"mcp-protocol-version last-event-id".split()
+MCP_HEADERS: Final = tuple(
+    dict.fromkeys(
+        header.name.lower().encode() for revision in HANDSHAKE_REVISIONS for header in facts(revision).headers.values()
+    )
 )
+"""The headers of the specification's own."""
+
+_SINGLE: Final = frozenset(
+    b"host origin authorization x-api-key content-type content-length content-encoding".split()
+).union(MCP_HEADERS)
 """Headers that decide something: two of them could be read in two ways, so they are refused."""
 
 JSON: Final = (b"content-type", b"application/json")

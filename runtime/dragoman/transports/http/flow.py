@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from typing import Final
 
+from dragoman.core.envelope import Frame
 from dragoman.transports.base import Receiver
 
 _LAST_WORDS_S: Final = 2.0
@@ -69,7 +70,7 @@ class Flow:
         self.held = False
         self._high_water_bytes = high_water_bytes
         self._receiver: Receiver | None = None
-        self._early: list[bytes] = []
+        self._early: list[Frame] = []
         self._waiting = 0
         self._drained = Gate()
 
@@ -77,15 +78,15 @@ class Flow:
         """Hand on what the client has said already, and from now on what it says."""
         self._receiver = receiver
         early, self._early = self._early, []
-        for line in early:
-            receiver.data_received(line)
+        if early:
+            receiver.received(early)
 
-    def deliver(self, line: bytes) -> None:
-        """Hand on what the client says: one frame or batch, as a line."""
+    def deliver(self, frame: Frame) -> None:
+        """Hand on what the client says."""
         if self._receiver is None:
-            self._early.append(line)
+            self._early.append(frame)
         else:
-            self._receiver.data_received(line)
+            self._receiver.received((frame,))
 
     def end(self, reason: str) -> None:
         """Tell the proxy, if there is one yet, that the client says no more."""

@@ -53,7 +53,7 @@ class LegacyFront:
         transport = LegacyTransport(self._config.limits)
         session = self._sessions.open(transport, Caller(exchange.principal, "sse"))
         if posted is not None:
-            transport.deliver(posted.line)
+            transport.deliver(posted.frame)
             exchange.hold.release()
         with session:
             reason = "the client has closed its stream"
@@ -91,7 +91,7 @@ class LegacyFront:
                 await readable.wait()
                 if session.transport.over:
                     raise Refused(404, "the session is over")
-                session.transport.deliver(posted.line)
+                session.transport.deliver(posted.frame)
                 exchange.hold.release()
             await exchange.reply(202)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 
+from dragoman.core.envelope import Frame
 from dragoman.transports.base import Receiver
 from dragoman.transports.http.config import Limits
 from dragoman.transports.http.flow import Flow
@@ -38,9 +40,9 @@ class LineTransport:
         if self.over:
             receiver.ended("the client has left already")
 
-    def write(self, data: bytes) -> None:
-        """Let the reader have each line."""
-        lines = [line for line in data.split(b"\n") if line]
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Let the reader have each frame."""
+        lines = [frame.raw.removesuffix(b"\n") for frame in frames]
         if self.over:
             return
         self._lines.extend(lines)
@@ -70,9 +72,9 @@ class LineTransport:
 
     # What the front calls.
 
-    def deliver(self, line: bytes) -> None:
-        """Hand on what the client sent: one frame, as a line."""
-        self._flow.deliver(line)
+    def deliver(self, frame: Frame) -> None:
+        """Hand on what the client sent."""
+        self._flow.deliver(frame)
 
     def end(self, reason: str) -> None:
         """Tell the proxy that the client says no more, and reads no more."""

@@ -1,9 +1,10 @@
-"""What a client posted: checked, on one line, with the ids that matter for answering it.
+"""What a client posted: checked, as a frame on one line, with the ids that matter for answering it.
 
 Lives here: everything that is looked at in a body. Must not: know sessions. Called by the fronts beside it.
 
-The body of a POST may be any JSON text, with line ends in it; what the core takes is lines. Unlike a line from a pipe
-it is checked whole: what comes over a network and is no JSON should get no further than here.
+The body of a POST may be any JSON text, with line ends in it; what goes on from here is on one line. Unlike a line from
+a pipe it is checked whole: what comes over a network and is not JSON should get no further than here. It is decoded and
+looked at once; the frame says all of it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from dragoman.core.batches import REVISION_WITH_BATCHES
+from dragoman.core.batches import explain_batches, has_batches
 from dragoman.core.envelope import PARSE_ERROR, Frame, classify, key_of
-from dragoman.core.exact_json import decode
+from dragoman.core.exact_json import decode, may_hold_long_integer
 from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.weight import is_heavier
@@ -39,7 +40,7 @@ class Posted(NamedTuple):
     """What a client posted.
 
     Attributes:
-        line: As the core takes it.
+        frame: As the core takes it.
         keys: The ids of the requests in it, as JSON.
         tokens: The progress tokens of these requests, as JSON.
         cancelled: The ids of the requests that it cancels.
@@ -48,7 +49,7 @@ class Posted(NamedTuple):
         initializes: Whether it is an `initialize` request.
     """
 
-    line: bytes
+    frame: Frame
     keys: frozenset[bytes] = _NOTHING
     tokens: frozenset[bytes] = _NOTHING
     cancelled: tuple[bytes, ...] = ()
@@ -74,41 +75,52 @@ def read_posted(body: bytes, nesting: int) -> Posted:
         raise Refused(400, f"expected no more than {nesting} levels of arrays and objects")
     line = _on_one_line(body)
     if isinstance(value, list):
-        posted = _read_batch(line, value)
+        posted = _read_batch(Frame(line, "batch", None, None, value))
         if repeats_name(body):
             raise Refused(400, TWO_FRAMES)
         return posted
-    frame = _read_frame(value, in_batch=False)
+    frame = _read_frame(line, value, in_batch=False)
     seen = peek(line)
     # The core, or the server, could take it for another frame than we do, and what one waits for the other never see.
     if repeats_name(body) if seen is None else seen[1:4] != frame[1:4] or _is_in_the_middle("id", value):
         raise Refused(400, TWO_FRAMES)
-    return _read_single(line, frame)
+    return _read_single(frame, frame._replace(body=None) if seen is None else seen)
 
 
-def _read_single(line: bytes, frame: Frame) -> Posted:
+def _read_single(frame: Frame, told: Frame) -> Posted:
+    """Read one frame.
+
+    Args:
+        frame: With its body.
+        told: As it is handed on: without, for that may be large, and is not exact where an integer is long.
+    """
     key, method = frame.key, frame.method
     if method is None:
-        return Posted(line, answered=() if key is None else (key,))
+        return Posted(told, answered=() if key is None else (key,))
     if key is None:
-        cancelled = _cancelled(frame)
-        return Posted(line, cancelled=() if cancelled is None else (cancelled,))
+        if method != "notifications/cancelled":
+            return Posted(told)
+        cancelled = _cancelled(frame)  # everybody on the way wants to know
+        whose = () if cancelled is None else (cancelled,)
+        return Posted(told if may_hold_long_integer(frame.raw) else frame, cancelled=whose)
     token = _progress_token(frame.body)
     tokens = _NOTHING if token is None else frozenset((token,))
-    return Posted(line, frozenset((key,)), tokens, initializes=method == "initialize")
+    return Posted(told, frozenset((key,)), tokens, initializes=method == "initialize")
 
 
-def _read_batch(line: bytes, members: list[Any]) -> Posted:
+def _read_batch(frame: Frame) -> Posted:
+    members = frame.body
     if not members:
         raise Refused(400, "expected a batch to hold at least one frame")
     if len(members) > _MEMBERS:
         raise Refused(413, f"expected a batch to hold no more than {_MEMBERS} frames")
-    parts = [_read_single(line, _read_frame(member, in_batch=True)) for member in members]
+    read = [_read_frame(b"", member, in_batch=True) for member in members]
+    parts = [_read_single(one, one) for one in read]
     keys = frozenset(key for part in parts for key in part.keys)
     if len(keys) != sum(len(part.keys) for part in parts):
         raise Refused(400, "expected every request of a batch to have an id of its own")
     return Posted(
-        line,
+        frame,
         keys,
         frozenset(token for part in parts for token in part.tokens),
         tuple(key for part in parts for key in part.cancelled),
@@ -123,8 +135,8 @@ def check_batch(posted: Posted, revision: str | None) -> None:
     Raises:
         Refused: 400.
     """
-    if posted.is_batch and revision != REVISION_WITH_BATCHES:
-        raise Refused(400, f"expected one JSON-RPC object: only revision {REVISION_WITH_BATCHES} has batches")
+    if posted.is_batch and not has_batches(revision):
+        raise Refused(400, f"expected one JSON-RPC object: {explain_batches()}")
 
 
 @lru_cache(maxsize=16)
@@ -153,10 +165,10 @@ def _decode(body: bytes) -> Any:
         raise Refused(400, str(error), code=PARSE_ERROR) from None
 
 
-def _read_frame(member: Any, in_batch: bool) -> Frame:
+def _read_frame(line: bytes, member: Any, in_batch: bool) -> Frame:
     if in_batch and isinstance(member, list):
         raise Refused(400, "expected a JSON object, found an array inside a batch")
-    frame = classify(b"", member)
+    frame = classify(line, member)
     if not isinstance(frame, Frame):
         raise Refused(400, frame.reason, code=frame.code, key=None if frame.is_response else frame.key)
     if in_batch and frame.method == "initialize":
@@ -179,8 +191,6 @@ def _progress_token(body: dict[str, Any]) -> bytes | None:
 
 
 def _cancelled(frame: Frame) -> bytes | None:
-    if frame.method != "notifications/cancelled":
-        return None
     params = frame.body.get("params")
     return key_of(params.get("requestId")) if isinstance(params, dict) else None
 

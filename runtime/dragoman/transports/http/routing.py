@@ -1,9 +1,11 @@
 """Which stream a frame to the client goes onto.
 
 Lives here: the tables of one session, and the rules. Must not: send, or look into more of a frame than it must.
-Called by `session` for every line that is written to the client.
+Called by `session` for every frame that is sent to the client.
 
-Theory of operation. An answer goes to the POST that asked. What the server says of its own accord "SHOULD relate to
+Theory of operation. An answer goes to the POST that asked. What comes with the id of the request on whose stream it
+belongs, for that is known where the server has a stream for each, goes there, and onto a GET stream if the request does
+not take one or is over. Otherwise it has to be found out: what the server says of its own accord "SHOULD relate to
 the originating client request" on a POST's stream and "SHOULD be unrelated" on a GET stream (basic/transports), but
 does not say to which request it relates. Progress names the token of its request. News about lists and resources
 relate to no request. Anything else belongs to the only call in flight; where there are several, or none, the GET
@@ -15,18 +17,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame, key_of
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.envelope import Frame, decoded, key_of
+from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.calls import Call
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
-UNRELATED: Final = frozenset(
-    {
-        "notifications/tools/list_changed",
-        "notifications/prompts/list_changed",
-        "notifications/resources/list_changed",
-        "notifications/resources/updated",
-    }
-)
+UNRELATED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).announced)
+"""News about lists and resources, whoever asks for something meanwhile."""
 
 
 class Routing:
@@ -64,6 +61,7 @@ class Routing:
         return True
 
     def _answer_batch(self, frame: Frame) -> bool:
+        frame = decoded(frame)
         ids = (key_of(member.get("id")) for member in frame.body if _is_response(member))
         keys = frozenset(key for key in ids if key is not None)
         calls = {id(call): call for key in keys if (call := self._calls.pop(key, None)) is not None}
@@ -103,6 +101,9 @@ class Routing:
         return list(calls.values())
 
     def _choose(self, frame: Frame, has_standing: bool) -> Call | None:
+        if frame.stream is not None:
+            call = self._calls.get(frame.stream)
+            return call if call is not None and call.takes_stream else None
         if frame.method == "notifications/progress" and self._tokens:
             call = self._tokens.get(_param_key(frame, "progressToken") or b"")
             if call is not None and call.takes_stream:
@@ -137,6 +138,6 @@ def _for_call(frame: Frame, call: Call, calls: int) -> bytes:
 
 
 def _param_key(frame: Frame, name: str) -> bytes | None:
-    body: Any = decode(frame.raw) if frame.body is None else frame.body
+    body: Any = decoded(frame).body
     params = body.get("params") if isinstance(body, dict) else None
     return key_of(params.get(name)) if isinstance(params, dict) else None

@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Final
 
 from dragoman.transports.http.config import Admission
-from dragoman.transports.http.exchange import Refused
+from dragoman.transports.http.exchange import MCP_HEADERS, Refused
 from dragoman.transports.http.refusals import shorten
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -41,7 +41,7 @@ _PREFLIGHT: Final[Headers] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE, OPTIONS"),
     (
         b"access-control-allow-headers",
-        b"content-type, accept, authorization, x-api-key, mcp-session-id, mcp-protocol-version, last-event-id",
+        b", ".join((b"content-type", b"accept", b"authorization", b"x-api-key", *MCP_HEADERS)),
     ),
     (b"access-control-max-age", b"600"),
 )

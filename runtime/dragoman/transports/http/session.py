@@ -1,6 +1,6 @@
 """One session of Streamable HTTP, as the transport that the proxy sees.
 
-Lives here: bytes in from any POST, lines out to the right POST or stream, and what is held back. Must not: speak HTTP
+Lives here: frames in from any POST, frames out to the right POST or stream, and what is held back. Must not: speak HTTP
 (`streamable`), or choose (`routing`). Made by `sessions`; what runs it sees the protocol of `transports.base`.
 """
 
@@ -10,10 +10,9 @@ import asyncio
 import itertools
 import logging
 from collections import deque
+from collections.abc import Sequence
 
-from dragoman.core.envelope import Frame, to_keep
-from dragoman.core.exact_json import decode
-from dragoman.core.peek import read_line
+from dragoman.core.envelope import Frame, decoded, to_keep
 from dragoman.transports.base import Receiver
 from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
@@ -59,14 +58,16 @@ class StreamableSession:
         if self.over:
             receiver.ended("the client has left already")
 
-    def write(self, data: bytes) -> None:
-        """Put each line onto the stream where it belongs."""
-        if data.find(b"\n") == len(data) - 1:
-            self._write_line(data)
-        else:
-            for line in data.split(b"\n"):
-                if line:
-                    self._write_line(line + b"\n")
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Put each frame onto the stream where it belongs."""
+        for frame in frames:
+            if frame.method is not None:
+                self._send_unasked(frame)
+            else:
+                if self._initialize is not None:
+                    self._note_revision(frame)
+                if not self._routing.answer(frame):
+                    logger.debug("an answer that no request waits for is dropped")
 
     def pause_reading(self) -> None:
         """Let what is posted wait."""
@@ -120,7 +121,7 @@ class StreamableSession:
                 self._initialize = call
         for key in posted.answered:
             self._routing.forget_asked(key)
-        self._flow.deliver(posted.line)
+        self._flow.deliver(posted.frame)
         for key in posted.cancelled:
             self._routing.forgo(key)
         return call
@@ -178,21 +179,9 @@ class StreamableSession:
                 stream.clear()
                 del self._streams[stream.name]
 
-    # Lines to the client.
+    # Frames to the client.
 
-    def _write_line(self, line: bytes) -> None:
-        frame = read_line(line)
-        if not isinstance(frame, Frame):
-            logger.warning("a line to a client that is not a frame is dropped")
-        elif frame.method is None:
-            if self._initialize is not None:
-                self._note_revision(frame)
-            if not self._routing.answer(frame):
-                logger.debug("an answer that no request waits for is dropped")
-        else:
-            self._write_unasked(frame)
-
-    def _write_unasked(self, frame: Frame) -> None:
+    def _send_unasked(self, frame: Frame) -> None:
         standing = next((stream for stream in reversed(self._standing) if stream.attached), None)
         call = self._routing.choose(frame, standing is not None)
         if call is not None:
@@ -222,7 +211,7 @@ class StreamableSession:
     def _note_revision(self, frame: Frame) -> None:
         if frame.kind != "result" or self._initialize is None or frame.key not in self._initialize.keys:
             return
-        revision = decode(frame.raw)["result"].get("protocolVersion")
+        revision = decoded(frame).body["result"].get("protocolVersion")
         self.revision = revision if isinstance(revision, str) else None
         self._initialize.opened = True
         self._initialize = None

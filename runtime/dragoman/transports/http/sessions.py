@@ -21,7 +21,7 @@ from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Refused
 from dragoman.transports.http.flow import Gate
 from dragoman.transports.http.tidying import Tidying
-from dragoman.transports.label import LABEL, write_label
+from dragoman.core.label import LABEL, write_label
 
 logger = logging.getLogger("dragoman.http")
 

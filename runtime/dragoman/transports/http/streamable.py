@@ -22,13 +22,7 @@ from dragoman.transports.http.session import StreamableSession
 from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, Session, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streams import Connection, Stream
-from dragoman_spec import HANDSHAKE_REVISIONS
-
-_WITHOUT_HEADER: Final = ("2024-11-05", "2025-03-26")
-"""Revisions that know no `MCP-Protocol-Version`: it was added in 2025-06-18."""
-
-_WITH_POLLING: Final = "2025-11-25"
-"""The revision from which on a stream begins with an id, and may be closed before it is finished."""
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 _OPENING_BYTES: Final = 1024 * 1024
 """The longest `initialize`: nobody is known yet who would be held to the limits of a session."""
@@ -97,11 +91,7 @@ class StreamableFront:
             raise Refused(400, "expected an Mcp-Session-Id header")
         session = self._sessions.find(session_id, exchange.principal, StreamableSession)
         header = exchange.header(b"mcp-protocol-version")
-        if (
-            header is not None
-            and header not in HANDSHAKE_REVISIONS
-            and session.transport.revision not in _WITHOUT_HEADER
-        ):
+        if header is not None and header not in HANDSHAKE_REVISIONS and _names_revision(session.transport.revision):
             # "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond
             # with 400 Bad Request." Without the header, the revision is the one negotiated.
             known = ", ".join(HANDSHAKE_REVISIONS)
@@ -187,7 +177,7 @@ class StreamableFront:
     async def _send_stream(
         self, exchange: HttpExchange, transport: StreamableSession, stream: Stream, connection: Connection, is_new: bool
     ) -> None:
-        polls = transport.revision is not None and transport.revision >= _WITH_POLLING
+        polls = transport.revision in HANDSHAKE_REVISIONS and facts(transport.revision).polls
         await exchange.start_stream()
         if polls and is_new:
             await exchange.send_part(stream.prime(self._config.patience.retry_s))
@@ -232,6 +222,11 @@ async def _wait(exchange: HttpExchange, call: Call) -> None:
         watch.cancel()
     if not call.decided.done():
         raise Disconnected
+
+
+def _names_revision(revision: str | None) -> bool:
+    """Whether the header that names the revision means something to a client; nothing is known of one that has none."""
+    return revision not in HANDSHAKE_REVISIONS or "revision" in facts(revision).headers
 
 
 def _only_key(posted: Posted) -> bytes | None:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.commands import Outcome
-from dragoman.core.envelope import PARSE_ERROR, encode_error
+from dragoman.core.envelope import PARSE_ERROR, Frame, encode_error, error_frame
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.wholeness import read_broken
 from dragoman.transports.http.config import FrontConfig
@@ -186,12 +186,12 @@ class WebSocketFront:
             if len(body) > self._config.limits.body_bytes:
                 return TOO_BIG, f"a message is larger than {self._config.limits.body_bytes} bytes"
             try:
-                line = read_posted(body, self._config.limits.nesting).line
+                frame = read_posted(body, self._config.limits.nesting).frame
             except Refused as refused:
                 logger.info("a message over websocket is refused: %s", refused.reason)
-                transport.write(_refuse_message(body, refused))
+                transport.send(_refuse_message(body, refused))
             else:
-                transport.deliver(line)
+                transport.deliver(frame)
 
     async def _send_all(self, session: Session[WebSocketTransport], send: Send) -> tuple[int, str]:
         """Send what the server says; give the code to close with when it is over."""
@@ -238,14 +238,14 @@ def _read_text(message: Message) -> bytes | None:
     return None if text is None else text.encode("utf-8", "surrogatepass")
 
 
-def _refuse_message(body: bytes, refused: Refused) -> bytes:
+def _refuse_message(body: bytes, refused: Refused) -> list[Frame]:
     """Write the error for a message that is not taken; where several texts are in it, one for each request."""
     if refused.code == PARSE_ERROR:
         found = [one.key for one in read_broken(body, refused.code, refused.reason) if not one.is_response]
         keys: list[bytes | None] = [key for key in dict.fromkeys(found) if key is not None]
     else:
         keys = [refused.key]
-    return b"".join(encode_error(key, refused.code, refused.reason) for key in keys or [None])
+    return [error_frame(key, refused.code, refused.reason) for key in keys or [None]]
 
 
 def _refuse_late(body: bytes, nesting: int, reason: str) -> list[bytes]:
@@ -253,7 +253,7 @@ def _refuse_late(body: bytes, nesting: int, reason: str) -> list[bytes]:
     try:
         posted = read_posted(body, nesting)
     except Refused as refused:
-        return _refuse_message(body, refused).splitlines()
+        return [frame.raw.rstrip() for frame in _refuse_message(body, refused)]
     errors = [encode_error(key, CONNECTION_CLOSED, reason).rstrip() for key in posted.keys]
     return [b"[" + b",".join(errors) + b"]"] if posted.is_batch and errors else errors
 

@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 OURS: Final = frozenset(
     {
@@ -23,9 +24,6 @@ OURS: Final = frozenset(
         "content-encoding",
         "content-length",
         "content-type",
-        "last-event-id",
-        "mcp-protocol-version",
-        "mcp-session-id",
         "sec-websocket-accept",
         "sec-websocket-extensions",
         "sec-websocket-key",
@@ -33,6 +31,7 @@ OURS: Final = frozenset(
         "sec-websocket-version",
         "transfer-encoding",
         "upgrade",
+        *(header.name.lower() for revision in HANDSHAKE_REVISIONS for header in facts(revision).headers.values()),
     }
 )
 """Headers that the transport itself writes; a user's value would break it."""

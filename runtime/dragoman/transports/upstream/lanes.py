@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any, Final
 
-from dragoman.core.correlation import cancelled_key
+from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
 
 logger = logging.getLogger("dragoman.upstream")
@@ -92,6 +92,8 @@ class Lanes:
 
     def put(self, frame: Frame) -> None:
         """Take a frame to send."""
+        if frame.kind == "request" and frame.body is not None:  # it takes more than the bytes, and nobody looks at it
+            frame = frame._replace(body=None)
         job = Job(frame, self._settle)
         self._bytes += len(frame.raw)
         if frame.method == "initialize":

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urljoin
 
-from dragoman.core.correlation import cancelled_key
+from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
 from dragoman.core.lines import Overlong
 from dragoman.errors import TransportError

@@ -1,4 +1,4 @@
-"""From what a server sends, to lines for the receiver.
+"""From what a server sends, to frames for the receiver.
 
 Lives here: making one line of a message however it came (pretty-printed, as an array, without id), telling which
 request it answers, and writing the errors for requests that will not be answered. Must not: do I/O. Shared by the
@@ -12,13 +12,22 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, encode_error, twin_of
+from dragoman.core.envelope import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Frame,
+    Malformed,
+    decoded,
+    error_frame,
+    rewrite,
+    twin_of,
+)
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import Overlong, show
 from dragoman.core.peek import read_beginning, read_line
 from dragoman.core.wholeness import PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
-from dragoman.transports.base import Receiver, StreamReceiver
+from dragoman.transports.base import Receiver
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -44,7 +53,6 @@ class Link:
         self.peer = peer
         self.on_response: Callable[[bytes, bool], None] | None = None
         self._receiver = receiver
-        self._by_stream = receiver if isinstance(receiver, StreamReceiver) else None
         self._reading = asyncio.Event()
         self._reading.set()
         self._over = False
@@ -110,13 +118,8 @@ class Link:
         if self.on_response is not None:
             self.on_response(key, False)
         logger.warning("request %s failed: %s", key[:60].decode(errors="replace"), reason)
-        line = encode_error(key, code, reason, data)
-        if self._over:
-            return
-        if self._by_stream is not None:
-            self._by_stream.request_failed(line, key)
-        else:
-            self._receiver.data_received(line)
+        if not self._over:
+            self._receiver.failed(error_frame(key, code, reason, data))
 
     def end(self, reason: str) -> None:
         """Say that the server is gone."""
@@ -130,6 +133,7 @@ class Link:
 
     def _take(self, lines: list[bytes], owed: bytes | None, watch: Watch | None) -> bool:
         answered = False
+        frames: list[Frame | Malformed] = []
         for line in lines:
             frame = read_line(line)
             if frame is None:
@@ -142,7 +146,13 @@ class Link:
                 answered = True
                 if watch is not None and isinstance(frame, Frame) and not watch(frame):
                     continue
-            self._hand_on(frame.raw if isinstance(frame, Frame) else line, owed)
+            if isinstance(frame, Malformed):
+                frame = frame._replace(line=line)
+            elif owed is not None and frame.method is not None:
+                frame = frame._replace(stream=owed)
+            frames.append(frame)
+        if frames and not self._over:
+            self._receiver.received(frames)
         return answered
 
     def _blame(self, found: list[Malformed], error: TransportError, owed: bytes | None) -> bool:
@@ -156,14 +166,6 @@ class Link:
         if not keys:
             logger.warning("%s", error)
         return False
-
-    def _hand_on(self, line: bytes, key: bytes | None = None) -> None:
-        if self._over:
-            return
-        if key is not None and self._by_stream is not None:
-            self._by_stream.stream_received(line, key)
-        else:
-            self._receiver.data_received(line)
 
     def _to_lines(self, message: bytes, has_lines: bool) -> list[bytes]:
         """Make lines of a message. Arrays are split, whoever may send them: the core puts batches together."""
@@ -191,8 +193,7 @@ class Link:
 
     def _give_id(self, frame: Frame, key: bytes) -> Frame:
         """Put the id on an error that answers a POST: what it is about is known, whatever the server could read."""
-        body = {**(decode(frame.raw) if frame.body is None else frame.body), "id": decode(key)}
-        return Frame(encode_line(body), "error", key, None, body)
+        return rewrite(frame, {**decoded(frame).body, "id": decode(key)})._replace(key=key)
 
 
 def _is_response(frame: Frame | Malformed) -> bool:

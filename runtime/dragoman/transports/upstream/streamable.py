@@ -33,12 +33,12 @@ from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.standing import Standing
 from dragoman.transports.upstream.streams import EVENT_STREAM
 from dragoman.transports.upstream.wire import Wire
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
 
 _JSON: Final = "application/json"
 _ACCEPT_BOTH: Final = {"Accept": f"{_JSON}, {EVENT_STREAM}"}
-_WITHOUT_REVISION_HEADER: Final = frozenset({"2024-11-05", "2025-03-26"})
 _LISTEN_PATIENCE_S: Final = 0.5
 """How long the requests of a new session wait for the server to open its stream; some say nothing before an event."""
 
@@ -133,8 +133,10 @@ class Streamable:
         headers = {}
         if self._session_id is not None:
             headers["Mcp-Session-Id"] = self._session_id
-        if self._revision is not None and self._revision not in _WITHOUT_REVISION_HEADER:
-            headers["MCP-Protocol-Version"] = self._revision
+        if self._revision is not None:
+            known = self._revision if self._revision in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1]
+            if (header := facts(known).headers.get("revision")) is not None:
+                headers[header.name] = self._revision
         return headers
 
     async def _post(self, frame: Frame, sent: Callable[[], None], headers: dict[str, str]) -> Answer:

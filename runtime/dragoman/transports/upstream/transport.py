@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Sequence
 from typing import Final
 
-from dragoman.core.envelope import Frame
-from dragoman.core.peek import read_line
+from dragoman.core.envelope import Frame, classify, decoded
+from dragoman.core.exact_json import encode_line
 from dragoman.errors import TransportClosed, TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.allowance import Allowance
@@ -57,14 +58,11 @@ class HttpTransport:
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)
 
-    def write(self, data: bytes) -> None:
-        """Send whole lines, each as a request of its own."""
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Send each frame as a request of its own."""
         if self._lanes is None:
             return
-        for line in [data] if data.find(b"\n") == len(data) - 1 else data.split(b"\n"):
-            frame = read_line(line) if line else None
-            if not isinstance(frame, Frame):
-                continue
+        for frame in frames:
             if frame.kind == "batch":
                 for member in split_batch(frame):
                     self._lanes.put(member)
@@ -173,8 +171,5 @@ class HttpTransport:
 
 def split_batch(frame: Frame) -> list[Frame]:
     """Give the members of an array as frames of their own: the core puts the answers together again."""
-    from dragoman.core.envelope import classify
-    from dragoman.core.exact_json import encode_line
-
-    members = [classify(encode_line(member), member) for member in frame.body]
+    members = [classify(encode_line(member), member) for member in decoded(frame).body]
     return [member for member in members if isinstance(member, Frame)]

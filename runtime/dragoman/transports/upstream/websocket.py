@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
-from dragoman.core.correlation import cancelled_key
+from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
-from dragoman.core.peek import read_line
 from dragoman.errors import TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
@@ -62,19 +62,18 @@ class WebSocketTransport:
         self._link.on_response = lambda key, _: _forget(waiting, key)
         self._runner = asyncio.get_running_loop().create_task(self._run(self._link, self._waiting))
 
-    def write(self, data: bytes) -> None:
-        """Send whole lines, each as a message of its own."""
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Send each frame as a message of its own."""
         if self._closing or self._waiting is None or self._receiver is None:
             return
-        for line in data.split(b"\n"):
-            if line:
-                frame = read_line(line)
-                if isinstance(frame, Frame) and frame.kind == "request" and frame.key is not None:
-                    self._waiting.expect(frame.key)
-                elif isinstance(frame, Frame) and frame.method == "notifications/cancelled":
-                    self._waiting.forget(cancelled_key(frame))
-                self._queue.append(line)
-                self._queued_bytes += len(line)
+        for frame in frames:
+            if frame.kind == "request" and frame.key is not None:
+                self._waiting.expect(frame.key)
+            elif frame.method == "notifications/cancelled":
+                self._waiting.forget(cancelled_key(frame))
+            line = frame.raw.removesuffix(b"\n")
+            self._queue.append(line)
+            self._queued_bytes += len(line)
         self._more.set()
         if not self._full and self._queued_bytes > HIGH_WATER_BYTES:
             self._full = True

@@ -1,0 +1,139 @@
+"""Requests that wait for their answers: one table for each peer that asks.
+
+Lives here: a request with its id and method, whose it is, and those that were cancelled. Must not: look into frames,
+but for the id that a cancellation names, or translate. Used by `core.exchange` and `core.switch`.
+
+Where one client faces one server, ids pass unchanged and this table is the only one. Where several clients share a
+server, or one client has several servers, a request also has an id at the server, which is lent to it by the switch.
+Ids are kept as canonical JSON, so that `1` and `"1"` are two ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from dragoman.core.batches import Batch
+from dragoman.core.envelope import Frame, key_of
+from dragoman.core.exact_json import decode
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.front import FrontEdge
+    from dragoman.core.switch.shared.loans import Loan
+
+CANCELLED_KEPT: Final = 1024
+"""How many cancelled requests are remembered, in case their answer was already on its way."""
+
+NAME_BYTES: Final = 1024
+"""How long the id and the method of a request may be together: both are kept until it is answered."""
+
+OPEN_REQUESTS: Final = 4096
+"""How many requests of one peer may be unanswered, unless told otherwise."""
+
+
+class Unfit(Enum):
+    """Why a request is not taken in."""
+
+    DUPLICATE = "its id belongs to a request that is not answered yet"
+    TOO_MANY = "too many requests are unanswered"
+    TOO_LONG = "its id and method are too long to be kept"
+
+
+class Call:
+    """A request that waits for its answer.
+
+    Attributes:
+        key: Its id, as whoever asked knows it.
+        method: What it asks.
+        batch: The array that it came in.
+        front: The client's edge: whose request it is, or whom the server asks.
+        loan: What it is known as at a shared server, if it is with one.
+    """
+
+    __slots__ = ("batch", "front", "key", "loan", "method")
+
+    def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: FrontEdge | None = None) -> None:
+        self.key = key
+        self.method = method
+        self.batch = batch
+        self.front = front
+        self.loan: Loan | None = None
+
+
+@dataclass(slots=True)
+class Calls:
+    """The requests that one peer has sent and that are not answered yet.
+
+    Attributes:
+        limit: How many there may be.
+        waiting: Those that wait for their answer, by id.
+        cancelled: Those that were cancelled, by id.
+    """
+
+    limit: int = OPEN_REQUESTS
+    waiting: dict[bytes, Call] = field(default_factory=dict)
+    cancelled: dict[bytes, Call] = field(default_factory=dict)
+
+    def add(self, call: Call) -> Unfit | None:
+        """Remember a request; give the reason where it cannot be."""
+        waiting, key = self.waiting, call.key
+        if key in waiting:
+            return Unfit.DUPLICATE
+        if len(waiting) >= self.limit:
+            return Unfit.TOO_MANY
+        if len(key) + len(call.method) > NAME_BYTES:
+            return Unfit.TOO_LONG
+        if self.cancelled:  # an id that is used again has one answer, not two
+            self.cancelled.pop(key, None)
+        waiting[key] = call
+        return None
+
+    def fits(self, calls: list[Call]) -> bool:
+        """Whether all these could be added."""
+        keys = {call.key for call in calls}
+        short = all(len(call.key) + len(call.method) <= NAME_BYTES for call in calls)
+        fit = len(keys) == len(calls) and self.waiting.keys().isdisjoint(keys)
+        return short and fit and len(self.waiting) + len(calls) <= self.limit
+
+    def take(self, key: bytes) -> Call | None:
+        """Take the request that a response answers off the table; None for an unknown or late response."""
+        return self.waiting.pop(key, None) or self.cancelled.pop(key, None)
+
+    def remove(self, call: Call) -> bool:
+        """Take this request off the table; False where it is not there, or another one has its id."""
+        for table in (self.waiting, self.cancelled):
+            if table.get(call.key) is call:
+                del table[call.key]
+                return True
+        return False
+
+    def cancel(self, key: bytes) -> Call | None:
+        """Note that the sender does not wait any more; give the request.
+
+        It is remembered, within bounds: the spec lets the answer cross with the cancellation, and the sender, not we,
+        decides whether to ignore it.
+        """
+        call = self.waiting.pop(key, None)
+        if call is None:
+            return None
+        self.cancelled[key] = call
+        while len(self.cancelled) > CANCELLED_KEPT:
+            del self.cancelled[next(iter(self.cancelled))]
+        return call
+
+    def take_all(self) -> list[Call]:
+        """Take every request that still waits, oldest first."""
+        taken = list(self.waiting.values())
+        self.waiting.clear()
+        return taken
+
+
+def cancelled_key(frame: Frame) -> bytes | None:
+    """Give the id that a `notifications/cancelled` names, if it names one."""
+    try:
+        body = decode(frame.raw) if frame.body is None else frame.body
+    except ValueError:
+        return None
+    params = body.get("params")
+    return key_of(params.get("requestId")) if isinstance(params, dict) else None

@@ -1,0 +1,43 @@
+"""What stands behind a front edge, as far as the front edge knows: somebody who serves its client.
+
+Lives here: the protocol, no code. `core.switch` implements it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dragoman.core.calls import Call
+from dragoman.core.envelope import Frame
+from dragoman.core.translate import Refusal
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.front import FrontEdge
+
+
+class Behind(Protocol):
+    """Who serves the client of a front edge. Frames are in the server's revision.
+
+    Attributes:
+        takes_arrays: Whether an array may pass whole.
+    """
+
+    takes_arrays: bool
+
+    def ask(self, front: FrontEdge) -> Refusal | None:
+        """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""
+
+    def asked(self, front: FrontEdge) -> None:
+        """The front edge waits for the server: it may be told of one that is open already."""
+
+    def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
+        """Say, for the data of an error, what was asked and offered."""
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Take a request of the client to a server."""
+
+    def notify(self, front: FrontEdge, frame: Frame) -> None:
+        """Take a notification of the client to a server; or an array, where client and server both know arrays."""
+
+    def reply(self, front: FrontEdge, frame: Frame) -> None:
+        """Take an answer of the client, or one in its place, to the server that asked."""

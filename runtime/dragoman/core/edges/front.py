@@ -1,0 +1,372 @@
+"""The edge towards a client: its session from the first frame to the last.
+
+Lives here: the entry points for what a client says, what is done with a frame in each state, and the actions of the
+table `lifecycle.FRONT`. Must not: know which server is behind it or whom else it serves (`core.switch`), touch sockets
+or a clock, or know how a frame is translated. Called by `dragoman.host` and by the switch.
+
+Theory of operation. While the session opens, frames go through the table; then straight to the `Exchange`, which hands
+what the client says on to `behind`, and what is behind says to the client.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dragoman.core.calls import Call
+from dragoman.core.commands import Finish, Outbox, Outcome, Side, Wake
+from dragoman.core.edges.behind import Behind
+from dragoman.core.edges.early import EarlyFrames
+from dragoman.core.edges.greeting import (
+    DISCOVER,
+    INITIALIZED,
+    LEGACY_INITIALIZED,
+    Greeting,
+    read_greeting,
+    read_initialized,
+    refuse_per_request,
+    write_welcome,
+)
+from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontState
+from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame
+from dragoman.core.exchange import Exchange
+from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
+from dragoman.core.translate import Adaptor, Refusal
+from dragoman.core.wiring import Wiring
+from dragoman_spec import LATEST
+
+logger = logging.getLogger("dragoman.session")
+
+_WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
+
+
+class FrontEdge:
+    """The machine for one client.
+
+    Args:
+        wiring: What the user decided, and where steps and methods come from.
+        outbox: Where commands go.
+        behind: What serves this client.
+
+    Attributes:
+        state: Where the session stands.
+        greeting: The client's `initialize`, as long as it is needed.
+        exchange: The frames of the open session.
+        outgoing: Frames for the client that are not written yet.
+    """
+
+    __slots__ = (
+        "_client_ended",
+        "_client_owed",
+        "_early",
+        "_failure",
+        "_finished",
+        "_initialized",
+        "_outbox",
+        "_outcome",
+        "_replaying",
+        "_welcome",
+        "_wiring",
+        "behind",
+        "exchange",
+        "greeting",
+        "outgoing",
+        "state",
+    )
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        outbox: Outbox,
+        behind: Behind,
+    ) -> None:
+        self.state = FrontState.CONNECTING
+        self.outgoing: list[Frame] = []
+        self.behind = behind
+        self.greeting: Greeting | None = None
+        self.exchange = Exchange(self, behind, wiring.settings)
+        self._outbox = outbox
+        self._wiring = wiring
+        self._early = EarlyFrames(self.post, wiring.settings.queue_frames, wiring.settings.queue_bytes)
+        self._welcome: Frame | None = None  # what answers `initialize`
+        self._initialized: Frame | None = None
+        self._client_owed: bytes | None = None  # the id of an `initialize` that is not answered yet
+        self._client_ended = False
+        self._replaying = False
+        self._failure = connection_closed("the session is over")
+        self._outcome = Outcome.CLIENT_CLOSED
+        self._finished = False
+
+    def send(self, frame: Frame) -> None:
+        """Write a frame to the client."""
+        self._outbox.post(self, frame)
+
+    def post(self, side: Side, frame: Frame) -> None:
+        """Write a frame to the client, or hand an answer on to what is behind."""
+        if side is Side.CLIENT:
+            self._outbox.post(self, frame)
+        else:
+            self.behind.reply(self, frame)
+
+    def release(self) -> None:
+        """Let go of everything, once the session is over: circles stay until somebody looks for such."""
+        self.exchange.release()
+        del self.behind, self._early
+
+    # What the client does
+
+    def open(self) -> None:
+        """Begin: from here on the client has so long to initialise."""
+        self._advance(FrontEvent.OPENED)
+
+    def take(self, frame: Frame | Malformed) -> None:
+        """Take a frame of the client."""
+        if isinstance(frame, Malformed):
+            self.exchange.reject(Side.CLIENT, frame)
+        elif self.state is FrontState.READY and frame.method not in _WATCHED:
+            self.exchange.relay(Side.CLIENT, frame)
+        else:
+            self._take_early(frame)
+
+    def close(self, reason: str) -> None:
+        """Take note that the client says no more."""
+        if self.state is FrontState.INITIALIZING:
+            self._client_ended = True  # waits behind the frames that wait
+            return
+        refused = self.state is FrontState.CONNECTING and self.greeting is not None
+        if self.state is not FrontState.FAILED and not refused:
+            self._end(explain_client_closing(self.state, reason), Outcome.CLIENT_CLOSED)
+        self._advance(FrontEvent.CLIENT_CLOSED)
+        self._check_drained()
+
+    def expire(self) -> None:
+        """Take note that the timer ran out."""
+        if self.state is not FrontState.FAILED:
+            about = {} if self.greeting is None else self.behind.describe_offer(self)
+            self._end(*explain_timeout(self.state, self._wiring.settings, about))
+        self._advance(FrontEvent.TIMED_OUT)
+
+    def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
+        """End the session now: by a signal, or because nobody can read what would be written."""
+        self._end(connection_closed(reason), outcome)
+        self._advance(FrontEvent.STOPPED)
+
+    # What is behind does
+
+    def take_server(self, frame: Frame) -> None:
+        """Take a frame of the server for this client."""
+        if self.state is FrontState.READY:
+            self.exchange.relay(Side.SERVER, frame)
+            return
+        is_request = frame.kind == "request"
+        if self.state is FrontState.FAILED:
+            logger.debug("%s of the server dropped: the session failed", frame.kind)
+        elif is_request and frame.method == "ping":
+            self._early.answer_ping(Side.SERVER, frame)
+        elif self.state in (FrontState.CLOSING, FrontState.CLOSED):
+            if is_request:
+                self._early.reply(Side.SERVER, frame, connection_closed("the client has closed").answer(frame.key))
+            else:
+                self.exchange.relay(Side.SERVER, frame)
+                self._check_drained()
+        elif is_request:
+            self._early.wait(Side.SERVER, frame)
+        else:
+            self.exchange.relay(Side.SERVER, frame)
+
+    def take_answer(self, call: Call, frame: Frame) -> None:
+        """Take the server's answer to a call of this client, where the switch knows which one it is."""
+        self.exchange.answer(call, frame)
+        self._check_drained()
+
+    def speak(self, server_revision: str) -> None:
+        """Take note of what the server speaks, or is offered: what crosses from here on is translated so."""
+        greeting = self._expect_greeting()
+        self.exchange.speak(
+            self._wiring.translate(greeting.revision, server_revision), self._wiring.translate(server_revision, greeting.revision)
+        )
+
+    def accepted(self, answer: Frame, revision: str) -> None:
+        """Take note that the server has agreed to a revision.
+
+        Args:
+            answer: Its result, decoded.
+            revision: What it speaks.
+        """
+        greeting = self._expect_greeting()
+        way = self._wiring.translate(revision, greeting.revision)
+        adapted = Adaptor(way, self._wiring.settings.on_loss, self.exchange.counters).adapt(answer, "initialize")
+        if isinstance(adapted, Refusal):
+            self.failed(Failed(adapted.code, adapted.message, adapted.data))
+            return
+        self._welcome = write_welcome(greeting, answer if adapted is None else adapted, revision)
+        self.speak(revision)
+        logger.info("the server speaks %s, the client %s", revision, greeting.revision)
+        self._advance(FrontEvent.SERVER_ACCEPTED)
+
+    def refused(self, answer: Frame, words: str) -> None:
+        """Take note that the server has refused `initialize` for a reason of its own.
+
+        Args:
+            answer: What it answered, with the client's own id.
+            words: The reason, for requests that wait.
+        """
+        self._welcome = answer
+        self._end(connection_closed(f"initialize was refused: {words}"), Outcome.INITIALIZATION_FAILED)
+        self._advance(FrontEvent.SERVER_REFUSED)
+
+    def failed(self, failure: Failed) -> None:
+        """Take note that there is no session to be had with the server."""
+        self._end(failure, Outcome.INITIALIZATION_FAILED)
+        self._advance(FrontEvent.SERVER_FAILED)
+
+    def lost(self, reason: str, outcome: Outcome) -> None:
+        """Take note that the server is gone, and with it this session."""
+        if self.state not in (FrontState.FAILED, FrontState.CLOSED):
+            self._end(connection_closed(reason), outcome)
+        self._advance(FrontEvent.SERVER_CLOSED)
+
+    # Frames of the client before the session is open, and those of the handshake
+
+    def _take_early(self, frame: Frame) -> None:
+        is_request = frame.kind == "request"
+        if frame.method == "initialize":
+            self._take_initialize(frame)
+        elif frame.method == DISCOVER and is_request:
+            self._early.reply(Side.CLIENT, frame, refuse_per_request(frame, LATEST))
+        elif (initialized := read_initialized(frame, self._wiring.settings.accept_legacy_initialized)) is not None:
+            self._take_initialized(initialized)
+        elif self.state is FrontState.READY:
+            self.exchange.relay(Side.CLIENT, frame)
+        elif is_request and frame.method == "ping":
+            self._early.answer_ping(Side.CLIENT, frame)
+        elif self.state in (FrontState.CLOSED, FrontState.FAILED):
+            if is_request:
+                self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
+        elif not self._early.take_client(frame, self.state):
+            self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
+
+    def _take_initialize(self, frame: Frame) -> None:
+        if frame.kind == "request" and self.state is FrontState.CLOSED:  # a signal came first
+            self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
+            return
+        if frame.kind != "request" or self.state not in (FrontState.CONNECTING, FrontState.FAILED):
+            reason = "initialize must be a request, and the first of its session"
+            key = None if frame.key == self._client_owed else frame.key
+            self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, reason, key))
+            return
+        greeting = read_greeting(frame, self._wiring.settings.client_revision)
+        if isinstance(greeting, Malformed):
+            self.exchange.reject(Side.CLIENT, greeting)
+            return
+        self.greeting, self._client_owed = greeting, frame.key
+        refusal = self.behind.ask(self) if self.state is FrontState.CONNECTING else None
+        if refusal is not None:
+            self.greeting = self._client_owed = None
+            answer = error_frame(frame.key, refusal.code, refusal.message, refusal.data)
+            self._early.reply(Side.CLIENT, frame, answer)
+            return
+        self._advance(FrontEvent.INITIALIZE_REQUESTED)
+        if self.state is FrontState.INITIALIZING:
+            self.behind.asked(self)
+
+    def _take_initialized(self, frame: Frame) -> None:
+        if self.state is FrontState.INITIALIZING:
+            self._early.wait(Side.CLIENT, frame)
+        elif self.state is FrontState.READY:
+            self.exchange.relay(Side.CLIENT, frame)
+        else:
+            self._initialized = frame
+            self._advance(FrontEvent.INITIALIZED)
+
+    def _expect_greeting(self) -> Greeting:
+        assert self.greeting is not None, "the client has not sent initialize"
+        return self.greeting
+
+    def _check_drained(self) -> None:
+        if self.state is FrontState.CLOSING and not self.exchange.calls[Side.CLIENT].waiting:
+            self._advance(FrontEvent.DRAINED)
+
+    def _end(self, failure: Failed, outcome: Outcome) -> None:
+        self._failure, self._outcome = failure, outcome
+
+    # Actions of the table
+
+    def _advance(self, event: FrontEvent) -> None:
+        transition = FRONT.advance(self.state, event)
+        if transition is None:
+            logger.debug("%s means nothing while %s", event.value, self.state.value)
+            return
+        self.state = transition.state
+        for action in transition.actions:
+            _ACTIONS[action](self)
+
+    def _start_timer(self) -> None:
+        settings = self._wiring.settings
+        durations = {FrontState.CLOSING: settings.drain_timeout_s, FrontState.FAILED: settings.linger_s}
+        self._outbox.add(Wake(self, durations.get(self.state, settings.init_timeout_s)))
+
+    def _stop_timer(self) -> None:
+        self._outbox.add(Wake(self, None))
+
+    def _answer_initialize(self) -> None:
+        greeting = self._expect_greeting()
+        assert self._welcome is not None
+        self._client_owed = None
+        self.send(self._welcome)
+        self.exchange.know_client(greeting.capabilities, self._wiring.methods_of(greeting.revision))
+
+    def _fail_initialize(self) -> None:
+        if self._client_owed is not None:
+            self.send(self._failure.answer(self._client_owed))
+            self._client_owed = None
+
+    def _announce(self) -> None:
+        assert self._initialized is not None
+        self.exchange.relay(Side.CLIENT, self._initialized)
+        # Nobody asks for these again, and of 500 open sessions they would hold a megabyte.
+        self.greeting = self._initialized = self._welcome = None
+
+    def _replay_queue(self) -> None:
+        outermost, self._replaying = not self._replaying, True
+        for frame in self._early.take_all(Side.CLIENT):
+            self.take(frame)
+        if self.state is FrontState.READY:
+            for frame in self._early.take_all(Side.SERVER):
+                self.exchange.relay(Side.SERVER, frame)
+        if outermost:
+            self._replaying = False
+            self._finish_client()
+
+    def _fail_queue(self) -> None:
+        self._early.fail_all(self._failure)
+        self._finish_client()
+
+    def _finish_client(self) -> None:
+        if self._client_ended:
+            self._client_ended = False
+            self.close("end of input")
+
+    def _fail_requests(self, side: Side) -> None:
+        self.exchange.fail_all(side, self._failure.code, self._failure.message, self._failure.data)
+
+    def _finish(self) -> None:
+        if not self._finished:
+            self._finished = True
+            self._outbox.add(Finish(self._outcome, self._failure.message, self))
+
+
+_ACTIONS: Final[Mapping[FrontAction, Callable[[FrontEdge], None]]] = {
+    FrontAction.START_TIMER: FrontEdge._start_timer,
+    FrontAction.STOP_TIMER: FrontEdge._stop_timer,
+    FrontAction.ANSWER_INITIALIZE: FrontEdge._answer_initialize,
+    FrontAction.PASS_REFUSAL: FrontEdge._answer_initialize,
+    FrontAction.FAIL_INITIALIZE: FrontEdge._fail_initialize,
+    FrontAction.ANNOUNCE: FrontEdge._announce,
+    FrontAction.REPLAY_QUEUE: FrontEdge._replay_queue,
+    FrontAction.FAIL_QUEUE: FrontEdge._fail_queue,
+    FrontAction.FAIL_CLIENT_REQUESTS: lambda front: front._fail_requests(Side.CLIENT),
+    FrontAction.FAIL_SERVER_REQUESTS: lambda front: front._fail_requests(Side.SERVER),
+    FrontAction.FINISH: FrontEdge._finish,
+}

@@ -1,0 +1,125 @@
+"""What a client says to open a session, and what it is told.
+
+Lives here: reading `initialize` and `initialized`, writing the answer, and turning the per-request era away. Must not:
+decide what happens next (the tables in `lifecycle`), nor offer anything to a server (`offer`). Called by `front`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple
+
+from dragoman.core import negotiation
+from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, classify, error_frame
+from dragoman.core.exact_json import decode, encode_line
+from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
+
+logger = logging.getLogger("dragoman.session")
+
+PROTOCOL_VERSION_KEY = facts(LATEST).request_meta.get("protocolVersion")
+"""Where a request of the per-request era names its revision: in its `_meta` (2026-07-28/basic/index)."""
+
+DISCOVER = facts(LATEST).lifecycle.get("discover")
+"""How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
+
+INITIALIZED = "notifications/initialized"
+LEGACY_INITIALIZED = "initialized"
+"""How some clients call it, and no revision does."""
+
+INITIALIZED_FRAME = Frame(
+    b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n', "notification", None, INITIALIZED
+)
+
+
+class Greeting(NamedTuple):
+    """A client's `initialize`.
+
+    Attributes:
+        frame: The request, decoded.
+        key: Its id.
+        requested: The revision that it asks for, which may be none at all.
+        revision: The revision to speak with this client.
+        capabilities: What it declares.
+    """
+
+    frame: Frame
+    key: bytes
+    requested: object
+    revision: str
+    capabilities: dict[str, Any]
+
+
+def read_greeting(frame: Frame, client_revision: str) -> Greeting | Malformed:
+    """Read a client's `initialize`.
+
+    Args:
+        frame: A request.
+        client_revision: `auto`, or the revision that the user pinned the client to.
+    """
+    if frame.body is None:
+        try:
+            told = classify(frame.raw, decode(frame.raw))
+        except ValueError as error:
+            return Malformed(PARSE_ERROR, str(error))
+        if isinstance(told, Malformed):
+            return told
+        frame = told
+    if frame.key is None:
+        return Malformed(INVALID_REQUEST, "expected initialize to have an id")
+    params = frame.body.get("params")
+    params = params if isinstance(params, dict) else {}
+    requested, capabilities = params.get("protocolVersion"), params.get("capabilities")
+    revision = negotiation.choose_client_revision(requested, client_revision)
+    return Greeting(frame, frame.key, requested, revision, capabilities if isinstance(capabilities, dict) else {})
+
+
+def write_welcome(greeting: Greeting, answer: Frame, server_revision: str) -> Frame:
+    """Put the client's own revision and id on the answer; the bytes stay as they are if both are there already.
+
+    Args:
+        greeting: What the client asked.
+        answer: What the server answered, translated.
+        server_revision: What the server speaks.
+    """
+    if server_revision == greeting.revision and answer.key == greeting.key:
+        return answer
+    body = dict(decode(answer.raw) if answer.body is None else answer.body)
+    body["result"] = {**body["result"], "protocolVersion": greeting.revision}
+    body["id"] = decode(greeting.key)
+    return Frame(encode_line(body), "result", greeting.key, None, body)
+
+
+def read_per_request_revision(frame: Frame) -> str | None:
+    """Give the revision that a request names for itself, as only those of the per-request era do."""
+    try:
+        body = decode(frame.raw) if frame.body is None else frame.body
+    except ValueError:
+        return None
+    params = body.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    named = meta.get(PROTOCOL_VERSION_KEY) if isinstance(meta, dict) else None
+    return named if isinstance(named, str) else None
+
+
+def refuse_per_request(frame: Frame, revision: str) -> Frame:
+    """Turn away a client of the per-request era, so that one that knows both eras falls back to `initialize`.
+
+    2026-07-28/basic/transports/stdio, Backward Compatibility: any error that is not a modern one means "legacy".
+    """
+    if frame.method == DISCOVER:
+        code, message = -32601, f"{DISCOVER} is not served"
+    else:
+        code, message = -32602, "Unsupported protocol version"
+    message += f"{negotiation.explain_era(revision)}; open the session with initialize"
+    data = {"supported": list(HANDSHAKE_REVISIONS), "requested": revision}
+    return error_frame(frame.key, code, message, data)
+
+
+def read_initialized(frame: Frame, accept_legacy: bool) -> Frame | None:
+    """Give the client's `notifications/initialized`, if that is what it is; by its own name, whatever it came as."""
+    if frame.kind != "notification":
+        return None
+    if frame.method == LEGACY_INITIALIZED and accept_legacy:
+        logger.info("the client sent %s for %s", LEGACY_INITIALIZED, INITIALIZED)
+        return INITIALIZED_FRAME
+    return frame if frame.method == INITIALIZED else None

@@ -1,0 +1,224 @@
+"""The lifecycles of the two edges, as tables.
+
+Lives here: the states, what can happen in each, and what is to be done then, as data. Must not: do it; the edges look
+every event up here and run the actions by name. The diagrams in docs/lifecycle.md are drawn from the tables, and a
+test keeps them in step.
+
+Theory of operation. The proxy is a server to the client and a client to the server. Where both belong together, the
+client's `initialize` is offered to the server, the server's result answers the client, and the client's `initialized`
+ends both handshakes; a server that several clients share is opened once. Whatever the client sends in between waits in
+a queue and is replayed, in order, when the state moves on; the client's end of input waits in the same queue, so that a
+script piped in at once is served to its end. A pair that is not in the table cannot happen or is refused where it comes
+in (a second `initialize`, say); the tables say so by None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+S = TypeVar("S", bound=Enum)
+E = TypeVar("E", bound=Enum)
+A = TypeVar("A", bound=Enum)
+
+
+class FrontState(Enum):
+    """Where the session with a client stands."""
+
+    CONNECTING = "connecting"
+    INITIALIZING = "initializing"
+    SENDING_INITIALIZED = "sending-initialized"
+    READY = "ready"
+    CLOSING = "closing"
+    CLOSED = "closed"
+    FAILED = "failed"
+
+
+class FrontEvent(Enum):
+    """What happened to the session with a client."""
+
+    OPENED = "opened"
+    INITIALIZE_REQUESTED = "initialize requested"
+    SERVER_ACCEPTED = "server accepted"
+    SERVER_REFUSED = "server refused"
+    SERVER_FAILED = "server failed"
+    INITIALIZED = "initialized"
+    TIMED_OUT = "timed out"
+    DRAINED = "drained"
+    CLIENT_CLOSED = "client closed"
+    SERVER_CLOSED = "server closed"
+    STOPPED = "stopped"
+
+
+class FrontAction(Enum):
+    """What a transition asks of a front edge."""
+
+    START_TIMER = "start timer"
+    STOP_TIMER = "stop timer"
+    ANSWER_INITIALIZE = "answer initialize"
+    PASS_REFUSAL = "pass refusal"
+    FAIL_INITIALIZE = "fail initialize"
+    ANNOUNCE = "announce"
+    REPLAY_QUEUE = "replay queue"
+    FAIL_QUEUE = "fail queue"
+    FAIL_CLIENT_REQUESTS = "fail client requests"
+    FAIL_SERVER_REQUESTS = "fail server requests"
+    FINISH = "finish"
+
+
+class UpstreamState(Enum):
+    """Where the session with a server stands."""
+
+    IDLE = "idle"
+    OFFERED = "offered"
+    ACCEPTED = "accepted"
+    READY = "ready"
+    LOST = "lost"
+
+
+class UpstreamEvent(Enum):
+    """What happened to the session with a server."""
+
+    ASKED = "asked"
+    REVISION_REJECTED = "revision rejected"
+    LOST_ON_RETRY = "lost on retry"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    FAILED = "failed"
+    ANNOUNCED = "announced"
+    CLOSED = "closed"
+
+
+class UpstreamAction(Enum):
+    """What a transition asks of an upstream edge."""
+
+    OFFER = "offer"
+    REOPEN = "reopen"
+    TELL_ACCEPTED = "tell accepted"
+    TELL_REFUSED = "tell refused"
+    TELL_FAILED = "tell failed"
+    SEND_INITIALIZED = "send initialized"
+    TELL_LOST = "tell lost"
+
+
+class Transition(NamedTuple, Generic[S, A]):
+    """Where an event leads, and what is done on the way, in order."""
+
+    state: S
+    actions: tuple[A, ...]
+
+
+class Table(Generic[S, E, A]):
+    """A lifecycle.
+
+    Args:
+        first: The state that it begins in.
+        last: The state that nothing leads out of.
+        transitions: By state and event.
+    """
+
+    def __init__(self, first: S, last: S, transitions: dict[tuple[S, E], tuple[S, tuple[A, ...]]]) -> None:
+        self.first = first
+        self.last = last
+        self.transitions: Mapping[tuple[S, E], Transition[S, A]] = MappingProxyType(
+            {cause: Transition(state, actions) for cause, (state, actions) in transitions.items()}
+        )
+
+    def advance(self, state: S, event: E) -> Transition[S, A] | None:
+        """Look up where an event leads; None where the event has no meaning in that state."""
+        return self.transitions.get((state, event))
+
+    def draw_diagram(self) -> str:
+        """Draw the table as a Mermaid state diagram: the text between the fences in docs/lifecycle.md."""
+        lines = ["stateDiagram-v2", f"    [*] --> {_node(self.first)}"]
+        lines += [f"    {_node(a)} --> {_node(to.state)}: {event.value}" for (a, event), to in self.transitions.items()]
+        lines.append(f"    {_node(self.last)} --> [*]")
+        return "\n".join(lines) + "\n"
+
+    def draw_table(self) -> str:
+        """Write the table as Markdown, for docs/lifecycle.md."""
+        lines = ["| in state | when | go to | and |", "|---|---|---|---|"]
+        for (state, event), to in self.transitions.items():
+            actions = ", ".join(action.value for action in to.actions)
+            lines.append(f"| {state.value} | {event.value} | {to.state.value} | {actions} |")
+        return "\n".join(lines) + "\n"
+
+
+def _node(state: Enum) -> str:
+    return str(state.value).replace("-", "_")
+
+
+_S, _E, _A = FrontState, FrontEvent, FrontAction
+_FAIL = (_A.STOP_TIMER, _A.FAIL_INITIALIZE, _A.FAIL_QUEUE, _A.FINISH)
+_STOP = (_A.STOP_TIMER, _A.FAIL_INITIALIZE, _A.FAIL_QUEUE, _A.FAIL_CLIENT_REQUESTS, _A.FAIL_SERVER_REQUESTS, _A.FINISH)
+
+FRONT: Final[Table[Any, Any, Any]] = Table(
+    _S.CONNECTING,
+    _S.CLOSED,
+    {
+        # Nothing asked yet. The clock runs all the same: a client may connect, and never say a word.
+        (_S.CONNECTING, _E.OPENED): (_S.CONNECTING, (_A.START_TIMER,)),
+        (_S.CONNECTING, _E.INITIALIZE_REQUESTED): (_S.INITIALIZING, (_A.START_TIMER,)),
+        (_S.CONNECTING, _E.TIMED_OUT): (_S.FAILED, _FAIL),
+        (_S.CONNECTING, _E.CLIENT_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)),
+        # A server that dies before it was asked: the client's `initialize` is on its way and deserves the reason.
+        (_S.CONNECTING, _E.SERVER_CLOSED): (_S.FAILED, (_A.FAIL_QUEUE, _A.START_TIMER)),
+        (_S.CONNECTING, _E.STOPPED): (_S.CLOSED, _STOP),
+        # The server has the offer.
+        (_S.INITIALIZING, _E.SERVER_ACCEPTED): (
+            _S.SENDING_INITIALIZED,
+            (_A.ANSWER_INITIALIZE, _A.START_TIMER, _A.REPLAY_QUEUE),
+        ),
+        # An error that is not about revisions is the server's own: the client may correct itself and ask again.
+        (_S.INITIALIZING, _E.SERVER_REFUSED): (_S.CONNECTING, (_A.START_TIMER, _A.PASS_REFUSAL, _A.FAIL_QUEUE)),
+        (_S.INITIALIZING, _E.SERVER_FAILED): (_S.FAILED, _FAIL),
+        (_S.INITIALIZING, _E.TIMED_OUT): (_S.FAILED, _FAIL),
+        (_S.INITIALIZING, _E.SERVER_CLOSED): (_S.FAILED, _FAIL),
+        (_S.INITIALIZING, _E.STOPPED): (_S.CLOSED, _STOP),
+        # The client has its answer and owes `initialized`. A person at a keyboard may take long: only requests fail.
+        (_S.SENDING_INITIALIZED, _E.INITIALIZED): (_S.READY, (_A.STOP_TIMER, _A.ANNOUNCE, _A.REPLAY_QUEUE)),
+        (_S.SENDING_INITIALIZED, _E.TIMED_OUT): (_S.SENDING_INITIALIZED, (_A.FAIL_QUEUE, _A.START_TIMER)),
+        (_S.SENDING_INITIALIZED, _E.CLIENT_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)),
+        (_S.SENDING_INITIALIZED, _E.SERVER_CLOSED): (_S.FAILED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)),
+        (_S.SENDING_INITIALIZED, _E.STOPPED): (_S.CLOSED, _STOP),
+        # Everything crosses.
+        (_S.READY, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.FAIL_SERVER_REQUESTS, _A.START_TIMER)),
+        (_S.READY, _E.SERVER_CLOSED): (_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
+        (_S.READY, _E.STOPPED): (_S.CLOSED, _STOP),
+        # The client says no more; what it asked for is still answered.
+        (_S.CLOSING, _E.DRAINED): (_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
+        (_S.CLOSING, _E.TIMED_OUT): (_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
+        (_S.CLOSING, _E.SERVER_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
+        (_S.CLOSING, _E.STOPPED): (_S.CLOSED, _STOP),
+        # Only the last words remain.
+        (_S.FAILED, _E.INITIALIZE_REQUESTED): (_S.FAILED, _FAIL),
+        (_S.FAILED, _E.TIMED_OUT): (_S.CLOSED, (_A.FINISH,)),
+        (_S.FAILED, _E.CLIENT_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
+        (_S.FAILED, _E.STOPPED): (_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
+    },
+)
+"""The session with a client of a revision that opens with `initialize`."""
+
+_U, _V, _B = UpstreamState, UpstreamEvent, UpstreamAction
+
+UPSTREAM: Final[Table[Any, Any, Any]] = Table(
+    _U.IDLE,
+    _U.LOST,
+    {
+        (_U.IDLE, _V.ASKED): (_U.OFFERED, (_B.OFFER,)),
+        (_U.IDLE, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        (_U.OFFERED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
+        # Some servers end after an offer that they reject: the next one goes to a fresh connection.
+        (_U.OFFERED, _V.LOST_ON_RETRY): (_U.OFFERED, (_B.REOPEN, _B.OFFER)),
+        (_U.OFFERED, _V.ACCEPTED): (_U.ACCEPTED, (_B.TELL_ACCEPTED,)),
+        (_U.OFFERED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
+        (_U.OFFERED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
+        (_U.OFFERED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        (_U.ACCEPTED, _V.ANNOUNCED): (_U.READY, (_B.SEND_INITIALIZED,)),
+        (_U.ACCEPTED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        (_U.READY, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+    },
+)
+"""The session with a server of a revision that opens with `initialize`."""

@@ -1,0 +1,193 @@
+"""What a server is offered, and how it answers.
+
+Lives here: one handshake with a server, over as many offers as it takes, and the frames of each. Must not: decide what
+happens next (the tables in `lifecycle`), nor which revision to choose (`core.negotiation`). Called by `upstream`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from dragoman.core import negotiation
+from dragoman.core.edges.greeting import Greeting
+from dragoman.core.envelope import Frame, twin_of
+from dragoman.core.exact_json import decode, encode, encode_line
+from dragoman.core.failures import Failed
+from dragoman.core.negotiation import Rejection
+from dragoman.core.settings import Settings
+from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
+from dragoman.errors import UnsupportedRevision
+from dragoman_spec import HANDSHAKE_REVISIONS
+
+logger = logging.getLogger("dragoman.session")
+
+WORDS_SHOWN = 200
+"""How much of what a server says about its refusal is repeated in the log, and to requests that waited for it."""
+
+RETRY_ID = "dragoman-initialize-"
+"""How the ids of later offers begin: "The request ID MUST NOT have been previously used", so none is the client's."""
+
+
+class Accepted(NamedTuple):
+    """The server accepted: its answer, decoded, and the revision that it speaks."""
+
+    answer: Frame
+    revision: str
+
+
+class Refused(NamedTuple):
+    """The server refused, not for the revision: its answer, and its own words."""
+
+    answer: Frame
+    code: int
+    message: str
+    data: Any
+
+    @property
+    def words(self) -> str:
+        """For the log, and for requests that waited."""
+        return f"{self.message[:WORDS_SHOWN]} ({self.code})"
+
+
+class Retried(NamedTuple):
+    """The server rejected the revision: the frame that offers it another."""
+
+    frame: Frame
+
+
+class Introduce(Protocol):
+    """Writes an `initialize` request."""
+
+    def __call__(self, revision: str) -> Frame | Refusal:
+        """Write it for a server that is offered this revision."""
+
+
+class Offer:
+    """One `initialize` of a client, or of the proxy itself, and the offers that it leads to.
+
+    Args:
+        settings: What the user decided.
+        greeting: Whose session leads to it.
+        introduce: Writes the request; the revision and the id that it names are replaced where they do not fit.
+        key: Its id.
+    """
+
+    __slots__ = ("_greeting", "_introduce", "_key", "_retries_left", "_settings", "_tried", "offered")
+
+    def __init__(self, settings: Settings, greeting: Greeting, introduce: Introduce, key: bytes) -> None:
+        self._settings = settings
+        self._greeting = greeting
+        self._introduce = introduce
+        self._key = key
+        may_probe = settings.expect_echo and settings.retry_older
+        self.offered = negotiation.choose_offer(
+            greeting.revision, greeting.requested, settings.server_revision, expect_echo=may_probe
+        )
+        self._tried = [self.offered]
+        probing = settings.server_revision == negotiation.AUTO and self.offered != greeting.revision
+        self._retries_left = settings.retry_older + (may_probe and probing)
+
+    @property
+    def offers(self) -> int:
+        """How many offers have been made."""
+        return len(self._tried)
+
+    @property
+    def key(self) -> bytes:
+        """The id under which the offer now stands."""
+        return self._key if self.offers == 1 else encode(f"{RETRY_ID}{self.offers}")
+
+    @property
+    def translatable(self) -> str:
+        """The revision to translate with: the one offered, or the client's where that is nobody's."""
+        return self.offered if self.offered in HANDSHAKE_REVISIONS else self._greeting.revision
+
+    def is_answer(self, frame: Frame) -> bool:
+        """Whether a frame of the server answers the offer; an error without id can be about nothing else."""
+        if frame.kind not in ("result", "error"):
+            return False
+        twin = twin_of(frame.key) if frame.key is not None and self._settings.restore_ids else None
+        return self.key in (frame.key, twin) or frame.key is None
+
+    def write(self) -> Frame | Refusal:
+        """Write the `initialize` request for the server, in the revision that it is offered."""
+        frame = self._introduce(self.translatable)
+        if isinstance(frame, Refusal):
+            return frame
+        if self.offered == self._greeting.requested and self.offers == 1 and frame.key == self._key:
+            return frame
+        body = dict(decode(frame.raw) if frame.body is None else frame.body)
+        body["params"] = {**body.get("params", {}), "protocolVersion": self.offered}
+        body["id"] = decode(self.key)
+        return Frame(encode_line(body), "request", self.key, "initialize", body)
+
+    def read_answer(self, frame: Frame) -> Accepted | Refused | Retried | Failed:
+        """Read the server's response to the offer."""
+        try:
+            body = decode(frame.raw) if frame.body is None else frame.body
+        except ValueError as error:
+            return self.fail(-32603, f"the server's answer to initialize cannot be read: {error}")
+        member = body["error" if frame.kind == "error" else "result"]
+        if not isinstance(member, dict):
+            return self.fail(-32603, "the server's answer to initialize is not an object")
+        if frame.kind == "result":
+            return self._read_result(frame._replace(body=body), member)
+        rejection = negotiation.read_rejection(member, self.offered)
+        if rejection is not None:
+            return self._take_rejection(rejection)
+        return Refused(frame, member.get("code", -32603), str(member.get("message", "")), member.get("data"))
+
+    def fail(self, code: int, message: str) -> Failed:
+        """Give the error for a client whose `initialize` cannot succeed."""
+        return Failed(code, message, self.describe())
+
+    def describe(self) -> dict[str, Any]:
+        """Say, for the data of an error, what was asked and offered."""
+        return {"requested": self._greeting.requested, "offered": self.offered}
+
+    def _read_result(self, frame: Frame, result: dict[str, Any]) -> Accepted | Failed:
+        try:
+            revision = negotiation.read_server_revision(result)
+        except UnsupportedRevision as error:
+            code, message, data = negotiation.explain_unsupported(self._greeting.requested, error.supported)
+            message += f": the server answered with {error.requested}{negotiation.explain_era(error.requested)}"
+            return Failed(code, message, {**data, "offered": self.offered, "answered": error.requested})
+        return Accepted(frame, revision)
+
+    def _take_rejection(self, rejection: Rejection) -> Retried | Failed:
+        """Make another offer, if one is allowed and left; after one from the server's own list there is no other."""
+        may_retry = self._retries_left > 0
+        retry = negotiation.choose_retry(rejection, self._greeting.revision, self._tried) if may_retry else None
+        if retry is not None:
+            self._retries_left = 0 if rejection.supported else self._retries_left - 1
+            self._tried.append(retry)
+            self.offered = retry
+            frame = self.write()
+            if not isinstance(frame, Refusal):
+                named = ", ".join(rejection.supported) or "none"
+                logger.warning("the server rejected %s (it named: %s); offering %s", rejection.requested, named, retry)
+                return Retried(frame)
+        code, message, data = negotiation.explain_unsupported(self._greeting.requested, rejection.supported)
+        return Failed(code, message, {**data, "offered": rejection.requested})
+
+
+def pass_on(
+    greeting: Greeting, translate: Callable[[str, str], Translator], settings: Settings, counters: Counters
+) -> Introduce:
+    """Give what writes a client's own `initialize` for its server.
+
+    Args:
+        greeting: What the client asked.
+        translate: Gives the composed steps from one revision to another.
+        settings: What the user decided.
+        counters: Where losses are counted.
+    """
+
+    def introduce(revision: str) -> Frame | Refusal:
+        adaptor = Adaptor(translate(greeting.revision, revision), settings.on_loss, counters)
+        frame = adaptor.adapt(greeting.frame, "initialize")
+        return greeting.frame if frame is None else frame
+
+    return introduce

@@ -1,0 +1,119 @@
+"""One client and one server: the switch that has nothing to choose.
+
+Lives here: handing on. Must not: translate (`core.exchange`), or know what either edge does with what it is told. Made
+by `dragoman.proxy` for scope `client`.
+
+Ids pass unchanged: neither peer needs ids of ours, and progress tokens need no table at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.core.calls import Call
+from dragoman.core.commands import Outbox, Outcome, Side
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.greeting import INITIALIZED
+from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, error_frame
+from dragoman.core.failures import Failed
+from dragoman.core.wiring import Wiring
+from dragoman.core.translate import Refusal
+
+
+class Direct:
+    """Joins one client to one server.
+
+    Args:
+        wiring: What the edges need.
+    """
+
+    __slots__ = ("_wiring", "front", "outbox", "upstream")
+
+    takes_arrays = True
+
+    def __init__(self, wiring: Wiring) -> None:
+        self.outbox = Outbox()
+        self._wiring = wiring
+        self.front = FrontEdge(wiring, self.outbox, self)
+        self.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
+
+    def open(self) -> None:
+        """Begin."""
+        self.front.open()
+        self.upstream.open()
+
+    def release(self) -> None:
+        """Let the edges go of each other, once both peers are gone."""
+        self.front.release()
+        self.upstream.release()
+
+    # What the front edge says
+
+    def ask(self, front: FrontEdge) -> Refusal | None:
+        """Offer the server what the client's `initialize` says."""
+        greeting = front.greeting
+        assert greeting is not None
+        introduce = pass_on(greeting, self._wiring.translate, self._wiring.settings, front.exchange.counters)
+        return self.upstream.ask(greeting, introduce, greeting.key)
+
+    def asked(self, front: FrontEdge) -> None:
+        """Nothing to do: the server's answer is on its way."""
+
+    def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
+        """Say, for the data of an error, what was asked and offered."""
+        return {} if self.upstream.offer is None else self.upstream.offer.describe()
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Hand on a request."""
+        self.outbox.post(self.upstream, frame)
+
+    def notify(self, front: FrontEdge, frame: Frame) -> None:
+        """Hand on a notification, or an array."""
+        if frame.method == INITIALIZED and self.upstream.state is UpstreamState.ACCEPTED:
+            self.upstream.announce(frame)
+        else:
+            self.outbox.post(self.upstream, frame)
+
+    def reply(self, front: FrontEdge, frame: Frame) -> None:
+        """Hand on an answer."""
+        self.outbox.post(self.upstream, frame)
+
+    # What the upstream edge says
+
+    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
+        """Hand on what the server says."""
+        if isinstance(frame, Malformed):
+            self.front.exchange.reject(Side.SERVER, frame)
+        else:
+            self.front.take_server(frame)
+
+    def offered(self, upstream: UpstreamEdge) -> None:
+        """Take what the server says meanwhile for what it is offered."""
+        assert upstream.offer is not None
+        self.front.speak(upstream.offer.translatable)
+
+    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
+        """Answer the client."""
+        self.front.accepted(accepted.answer, accepted.revision)
+
+    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+        """Tell the client, which may correct itself."""
+        greeting, answer = self.front.greeting, refused.answer
+        assert greeting is not None
+        if answer.key != greeting.key:
+            answer = error_frame(greeting.key, refused.code, refused.message, refused.data)
+        self.front.refused(answer, refused.words)
+
+    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+        """Tell the client."""
+        self.front.failed(failure)
+
+    def gone(self, upstream: UpstreamEdge) -> None:
+        """Nothing to do: a server that is closed has no clients any more."""
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        """End the client's session with that of its server."""
+        self.front.lost(reason, outcome)

@@ -1,0 +1,329 @@
+"""A fresh server for every request of one client: what scope `request` means.
+
+Lives here: the short life of each server and what the client is told of it. Must not: open anything. Made by
+`dragoman.proxy` for scope `request`.
+
+Theory of operation. The client's `initialize` goes to a first server, whose result is the answer; that server is not
+used again. Every later request opens another one: the same `initialize`, `notifications/initialized`, the log level if
+one was set, the request; its answer ends it. Nothing lasts, so what needs to last is neither offered nor served.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.core.calls import Call, cancelled_key
+from dragoman.core.commands import Close, Outbox, Outcome
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
+from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import (
+    Frame,
+    Malformed,
+    classify,
+    decoded,
+    error_frame,
+    notification_frame,
+    request_frame,
+    result_frame,
+    rewrite,
+    twin_of,
+)
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.peek import with_id
+from dragoman.core.translate import Refusal
+from dragoman.core.wiring import Wiring
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
+
+_LEVEL_KEY: Final = b'"dragoman-level"'
+_QUESTIONS: Final = 1024
+_ENDING: Final = 4
+_LASTING: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).standing)
+_NOT_OFFERED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).server_flags)
+"""Capabilities that need a server which lasts."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One server and what it is for.
+
+    Attributes:
+        upstream: Its edge.
+        call: The client's request; None for the server that answers `initialize`.
+        frame: The request, as the server is to get it.
+        tokens: The progress tokens of what it asks.
+    """
+
+    upstream: UpstreamEdge
+    call: Call | None = None
+    frame: Frame | None = None
+    tokens: list[Any] = field(default_factory=list)
+
+
+class PerCall:
+    """Joins one client to many servers.
+
+    Args:
+        wiring: What the edges need.
+        limit: How many requests there may be at once; four times as many servers may still be on their way out.
+
+    Attributes:
+        runs: The servers that are at work, by their edges.
+        ending: How many are over and not gone yet. Who asks and cancels without end must not start servers without end.
+    """
+
+    takes_arrays = False
+
+    def __init__(self, wiring: Wiring, limit: int = 64) -> None:
+        self.outbox = Outbox()
+        self.runs: dict[UpstreamEdge, Run] = {}
+        self.ending = 0
+        self._wiring = wiring
+        self._limit = limit
+        self._greeting: Greeting | None = None
+        self._revision: str | None = None
+        self._level: Any = None
+        self._asked: dict[bytes, tuple[Run, bytes]] = {}
+        self._questions = 0
+        self.front = FrontEdge(wiring, self.outbox, self)
+
+    def open(self) -> None:
+        """Begin."""
+        self.front.open()
+
+    def release(self) -> None:
+        """Let the edges go of each other, once all peers are gone."""
+        self.front.release()
+        for upstream in self.runs:
+            upstream.release()
+        self.runs.clear()
+        self._asked.clear()
+
+    # What the front edge says
+
+    def ask(self, front: FrontEdge) -> Refusal | None:
+        """Ask a first server."""
+        assert front.greeting is not None
+        self._greeting = front.greeting
+        return self._start(Run(self._new_upstream()))
+
+    def asked(self, front: FrontEdge) -> None:
+        """Nothing to do: the server's answer is on its way."""
+
+    def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
+        """Say, for the data of an error, what was asked and offered."""
+        offers = (upstream.offer for upstream in self.runs)
+        return next((offer.describe() for offer in offers if offer is not None), {})
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Open a server for a request."""
+        code, reason = CONNECTION_CLOSED, ""
+        if frame.method == "ping":
+            self.front.take_answer(call, result_frame(call.key, {}))
+            return
+        if frame.method in _LASTING:
+            code = -32601
+            reason = f"{frame.method} needs a server that lasts; here each request has its own (scope request)"
+        elif len(self.runs) >= self._limit:
+            reason = f"more than {self._limit} requests at once"
+        elif self.ending >= self._limit * _ENDING:
+            reason = f"{self._limit * _ENDING} servers of earlier requests are not gone yet"
+        if reason:
+            self.front.take_answer(call, error_frame(call.key, code, reason))
+            return
+        refusal = self._start(Run(self._new_upstream(), call, frame))
+        if refusal is not None:
+            self.front.take_answer(call, error_frame(call.key, refusal.code, refusal.message, refusal.data))
+
+    def notify(self, front: FrontEdge, frame: Frame) -> None:
+        """Take a notification to the server that it concerns; most concern none."""
+        if frame.method == "notifications/cancelled":
+            key = cancelled_key(frame)
+            for run in [run for run in self.runs.values() if run.call is not None and run.call.key == key]:
+                if run.upstream.state is UpstreamState.READY:
+                    run.upstream.send(frame)
+                self._end(run)
+        elif frame.method == "notifications/progress":
+            token = _params(frame).get("progressToken")
+            for run in self.runs.values():
+                if token in run.tokens:
+                    run.upstream.send(frame)
+
+    def reply(self, front: FrontEdge, frame: Frame) -> None:
+        """Take an answer to the server that asked."""
+        run, key = self._asked.pop(frame.key or b"", (None, b""))
+        if run is None:
+            return
+        try:
+            run.upstream.send(Frame(with_id(frame, key), frame.kind, key, None))
+        except ValueError as error:
+            run.upstream.send(error_frame(key, -32603, f"the client's answer cannot be read: {error}"))
+
+    # What the upstream edges say
+
+    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
+        """Take what a server says while it is at work."""
+        run = self.runs.get(upstream)
+        if run is None:
+            return
+        if isinstance(frame, Malformed):
+            if frame.is_response and run.call is not None and frame.key == run.call.key:
+                self._fail(run, f"the server answered with something that is not a response: {frame.reason}")
+        elif frame.kind == "batch":
+            for one in frame.body:
+                self.take_server(upstream, classify(encode_line(one), one))
+        elif frame.kind == "request":
+            self._take_question(run, frame)
+        elif frame.kind == "notification":
+            stream = None if run.call is None else run.call.key
+            self.front.take_server(frame._replace(stream=stream))
+        elif run.call is not None and self._answers(frame, run.call):
+            self._finish(run, run.call, frame)
+
+    def offered(self, upstream: UpstreamEdge) -> None:
+        """Nothing to do: nobody is told what a server says before it has agreed to something."""
+
+    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
+        """Answer the client with what the first server said; let any other do its work."""
+        run = self.runs[upstream]
+        if run.call is None:
+            self._revision = accepted.revision
+            self._end(run)
+            self.front.accepted(_without_lasting(accepted.answer), accepted.revision)
+        elif accepted.revision != self._revision:
+            self._fail(run, f"a fresh server speaks {accepted.revision}, and the first one spoke {self._revision}")
+        else:
+            assert run.frame is not None
+            upstream.announce(INITIALIZED_FRAME)
+            if self._level is not None:
+                upstream.send(request_frame(_LEVEL_KEY, "logging/setLevel", {"level": self._level}))
+            upstream.send(run.frame)
+
+    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+        """Tell the client."""
+        run = self.runs[upstream]
+        if run.call is None:
+            self._end(run)
+            assert self.front.greeting is not None
+            answer = error_frame(self.front.greeting.key, refused.code, refused.message, refused.data)
+            self.front.refused(answer, refused.words)
+        else:
+            self._fail(run, f"a fresh server refused initialize: {refused.message}")
+
+    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+        """Tell the client."""
+        run = self.runs[upstream]
+        if run.call is None:
+            self._end(run)
+            self.front.failed(failure)
+        else:
+            self._fail(run, f"a fresh server refused initialize: {failure.message}")
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        """Fail the request that it was for, alone."""
+        run = self.runs.get(upstream)
+        if run is None:
+            return
+        if run.call is None:
+            self._end(run)
+            self.front.lost(reason, outcome)
+        else:
+            self._fail(run, reason)
+
+    def gone(self, upstream: UpstreamEdge) -> None:
+        """Take note that a server is gone which was closed."""
+        self.ending -= 1
+
+    def _new_upstream(self) -> UpstreamEdge:
+        return UpstreamEdge(self._wiring.settings, self.outbox, self)
+
+    def _start(self, run: Run) -> Refusal | None:
+        greeting = self._greeting
+        assert greeting is not None, "the first call is initialize"
+        self.runs[run.upstream] = run
+        run.upstream.open()
+        introduce = pass_on(greeting, self._wiring.translate, self._wiring.settings, self.front.exchange.counters)
+        refusal = run.upstream.ask(greeting, introduce, greeting.key)
+        if refusal is not None:
+            self._end(run)
+        return refusal
+
+    def _take_question(self, run: Run, frame: Frame) -> None:
+        """Pass a server's request on, under an id that no other server of this client uses."""
+        assert frame.key is not None
+        if frame.method == "ping":
+            run.upstream.send(result_frame(frame.key, {}))
+        elif run.upstream.state is not UpstreamState.READY:
+            run.upstream.send(error_frame(frame.key, -32600, "expected the answer to initialize first"))
+        elif len(self._asked) >= _QUESTIONS:
+            reason = f"more than {_QUESTIONS} requests of servers are unanswered"
+            run.upstream.send(error_frame(frame.key, CONNECTION_CLOSED, reason))
+        else:
+            self._questions += 1
+            key = b"%d" % self._questions
+            self._asked[key] = run, frame.key
+            meta = _params(frame).get("_meta")
+            if isinstance(meta, dict) and "progressToken" in meta and len(run.tokens) < _QUESTIONS:
+                run.tokens.append(meta["progressToken"])
+            stream = None if run.call is None else run.call.key
+            self.front.take_server(Frame(_with_id(frame, key), "request", key, frame.method, None, stream))
+
+    def _finish(self, run: Run, call: Call, frame: Frame) -> None:
+        if call.method == "logging/setLevel" and frame.kind == "result" and run.frame is not None:
+            self._level = _params(run.frame).get("level")
+        if frame.key != call.key:
+            frame = Frame(_with_id(frame, call.key), frame.kind, call.key, None)
+        self._end(run)
+        self.front.take_answer(call, frame)
+
+    def _answers(self, frame: Frame, call: Call) -> bool:
+        if frame.key is None or frame.key == call.key:
+            return frame.key is not None
+        return self._wiring.settings.restore_ids and call.key == twin_of(frame.key)
+
+    def _fail(self, run: Run, reason: str) -> None:
+        self._end(run)
+        if run.call is not None:
+            answer = error_frame(run.call.key, CONNECTION_CLOSED, reason, {"method": run.call.method})
+            self.front.take_answer(run.call, answer)
+
+    def _end(self, run: Run) -> None:
+        if self.runs.pop(run.upstream, None) is None:
+            return
+        for key in [key for key, (asking, _) in self._asked.items() if asking is run]:
+            del self._asked[key]
+            params = {"requestId": decode(key), "reason": "the server that asked is gone"}
+            # Or the session would wait for its client for ever.
+            self.front.take_server(notification_frame("notifications/cancelled", params))
+        self.ending += 1
+        self.outbox.add(Close(run.upstream))
+
+
+def _params(frame: Frame) -> dict[str, Any]:
+    try:
+        params = decoded(frame).body.get("params")
+    except ValueError:  # whoever it is passed on to will say so
+        return {}
+    return params if isinstance(params, dict) else {}
+
+
+def _with_id(frame: Frame, key: bytes) -> bytes:
+    try:
+        return with_id(frame, key)
+    except ValueError:  # whoever it is passed on to will say so
+        return frame.raw
+
+
+def _without_lasting(frame: Frame) -> Frame:
+    body = decoded(frame).body
+    capabilities = body["result"].get("capabilities")
+    for path in _NOT_OFFERED:
+        name, _, flag = path.partition(".")
+        found = capabilities.get(name) if isinstance(capabilities, dict) else None
+        if isinstance(found, dict):
+            found.pop(flag, None)
+    return rewrite(frame, body)

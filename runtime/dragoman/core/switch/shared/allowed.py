@@ -1,0 +1,63 @@
+"""What may pass between a shared server and its sessions, by the methods of the server's revision.
+
+Lives here: refusing a known method in the wrong kind or from the wrong side. Must not: write frames. Called by
+`from_clients` and `from_server`.
+
+What is mapped on the way is chosen by kind and method. A `tools/call` without id, or a `notifications/cancelled` with
+one, would miss its mapping and reach a lenient peer all the same, with ids and tokens that mean somebody else's there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import dragoman_spec
+from dragoman.core.consent import METHOD_NOT_FOUND, Method
+from dragoman.core.envelope import INVALID_REQUEST, Frame
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+
+_NOTICES: Final = "notifications/"
+"""What the names of notifications begin with, in every revision; no request is called so."""
+
+
+class Fault(NamedTuple):
+    """Why a frame does not pass: the JSON-RPC error for a request."""
+
+    code: int
+    reason: str
+
+
+def methods_of(revision: object) -> Mapping[str, Method]:
+    """Give the methods of a server's revision; those of the newest with a handshake where it is nobody's."""
+    known = revision if isinstance(revision, str) and revision in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1]
+    methods: Mapping[str, Method] = dragoman_spec.load(known).METHODS
+    return methods
+
+
+def find_fault(frame: Frame, sender: str, methods: Mapping[str, Method]) -> Fault | None:
+    """Give what is wrong with a request or notification; None if it may pass, as what no revision knows may.
+
+    Args:
+        frame: A request or notification.
+        sender: `client` or `server`.
+        methods: Of the server's revision.
+    """
+    name = frame.method or ""
+    known = methods.get(name)
+    if known is None:
+        if frame.kind == "request" and name.startswith(_NOTICES):
+            return Fault(INVALID_REQUEST, f"{name} is no request: it is named like a notification")
+        if name in _names_of_all_revisions():
+            return Fault(METHOD_NOT_FOUND, f"the server's revision has no {name}")
+    elif known.kind != frame.kind:
+        return Fault(INVALID_REQUEST, f"{name} is a {known.kind}, and came as a {frame.kind}")
+    elif sender not in known.sender:
+        return Fault(METHOD_NOT_FOUND, f"a {sender} does not send {name}")
+    return None
+
+
+@lru_cache(maxsize=1)
+def _names_of_all_revisions() -> frozenset[str]:
+    return frozenset(name for revision in REVISIONS for name in dragoman_spec.load(revision).METHODS)

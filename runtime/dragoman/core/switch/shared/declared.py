@@ -1,0 +1,47 @@
+"""What the clients of a shared server can be asked.
+
+Lives here: reading it off the capabilities that a client declared, and comparing a request with it. Must not: choose
+whom to ask (`questions`). Called by `opening` and `questions`.
+
+"Both parties MUST only use capabilities that were successfully negotiated" (lifecycle, Operation). A shared server was
+told that all of them are there, so what a client lacks is told here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
+
+_KNOWN: Final = facts(HANDSHAKE_REVISIONS[-1])
+"""What clients are held against, whatever the server speaks: a newer part of a capability has to be respected there
+too."""
+
+
+def read_declared(capabilities: Any) -> frozenset[str]:
+    """Give what a client can be asked: names of capabilities, and of parts such as `sampling.tools`.
+
+    Args:
+        capabilities: As they came in the params of `initialize`.
+    """
+    found: set[str] = set()
+    for name in _KNOWN.shared_capabilities:
+        declared = capabilities.get(name) if isinstance(capabilities, dict) else None
+        if isinstance(declared, dict):
+            found.add(name)
+            parts = [part for part in _KNOWN.parts if part.capability.startswith(f"{name}.")]
+            found.update(
+                part.capability
+                for part in parts
+                if part.capability.removeprefix(f"{name}.") in declared or (part.is_default and not declared)
+            )
+    return frozenset(found)
+
+
+def find_missing(method: str, params: dict[str, Any], declared: frozenset[str]) -> str | None:
+    """Give what a client lacks to be asked this; None when it can be asked."""
+    needed = _KNOWN.asked.get(method)
+    if needed is None or needed not in declared:
+        return needed
+    parts = (part for part in _KNOWN.parts if part.method == method and part.is_needed(params))
+    return next((part.capability for part in parts if part.capability not in declared), None)

@@ -1,0 +1,232 @@
+"""What both sides of a shared server work on: settings, counters, tables, and the few things that both do with them.
+
+Lives here: the tables together. Must not: take frames; that is `from_clients` and `from_server`. Made by `switch`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.core.calls import Call
+from dragoman.core.commands import Outbox
+from dragoman.core.consent import Method
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
+from dragoman.core.exact_json import decode
+from dragoman.core.label import LABEL
+from dragoman.core.switch.shared.allowed import methods_of
+from dragoman.core.switch.shared.attribution import Attribution
+from dragoman.core.switch.shared.lane import Lane
+from dragoman.core.switch.shared.loans import Loan, Loans
+from dragoman.core.switch.shared.server_requests import ServerRequests
+from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman.core.switch.shared.subscriptions import Levels, Subscriptions
+from dragoman.core.switch.shared.suspects import Suspects
+from dragoman.core.tally import Lines
+
+logger = logging.getLogger("dragoman.sharing")
+
+IDENTITY: Final = {"name": "dragoman", "version": "0"}
+"""Who a shared server is told that its client is, unless the caller knows better: no session stands for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharingSettings:
+    """What can be decided about a shared server.
+
+    Attributes:
+        identity: The `clientInfo` for the server.
+        asks: Whether it is known to ask, so that sessions take turns from the start.
+        cancel_abandoned: Whether what a session leaves behind is cancelled; some old servers die of that.
+        calls: How many requests of one session may be unanswered.
+        subscriptions: How many resources one session may subscribe to.
+        questions: How many requests of the server may be unanswered.
+        waiting_bytes: How much may wait for its turn.
+        turn_s: How long a call may wait for its turn.
+        grace_s: How long the answer to a cancelled request is still passed on, and others wait for their turn.
+        suspects: How many requests that ended without an answer are remembered one by one.
+    """
+
+    identity: Mapping[str, Any] = field(default_factory=lambda: dict(IDENTITY))
+    asks: bool = False
+    cancel_abandoned: bool = True
+    calls: int = 1024
+    subscriptions: int = 1024
+    questions: int = 1024
+    waiting_bytes: int = 16 * 1024 * 1024
+    turn_s: float = 120.0
+    grace_s: float = 5.0
+    suspects: int = 1024
+
+
+@dataclass(slots=True)
+class SharingCounters:
+    """What did not find its way.
+
+    Attributes:
+        dropped: Notifications that belong to no session, or to one that did not ask for them, or that may not pass.
+        unmatched: Answers and cancellations of nothing that is known.
+        refused: Requests that were answered here, with an error.
+        malformed: Lines that are not frames.
+    """
+
+    dropped: int = 0
+    unmatched: int = 0
+    refused: int = 0
+    malformed: int = 0
+
+    def describe(self) -> str:
+        """Say it for the log."""
+        return (
+            f"{self.dropped} notifications of no session dropped, {self.unmatched} answers unmatched, "
+            f"{self.refused} requests refused, {self.malformed} lines malformed"
+        )
+
+
+class Desk:
+    """The tables.
+
+    Args:
+        settings: What was decided.
+        restore_ids: Whether rule `restore-id-type` is on.
+        outbox: Where frames for the server go.
+    """
+
+    upstream: UpstreamEdge
+    """The server's edge; the switch sets it."""
+
+    def __init__(self, settings: SharingSettings, restore_ids: bool, outbox: Outbox) -> None:
+        self.settings = settings
+        self.counters = SharingCounters()
+        self.sessions: dict[FrontEdge, ClientSession] = {}
+        self.loans = Loans(Suspects(settings.suspects, restore_ids), restore_ids)
+        self.lane = Lane(self.loans, settings.asks, settings.waiting_bytes)
+        self.attribution = Attribution(self.loans)
+        self.questions = ServerRequests(self.attribution, settings.questions)
+        self.subscriptions = Subscriptions()
+        self.levels = Levels()
+        self.called_and_left = False  # whether a session has ended that had made calls
+        self.now = 0.0
+        self._outbox = outbox
+        self._methods: Mapping[str, Method] | None = None
+        self._lines = Lines()
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The methods of the server's revision."""
+        if self._methods is None and self.upstream.revision is not None:
+            self._methods = methods_of(self.upstream.revision)
+        return self._methods or methods_of(None)
+
+    def tell_server(self, frame: Frame) -> None:
+        """Send the server a frame."""
+        self._outbox.post(self.upstream, frame)
+
+    def tell(self, session: ClientSession, frame: Frame) -> None:
+        """Give a session what the server says, a request or notification; what is logged meanwhile is about it."""
+        token = LABEL.set(session.label)
+        try:
+            session.front.take_server(frame)
+        finally:
+            LABEL.reset(token)
+
+    def answer(self, session: ClientSession, call: Call, frame: Frame) -> None:
+        """Give a session the answer to a call, under the client's own id."""
+        token = LABEL.set(session.label)
+        try:
+            session.front.take_answer(call, frame)
+        finally:
+            LABEL.reset(token)
+
+    def reasons(self, params: dict[str, Any], related: bytes | None) -> set[ClientSession | None]:
+        """Give who may be the reason for what the server says; None in it is nobody who is there.
+
+        Args:
+            params: Of the server's frame.
+            related: The id of ours of the request on whose stream it came.
+        """
+        reasons = self.attribution.named_owners(params, related) or self.loans.reasons()
+        if reasons or not self.sessions:
+            return reasons
+        everybody: set[ClientSession | None] = set(self.sessions.values())
+        return everybody | {None} if self.called_and_left else everybody
+
+    def drop(self, sender: str, frame: Frame, reason: str) -> None:
+        """Drop a notification that may not pass.
+
+        Args:
+            sender: `a session` or `the shared server`.
+            frame: The notification.
+            reason: Why it may not.
+        """
+        self.counters.dropped += 1
+        self._warn(f"{frame.kind} of {sender} dropped", frame.method, reason)
+
+    def refuse(self, session: ClientSession, call: Call, code: int, reason: str) -> None:
+        """Answer a session's call with an error."""
+        self.counters.refused += 1
+        self._warn("request of a session refused", call.method, f"session {session.number}: {reason}")
+        self.answer(session, call, error_frame(call.key, code, reason, {"method": call.method}))
+
+    def refuse_server(self, frame: Frame, answer: Frame) -> None:
+        """Answer a server's request with this error."""
+        self.counters.refused += 1
+        self._warn("request of the shared server refused", frame.method, decode(answer.raw)["error"]["message"])
+        self.tell_server(answer)
+
+    def _warn(self, what: str, method: str | None, reason: str) -> None:
+        """Log it, a line a second at most: peers choose how often it happens."""
+        left_out = self._lines.take(what, self.now)
+        if left_out is not None:
+            more = f" ({left_out} more since the last line)" if left_out else ""
+            logger.warning("%s %s: %s%s", (method or "")[:80], what, reason, more)
+
+    def refuse_loan(self, loan: Loan, code: int, reason: str) -> None:
+        """Answer a session's call, which never got to the server, with an error."""
+        assert loan.session is not None, "requests of our own do not wait"
+        assert loan.call is not None
+        self.loans.forget(loan)
+        self.refuse(loan.session, loan.call, code, reason)
+
+    def ask(self, method: str, params: dict[str, Any]) -> None:
+        """Send the server a request of our own, whose answer nobody waits for."""
+        loan = self.loans.add(method)
+        self.loans.cancel(loan, self.now)
+        self.tell_server(request_frame(loan.key, method, params))
+
+    def tell_level(self) -> None:
+        """Tell the server the log level, if what is wanted has changed."""
+        told = self.levels.change(self.sessions.values())
+        if told is not None:
+            self.ask("logging/setLevel", {"level": told})
+
+    def let_in(self) -> None:
+        """Send the calls whose turn it is."""
+        while (frame := self.lane.next()) is not None:
+            self.tell_server(frame)
+
+    def abandon(self, loan: Loan) -> None:
+        """Give up a request of a session that has ended."""
+        if not loan.started:
+            self.lane.remove(loan)
+            self.loans.forget(loan)
+        elif loan.cancelled_at is None:
+            self.loans.cancel(loan, self.now)
+            if self.settings.cancel_abandoned:
+                params = {"requestId": decode(loan.key), "reason": "the session has ended"}
+                self.tell_server(notification_frame("notifications/cancelled", params))
+
+
+def params_of(body: Any) -> dict[str, Any]:
+    """Give the params of a frame, or none."""
+    return object_in(body, "params")
+
+
+def object_in(value: Any, name: str) -> dict[str, Any]:
+    """Give the object that an object has under this name, or an empty one where either is none."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}

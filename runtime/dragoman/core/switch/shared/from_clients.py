@@ -1,0 +1,237 @@
+"""What clients say to a shared server, in the server's revision.
+
+Lives here: the way of each kind of frame from a client. Must not: know transports. Called by `switch`.
+
+Everything is decoded and written anew: what reaches the server is one JSON-RPC frame whose id and progress token are
+ours, whatever a client puts in twice, and whatever of it would not be JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dragoman.core.calls import Call
+from dragoman.core.commands import Side
+from dragoman.core.edges.greeting import INITIALIZED
+from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.envelope import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Frame,
+    decoded,
+    error_frame,
+    key_of,
+    result_frame,
+    rewrite,
+)
+from dragoman.core.exact_json import decode
+from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.switch.shared.allowed import find_fault
+from dragoman.core.switch.shared.attribution import NAME_BYTES
+from dragoman.core.switch.shared.desk import Desk, object_in, params_of
+from dragoman.core.switch.shared.loans import Hook, Loan
+from dragoman.core.switch.shared.server_requests import INTERNAL_ERROR, is_too_long, token_of
+from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman.core.switch.shared.subscriptions import LEVELS, URI_BYTES
+
+INVALID_PARAMS = -32602
+
+
+class FromClients:
+    """Takes what clients say.
+
+    Args:
+        desk: The tables.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._requests: Mapping[str, Callable[[ClientSession, Call, Frame], None]] = {
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+            "tasks/get": self._use_task,
+            "tasks/result": self._use_task,
+            "tasks/cancel": self._use_task,
+            "tasks/list": lambda session, call, frame: self._forward(session, call, frame, self._filter_tasks),
+        }
+        self._notices: Mapping[str, Callable[[ClientSession, Frame], None]] = {
+            INITIALIZED: self._initialized,
+            "notifications/cancelled": self._cancel,
+            "notifications/progress": self._pass_progress,
+            "notifications/roots/list_changed": self._change_roots,
+        }
+
+    def take_call(self, session: ClientSession, call: Call, frame: Frame) -> None:
+        """Take a request."""
+        try:
+            frame = decoded(frame)
+        except ValueError as error:
+            self._desk.counters.malformed += 1
+            self._desk.answer(session, call, error_frame(call.key, PARSE_ERROR, str(error)))
+            return
+        fault = find_fault(frame, "client", self._desk.methods)
+        if fault is not None:
+            self._desk.refuse(session, call, fault.code, fault.reason)
+        elif len(call.key) > NAME_BYTES or is_too_long(token_of(params_of(frame.body))):
+            reason = f"expected id and progress token to be text or numbers of at most {NAME_BYTES} bytes"
+            self._desk.refuse(session, call, INVALID_REQUEST, reason)
+        else:
+            self._requests.get(frame.method or "", self._forward)(session, call, frame)
+
+    def take_notice(self, session: ClientSession, frame: Frame) -> None:
+        """Pass a notification on if the revision has it and it is mapped; see docs/sessions.md for all others."""
+        desk = self._desk
+        try:
+            frame = decoded(frame)
+        except ValueError as error:
+            desk.counters.malformed += 1
+            desk.drop("a session", frame, str(error))
+            return
+        fault = find_fault(frame, "client", desk.methods)
+        take = self._notices.get(frame.method or "")
+        if fault is not None:
+            desk.drop("a session", frame, fault.reason)
+        elif take is None:
+            desk.drop("a session", frame, "a shared server cannot tell whose it is")
+        else:
+            take(session, frame)
+
+    def take_reply(self, session: ClientSession, frame: Frame) -> None:
+        """Pass the answer to a question of the server on, if this session was asked."""
+        desk = self._desk
+        if not desk.questions.answer(frame.key, session):
+            desk.counters.unmatched += 1
+            return
+        try:
+            desk.tell_server(rewrite(frame, decoded(frame).body))
+        except ValueError as error:
+            desk.counters.malformed += 1
+            message = f"the client's answer cannot be read: {error}"
+            desk.tell_server(error_frame(frame.key, INTERNAL_ERROR, message))
+
+    def _forward(self, session: ClientSession, call: Call, frame: Frame, hook: Hook | None = None) -> None:
+        """Send a client's request to the server, under an id of ours, or let it wait for its turn."""
+        desk = self._desk
+        params = params_of(frame.body)
+        if hook is None and "task" in params:
+            hook = self._keep_task
+        loan = desk.loans.add(call.method, session, call, hook)
+        number = decode(loan.key)
+        body = {**frame.body, "id": number}
+        if (token := token_of(params)) is not None:
+            loan.token = (token,)
+            body["params"] = {**params, "_meta": {**params["_meta"], "progressToken": number}}
+        lent = rewrite(frame, body)._replace(key=loan.key)
+        if not desk.lane.must_wait(loan):
+            desk.tell_server(lent)
+        elif not desk.lane.wait(loan, lent, desk.now):
+            desk.refuse_loan(loan, CONNECTION_CLOSED, "too much waits for calls of other sessions to end")
+
+    def _agree(self, session: ClientSession, call: Call) -> None:
+        """Answer in place of the server, which has been told already."""
+        self._desk.answer(session, call, result_frame(call.key, {}))
+
+    def _initialized(self, session: ClientSession, frame: Frame) -> None:
+        session.ready = True
+        if self._desk.upstream.state is UpstreamState.ACCEPTED:
+            self._desk.upstream.announce(rewrite(frame, frame.body))
+
+    def _set_level(self, session: ClientSession, call: Call, frame: Frame) -> None:
+        desk, level = self._desk, params_of(frame.body).get("level")
+        if level not in LEVELS:
+            self._forward(session, call, frame)
+            return
+        before, session.level = session.level, LEVELS.index(level)
+        told = desk.levels.change(desk.sessions.values())
+        if told is None:
+            self._agree(session, call)
+            return
+
+        def check(loan: Loan, answer: Frame) -> Frame:
+            if answer.kind == "error":
+                session.level = before
+                desk.levels.forget()
+            return answer
+
+        frame.body["params"]["level"] = told
+        self._forward(session, call, frame, check)
+
+    def _subscribe(self, session: ClientSession, call: Call, frame: Frame) -> None:
+        desk, uri = self._desk, params_of(frame.body).get("uri")
+        if not isinstance(uri, str):
+            self._forward(session, call, frame)
+            return
+        limit = desk.settings.subscriptions
+        if len(session.uris) >= limit and uri not in session.uris:
+            desk.refuse(session, call, CONNECTION_CLOSED, f"more than {limit} resources are subscribed to")
+            return
+        if len(uri) > URI_BYTES:
+            desk.refuse(session, call, INVALID_PARAMS, f"expected a URI of at most {URI_BYTES} characters")
+            return
+        if desk.subscriptions.add(uri, session):
+            self._agree(session, call)
+            return
+
+        def check(loan: Loan, answer: Frame) -> Frame:
+            if answer.kind == "error":
+                desk.subscriptions.refuse(uri, session)
+            else:
+                desk.subscriptions.confirm(uri, session)
+            return answer
+
+        self._forward(session, call, frame, check)
+
+    def _unsubscribe(self, session: ClientSession, call: Call, frame: Frame) -> None:
+        uri = params_of(frame.body).get("uri")
+        if isinstance(uri, str) and self._desk.subscriptions.remove(uri, session):
+            self._agree(session, call)
+        else:
+            self._forward(session, call, frame)
+
+    def _use_task(self, session: ClientSession, call: Call, frame: Frame) -> None:
+        if self._desk.attribution.task_owner(params_of(frame.body).get("taskId")) is session:
+            self._forward(session, call, frame)
+        else:
+            self._desk.refuse(session, call, INVALID_PARAMS, "this session has no such task")
+
+    def _keep_task(self, loan: Loan, answer: Frame) -> Frame:
+        answer = decoded(answer)
+        task = object_in(object_in(answer.body, "result"), "task")
+        self._desk.attribution.add_task(task.get("taskId"), loan)
+        return answer
+
+    def _filter_tasks(self, loan: Loan, answer: Frame) -> Frame:
+        answer = decoded(answer)
+        result, owner = object_in(answer.body, "result"), self._desk.attribution.task_owner
+        tasks = result.get("tasks")
+        if isinstance(tasks, list):
+            named = [(task, task.get("taskId")) for task in tasks if isinstance(task, dict)]
+            result["tasks"] = [task for task, name in named if owner(name) is loan.session]
+        return answer
+
+    def _cancel(self, session: ClientSession, frame: Frame) -> None:
+        desk, params = self._desk, params_of(frame.body)
+        key = key_of(params.get("requestId")) or b""
+        call = session.front.exchange.calls[Side.CLIENT].cancelled.get(key)
+        loan = None if call is None else call.loan
+        if loan is None or loan.cancelled_at is not None:
+            desk.counters.unmatched += 1
+        elif not loan.started:
+            desk.lane.remove(loan)
+            desk.loans.forget(loan)
+            desk.let_in()
+        else:
+            desk.loans.cancel(loan, desk.now)
+            desk.tell_server(rewrite(frame, {**frame.body, "params": {**params, "requestId": decode(loan.key)}}))
+
+    def _pass_progress(self, session: ClientSession, frame: Frame) -> None:
+        if self._desk.questions.has_token(params_of(frame.body).get("progressToken"), session):
+            self._desk.tell_server(rewrite(frame, frame.body))
+        else:
+            self._desk.counters.dropped += 1
+
+    def _change_roots(self, session: ClientSession, frame: Frame) -> None:
+        """Pass it on where the roots are those of one session: of several, the server is told that there are none."""
+        if len(self._desk.sessions) == 1 and self._desk.upstream.state is UpstreamState.READY:
+            self._desk.tell_server(rewrite(frame, frame.body))

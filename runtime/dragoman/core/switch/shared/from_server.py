@@ -1,0 +1,225 @@
+"""What a shared server says to its clients.
+
+Lives here: the way of each kind of frame from the server. Must not: know transports. Called by `switch`.
+
+Answers are not decoded: the id of ours in them is cut out and the client's put in its place.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dragoman.core.envelope import (
+    PARSE_ERROR,
+    Frame,
+    Malformed,
+    classify,
+    decoded,
+    error_frame,
+    key_of,
+    result_frame,
+    rewrite,
+)
+from dragoman.core.exact_json import encode_line
+from dragoman.core.lines import show
+from dragoman.core.peek import with_id
+from dragoman.core.switch.shared.allowed import find_fault
+from dragoman.core.switch.shared.attribution import elicitation_ids
+from dragoman.core.switch.shared.desk import Desk, object_in, params_of
+from dragoman.core.switch.shared.loans import Loan
+from dragoman.core.switch.shared.server_requests import INTERNAL_ERROR
+from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
+
+logger = logging.getLogger("dragoman.sharing")
+
+_UPDATED: Final = "notifications/resources/updated"
+_NEWS_FOR_ALL: Final = frozenset(
+    name for revision in HANDSHAKE_REVISIONS for name in facts(revision).announced if name != _UPDATED
+)
+_INTERACTIVE: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).interactive)
+"""Requests that must reach the right person: a server that makes them has its calls taken in turns."""
+
+
+class FromServer:
+    """Takes what the server says.
+
+    Args:
+        desk: The tables.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._news: Mapping[str, Callable[[Frame, dict[str, Any]], ClientSession | None]] = {
+            "notifications/cancelled": lambda _, params: desk.questions.withdraw(key_of(params.get("requestId"))),
+            "notifications/message": self._find_log_reader,
+            "notifications/tasks/status": lambda _, params: desk.attribution.task_owner(params.get("taskId")),
+            "notifications/elicitation/complete": lambda _, params: desk.attribution.elicitation_owner(
+                params.get("elicitationId")
+            ),
+        }
+
+    def take(self, frame: Frame | Malformed) -> None:
+        """Take a frame; the id of its stream is that of the request, of ours, on whose stream it came."""
+        if isinstance(frame, Malformed):
+            self._take_malformed(frame)
+        elif frame.kind == "batch":
+            for one in frame.body:
+                member = classify(encode_line(one), one, frame.stream)
+                if isinstance(member, Frame) and member.kind == "batch":
+                    self._desk.counters.malformed += 1
+                else:
+                    self.take(member)
+        elif frame.kind == "request":
+            self._take_question(frame)
+        elif frame.kind == "notification":
+            self._take_news(frame)
+        else:
+            self._take_answer(frame)
+
+    def _take_malformed(self, malformed: Malformed) -> None:
+        desk = self._desk
+        desk.counters.malformed += 1
+        logger.warning("malformed line from the shared server: %s: %s", malformed.reason, show(malformed.line))
+        loan = desk.loans.find(malformed.key) if malformed.is_response else None
+        if loan is None:
+            if malformed.is_response and malformed.key is not None:
+                desk.loans.suspects.clear(malformed.key)
+            return
+        desk.loans.forget(loan)
+        if loan.session is not None and loan.session.present and loan.call is not None:
+            message = f"the server answered with something that is not a response: {malformed.reason}"
+            answer = error_frame(loan.call.key, INTERNAL_ERROR, message, {"method": loan.method})
+            desk.answer(loan.session, loan.call, answer)
+        desk.let_in()
+
+    def _take_answer(self, frame: Frame) -> None:
+        desk = self._desk
+        loan = desk.loans.find(frame.key)
+        if loan is None:
+            is_late = frame.key is not None and desk.loans.suspects.clear(frame.key)
+            desk.counters.unmatched += 1
+            logger.debug("the shared server answered what %s", "nobody waits for" if is_late else "nobody asked")
+            return
+        desk.loans.forget(loan)
+        if loan.session is not None and loan.session.present and loan.call is not None:
+            desk.answer(loan.session, loan.call, self._return_id(loan, loan.call.key, loan.session, frame))
+        desk.let_in()
+
+    def _return_id(self, loan: Loan, key: bytes, session: ClientSession, frame: Frame) -> Frame:
+        try:
+            if loan.hook is not None:
+                frame = loan.hook(loan, frame)
+            if frame.kind == "error" and b"elicitationId" in frame.raw:
+                for name in elicitation_ids(object_in(decoded(frame).body, "error")):
+                    self._desk.attribution.add_elicitation(name, session)
+            return Frame(with_id(frame, key), frame.kind, key, None)
+        except ValueError as error:
+            message = f"the server's answer cannot be read: {error}"
+            return error_frame(key, INTERNAL_ERROR, message, {"method": loan.method})
+
+    def _take_question(self, frame: Frame) -> None:
+        desk = self._desk
+        assert frame.key is not None
+        if frame.method == "ping":
+            desk.tell_server(result_frame(frame.key, {}))
+            return
+        fault = find_fault(frame, "server", desk.methods)
+        if fault is not None:
+            desk.refuse_server(frame, error_frame(frame.key, fault.code, fault.reason, {"method": frame.method}))
+            return
+        try:
+            params = params_of(decoded(frame).body)
+        except ValueError as error:
+            desk.counters.malformed += 1
+            desk.tell_server(error_frame(frame.key, PARSE_ERROR, str(error)))
+            return
+        if frame.method in _INTERACTIVE and not desk.attribution.named_owners(params, frame.stream):
+            self._take_turns()
+        chosen = desk.questions.pose(frame, params, desk.reasons(params, frame.stream))
+        if isinstance(chosen, ClientSession):
+            desk.tell(chosen, self._on_own_stream(frame, chosen))
+        elif chosen.kind == "error":
+            desk.refuse_server(frame, chosen)
+        else:
+            logger.debug("%s request of the shared server answered by the proxy", frame.method)
+            desk.tell_server(chosen)
+
+    def _take_turns(self) -> None:
+        if not self._desk.lane.asks:
+            self._desk.lane.asks = True
+            logger.info(
+                "the shared server asks its clients: calls of different sessions go to it in turns from here on"
+            )
+
+    def _take_news(self, frame: Frame) -> None:
+        desk, method = self._desk, frame.method or ""
+        if method in _NEWS_FOR_ALL:
+            for session in list(desk.sessions.values()):
+                if session.ready:
+                    desk.tell(session, self._on_own_stream(frame, session))
+            return
+        fault = find_fault(frame, "server", desk.methods)
+        if fault is not None:
+            desk.drop("the shared server", frame, fault.reason)
+            return
+        try:
+            frame = decoded(frame)
+        except ValueError as error:
+            self._take_malformed(Malformed(INTERNAL_ERROR, str(error), line=frame.raw))
+            return
+        params = params_of(frame.body)
+        if method == _UPDATED:
+            self._spread_update(frame, params)
+        elif method == "notifications/progress":
+            self._pass_progress(frame, params)
+        else:
+            owner = self._news.get(method, self._find_reason)(frame, params)
+            if owner is None or not owner.present:
+                self._drop_nobodys(method)
+            else:
+                desk.tell(owner, self._on_own_stream(frame, owner))
+
+    def _drop_nobodys(self, method: str) -> None:
+        self._desk.counters.dropped += 1  # happens to every server that logs, so it is not a warning
+        logger.debug("%s of the shared server dropped: it belongs to no session", method)
+
+    def _on_own_stream(self, frame: Frame, session: ClientSession) -> Frame:
+        """Give a frame for a session the client's own id of the request on whose stream it came."""
+        if frame.stream is None:
+            return frame
+        loan = self._desk.loans.find(frame.stream)
+        is_own = loan is not None and loan.session is session and loan.call is not None
+        return frame._replace(stream=loan.call.key if is_own else None)
+
+    def _spread_update(self, frame: Frame, params: dict[str, Any]) -> None:
+        uri = params.get("uri")
+        listeners = self._desk.subscriptions.listeners(uri) if isinstance(uri, str) else []
+        for session in listeners:
+            self._desk.tell(session, self._on_own_stream(frame, session))
+        self._desk.counters.dropped += not listeners
+
+    def _pass_progress(self, frame: Frame, params: dict[str, Any]) -> None:
+        """Pass progress to whose it is, with the client's own token."""
+        key = key_of(params.get("progressToken")) or b""
+        loan = self._desk.loans.find(key)
+        known = loan if loan is not None else self._desk.attribution.token_owner(key)
+        session = None if known is None or known.token is None else known.session
+        if known is None or known.token is None or session is None or not session.present:
+            self._drop_nobodys("notifications/progress")
+            return
+        params["progressToken"] = known.token[0]
+        own = rewrite(frame, frame.body)
+        stream = None if loan is None or loan.call is None else loan.call.key
+        self._desk.tell(session, own._replace(stream=stream))
+
+    def _find_log_reader(self, frame: Frame, params: dict[str, Any]) -> ClientSession | None:
+        session = self._find_reason(frame, params)
+        wanted = session is not None and self._desk.levels.wants(session, params.get("level"))
+        return session if wanted else None
+
+    def _find_reason(self, frame: Frame, params: dict[str, Any]) -> ClientSession | None:
+        reasons = self._desk.reasons(params, frame.stream)
+        return next(iter(reasons)) if len(reasons) == 1 else None

@@ -1,0 +1,76 @@
+"""Turns: the calls of different sessions to a server that asks back go to it one session at a time.
+
+Lives here: the queue. Must not: write frames. Called by `desk`.
+
+A question that comes while calls of two sessions are with the server belongs to either: nothing on the wire says to
+which. Once a server has asked, calls to it therefore wait until those of other sessions are answered, first come,
+first served. Calls of one session do not wait for each other. A call that was cancelled holds the others up for a
+moment only, although it stays suspect: a server that never answers must not stop everybody.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from dragoman.core.envelope import Frame, to_keep
+from dragoman.core.switch.shared.loans import Loan, Loans
+
+
+class Lane:
+    """The queue of calls.
+
+    Args:
+        loans: The requests that are with the server.
+        asks: Whether the server is known to ask.
+        limit_bytes: How many bytes may wait.
+    """
+
+    def __init__(self, loans: Loans, asks: bool, limit_bytes: int) -> None:
+        self.asks = asks
+        self._loans = loans
+        self._limit_bytes = limit_bytes
+        self._queue: deque[tuple[Loan, Frame, float]] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def must_wait(self, loan: Loan) -> bool:
+        """Whether it is somebody else's turn."""
+        return self.asks and loan.asks and (bool(self._queue) or not self._is_free_for(loan))
+
+    def wait(self, loan: Loan, frame: Frame, now: float) -> bool:
+        """Queue a call; False when the queue is full."""
+        if self._bytes + len(frame.raw) > self._limit_bytes:
+            return False
+        loan.started = False
+        self._queue.append((loan, frame._replace(raw=to_keep(frame.raw), body=None), now))
+        self._bytes += len(frame.raw)
+        return True
+
+    def next(self) -> Frame | None:
+        """Give the frame of the call whose turn it is now, if any."""
+        if not self._queue or not self._is_free_for(self._queue[0][0]):
+            return None
+        loan, frame, _ = self._queue.popleft()
+        self._bytes -= len(frame.raw)
+        loan.started = True
+        return frame
+
+    def remove(self, loan: Loan) -> None:
+        """Forget a call that waits."""
+        self._keep(lambda waiting, _: waiting is not loan)
+
+    def expired(self, before: float) -> list[Loan]:
+        """Take out the calls that have been waiting since before this moment."""
+        late = [loan for loan, _, since in self._queue if since < before]
+        self._keep(lambda _, since: since >= before)
+        return late
+
+    def _is_free_for(self, loan: Loan) -> bool:
+        return self._loans.callers() <= {loan.session}
+
+    def _keep(self, wanted: object) -> None:
+        assert callable(wanted)
+        self._queue = deque(entry for entry in self._queue if wanted(entry[0], entry[2]))
+        self._bytes = sum(len(frame.raw) for _, frame, _ in self._queue)

@@ -1,0 +1,153 @@
+"""The requests that are with the shared server, under ids that are lent to them.
+
+Lives here: the table of these, and who could be the reason for a question of the server's. Must not: write frames. Used
+by the modules beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.core.calls import Call
+from dragoman.core.envelope import Frame, twin_of
+from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman.core.switch.shared.suspects import Suspect, Suspects
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
+
+_QUIET: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).quiet)
+"""Requests during which no server asks back: they list, look up or set something. Any other request might, those that
+the proxy does not know above all. Quiet ones are held responsible only when none of the others is under way."""
+
+Hook = Callable[["Loan", Frame], Frame]
+"""Called with the answer to a request before it is passed on; gives what is passed on."""
+
+
+@dataclass(slots=True, eq=False)
+class Loan:
+    """A request that is with the server, or waits for its turn.
+
+    Attributes:
+        key: Our id for it, as JSON; a progress token of it is the same number.
+        method: What it asks.
+        session: Whose it is; None for one of our own.
+        call: The client's request; None for one of our own.
+        token: The client's progress token, in a tuple; None without one.
+        hook: What to do with its answer first.
+        started: Whether it is with the server.
+        cancelled_at: When it was cancelled.
+    """
+
+    key: bytes
+    method: str
+    session: ClientSession | None
+    call: Call | None = None
+    token: tuple[Any] | None = None
+    hook: Hook | None = None
+    started: bool = True
+    cancelled_at: float | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether servers ask back during such a request."""
+        return self.method not in _QUIET
+
+    @property
+    def owner(self) -> ClientSession | None:
+        """Whose it is; None for a session that has ended, and for requests of our own."""
+        return self.session if self.session is not None and self.session.present else None
+
+
+@dataclass(slots=True)
+class Loans:
+    """The requests that are with the server or wait to be, by our ids.
+
+    Attributes:
+        suspects: Those that ended without an answer.
+        restore_ids: Whether an id that came back as another type is known again.
+        by_key: All others.
+        cancelled: Those of `by_key` that were cancelled a moment ago: their answer is passed on if it comes.
+    """
+
+    suspects: Suspects
+    restore_ids: bool = True
+    by_key: dict[bytes, Loan] = field(default_factory=dict)
+    cancelled: dict[Loan, None] = field(default_factory=dict)
+    _last: int = 0
+
+    def next_key(self) -> bytes:
+        """Give an id that was never used."""
+        self._last += 1
+        return b"%d" % self._last
+
+    def add(
+        self, method: str, session: ClientSession | None = None, call: Call | None = None, hook: Hook | None = None
+    ) -> Loan:
+        """Lend a request an id and remember it."""
+        loan = Loan(self.next_key(), method, session, call, hook=hook)
+        self.by_key[loan.key] = loan
+        if call is not None:
+            call.loan = loan
+        if session is not None:
+            session.called = session.called or loan.asks
+        return loan
+
+    def find(self, key: bytes | None) -> Loan | None:
+        """Find a request by our id for it, or by one that differs in type alone."""
+        if key is None:
+            return None
+        found = self.by_key.get(key)
+        return self.by_key.get(twin_of(key) or b"") if found is None and self.restore_ids else found
+
+    def find_owner(self, key: bytes) -> ClientSession | None:
+        """Give whose the request with this id of ours is or was; None where that is nobody who is there."""
+        found = self.find(key) or self.suspects.find(key)
+        return None if found is None else found.owner
+
+    def forget(self, loan: Loan) -> None:
+        """Forget a request: it was answered, or never got to the server."""
+        self.by_key.pop(loan.key, None)
+        self.cancelled.pop(loan, None)
+
+    def cancel(self, loan: Loan, now: float) -> None:
+        """Note that nobody waits for a request any more; its answer may be on its way, or a question about it."""
+        loan.cancelled_at = now
+        self.cancelled[loan] = None
+
+    def suspect(self, loan: Loan) -> None:
+        """Note that a request has ended without an answer."""
+        self.forget(loan)
+        self.suspects.add(loan.key, Suspect(loan.owner, loan.asks))
+
+    def expired(self, before: float) -> list[Loan]:
+        """Give the requests that were cancelled before this moment."""
+        return [loan for loan in self.cancelled if loan.cancelled_at is not None and loan.cancelled_at < before]
+
+    def of(self, session: ClientSession) -> list[Loan]:
+        """Give the requests of a session."""
+        return [loan for loan in self.by_key.values() if loan.session is session]
+
+    def callers(self) -> set[ClientSession | None]:
+        """Give whose calls are with the server now, those cancelled a moment ago included."""
+        return {loan.session for loan in self.by_key.values() if loan.started and loan.asks}
+
+    def reasons(self) -> set[ClientSession | None]:
+        """Give who may be the reason for something that the server says now; None is nobody who is there.
+
+        Whose request it answers last or not at all is as likely as whose it works on. `initialize` is everybody's.
+        """
+        asking: set[ClientSession | None] = set()  # a question may come while there are very many: this is a quick loop
+        quiet: set[ClientSession | None] = set()
+        for loan in self.by_key.values():
+            if loan.started:
+                (quiet if loan.method in _QUIET else asking).add(loan.session)
+        suspects = self.suspects
+        return _present(asking) | suspects.owners(only_asking=True) or _present(quiet) | suspects.owners(
+            only_asking=False
+        )
+
+
+def _present(sessions: set[ClientSession | None]) -> set[ClientSession | None]:
+    """Give those who are there, and None for all who are not."""
+    return {session if session is not None and session.present else None for session in sessions}

@@ -1,0 +1,44 @@
+"""Who is at the shared server.
+
+Lives here: what the switch remembers of each client. Must not: write frames. Used by the modules beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.core.edges.front import FrontEdge
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+"""One for all: even an empty set takes 0.2 KB."""
+
+
+class ClientSession:
+    """One client at a shared server.
+
+    Args:
+        number: In the order of joining.
+        front: Its edge.
+        label: What the log calls it.
+
+    Attributes:
+        declared: What its client can be asked; see the module of that name.
+        ready: Whether it has sent `notifications/initialized`.
+        present: Whether it is still there.
+        called: Whether it ever made a request during which servers ask back.
+        level: The index of the log level that it asked for.
+        uris: The resources that it subscribed to.
+    """
+
+    __slots__ = ("called", "declared", "front", "label", "level", "number", "present", "ready", "uris")
+
+    def __init__(self, number: int, front: FrontEdge, label: str = "") -> None:
+        self.number = number
+        self.front = front
+        self.label = label
+        self.declared = _NOTHING
+        self.ready = False
+        self.present = True
+        self.called = False
+        self.level: int | None = None
+        self.uris = _NOTHING

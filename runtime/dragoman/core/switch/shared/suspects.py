@@ -1,0 +1,92 @@
+"""Requests that ended without the server's answer: it may speak about them at any time.
+
+Lives here: whose they were, until the server answers or goes. Must not: know what is said. Used by `loans`.
+
+A server that was told of a cancellation usually does not answer, and nothing else says that it has stopped. So time
+does not clear a suspect; an answer does, however late. The table is bounded: the owner of a request that does not fit
+any more is suspected for as long as the server lives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from dragoman.core.envelope import twin_of
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.shared.sessions import ClientSession
+
+
+class Suspect(NamedTuple):
+    """Who may be the reason for what the server says.
+
+    Attributes:
+        owner: The session; None for one that has left, and for requests of our own.
+        asks: Whether servers ask back during such a request.
+    """
+
+    owner: ClientSession | None
+    asks: bool
+
+
+class Suspects:
+    """The requests, by our ids for them.
+
+    Args:
+        limit: How many are remembered one by one.
+        restore_ids: Whether an id that came back as another type is known again.
+    """
+
+    def __init__(self, limit: int, restore_ids: bool = True) -> None:
+        self._restore_ids = restore_ids
+        self._limit = limit
+        self._by_key: dict[bytes, Suspect] = {}
+        self._counts: dict[Suspect, int] = {}
+        self._for_good: set[Suspect] = set()
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def add(self, key: bytes, suspect: Suspect) -> None:
+        """Remember a request; if there are too many, its owner instead."""
+        if len(self._by_key) >= self._limit:
+            self._for_good.add(suspect)
+            return
+        self._by_key[key] = suspect
+        self._counts[suspect] = self._counts.get(suspect, 0) + 1
+
+    def find(self, key: bytes) -> Suspect | None:
+        """Find a request by our id for it, or by one that differs in type alone."""
+        return self._by_key.get(key) or self._by_key.get(self._twin(key))
+
+    def clear(self, key: bytes) -> bool:
+        """Take note that the server has answered; whether it was a suspect."""
+        found = self._by_key.pop(key, None) or self._by_key.pop(self._twin(key), None)
+        if found is None:
+            return False
+        self._counts[found] -= 1
+        if not self._counts[found]:
+            del self._counts[found]
+        return True
+
+    def _twin(self, key: bytes) -> bytes:
+        return (twin_of(key) if self._restore_ids else None) or b""
+
+    def forget(self, session: ClientSession) -> None:
+        """Take note that a session has left: its requests are nobody's, and suspect all the same."""
+        for asks in (False, True):
+            old, new = Suspect(session, asks), Suspect(None, asks)
+            if old in self._counts:
+                self._by_key = {key: new if one == old else one for key, one in self._by_key.items()}
+                self._counts[new] = self._counts.get(new, 0) + self._counts.pop(old)
+            if old in self._for_good:
+                self._for_good.remove(old)
+                self._for_good.add(new)
+
+    def owners(self, only_asking: bool) -> set[ClientSession | None]:
+        """Give whose requests there are.
+
+        Args:
+            only_asking: Whether only those count during which servers ask back.
+        """
+        return {one.owner for one in (*self._counts, *self._for_good) if one.asks or not only_asking}

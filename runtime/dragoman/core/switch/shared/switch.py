@@ -1,0 +1,273 @@
+"""A shared server: several clients on one connection, each of which is served as if it had it for itself.
+
+Lives here: the switch's entry points, joining and leaving, and the one handshake for everybody. Must not: touch sockets
+or a clock, or translate: each client's own edge does. Called by the edges, and by `dragoman.host`.
+
+Theory of operation. What a client says reaches the server under ids and progress tokens of ours (`from_clients`). What
+the server says finds its way by the tables beside this module (`from_server`): answers and progress by id, news about
+lists to everybody, news about resources to who subscribed, questions and the rest by `attribution`. What belongs to
+nobody in particular is dropped and counted, or refused; it is never given to somebody else. All tables are bounded.
+
+The first client's `initialize` decides which revision is offered; identity and capabilities are the proxy's own.
+Whoever comes meanwhile waits, and whoever comes later is answered with what the server said, whatever revision it asks
+for: "otherwise, the server MUST respond with another protocol version it supports" (lifecycle). When the server
+refuses, all who asked for the same hear it, and the next of the others is asked for.
+
+Of requests that ended without an answer the server may still speak: as long as it has not answered them, what it says
+is not taken to be about the others (`suspects`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final
+
+from dragoman.core.calls import Call
+from dragoman.core.commands import Outbox, Outcome
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.edges.offer import Accepted, Refused
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, error_frame, request_frame
+from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.label import LABEL
+from dragoman.core.switch.shared.declared import read_declared
+from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
+from dragoman.core.switch.shared.from_clients import FromClients
+from dragoman.core.switch.shared.from_server import FromServer
+from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman.core.translate import Refusal
+from dragoman.core.wiring import Wiring
+from dragoman_spec import facts
+
+class Shared:
+    """Joins several clients to one server.
+
+    Args:
+        wiring: What the edges need.
+        settings: How the server is used.
+    """
+
+    takes_arrays = False
+
+    def __init__(self, wiring: Wiring, settings: SharingSettings | None = None) -> None:
+        sharing = settings or SharingSettings()
+        limit = min(wiring.settings.open_requests, sharing.calls)
+        self.outbox = Outbox()
+        self._wiring = dataclasses.replace(
+            wiring, settings=dataclasses.replace(wiring.settings, open_requests=limit)
+        )
+        self._desk = Desk(sharing, wiring.settings.restore_ids, self.outbox)
+        self.upstream = self._desk.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
+        self._from_clients = FromClients(self._desk)
+        self._from_server = FromServer(self._desk)
+        self._joined = 0
+        self._waiting: dict[FrontEdge, None] = {}  # for the server's answer to `initialize`
+        self._asking: FrontEdge | None = None  # whose `initialize` the offer follows from
+        self._accepted: Accepted | None = None
+        self._declared: dict[frozenset[str], frozenset[str]] = {}  # most clients declare what others have declared
+
+    @property
+    def counters(self) -> SharingCounters:
+        """What did not find its way."""
+        return self._desk.counters
+
+    @property
+    def asks(self) -> bool:
+        """Whether the server has been found to ask, which is worth remembering when it is started again."""
+        return self._desk.lane.asks
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server has agreed to a revision."""
+        return self._accepted is not None
+
+    @property
+    def needs_clock(self) -> bool:
+        """Whether `expire` is to be called from time to time."""
+        return bool(self._desk.lane) or bool(self._desk.loans.cancelled)
+
+    @property
+    def held(self) -> int:
+        """How many requests, questions and subscriptions are remembered; 0 once everybody has left, after a while.
+
+        Requests that the server never answered are not among them.
+        """
+        desk = self._desk
+        return len(desk.loans.by_key) + len(desk.questions) + len(desk.subscriptions)
+
+    def set_clock(self, now: float) -> None:
+        """Take a reading of the clock, in seconds; what happens next happens then."""
+        self._desk.now = now
+
+    def join(self, label: str = "") -> FrontEdge:
+        """Take in a client.
+
+        Args:
+            label: What the log calls its session.
+        """
+        self._joined += 1
+        front = FrontEdge(self._wiring, self.outbox, self)
+        self._desk.sessions[front] = ClientSession(self._joined, front, label)
+        return front
+
+    def leave(self, front: FrontEdge) -> None:
+        """Take note that a client's session has ended: what it began ends too."""
+        desk = self._desk
+        session = desk.sessions.pop(front, None)
+        if session is None:
+            return
+        session.present = False
+        desk.called_and_left = desk.called_and_left or session.called
+        desk.loans.suspects.forget(session)
+        self._waiting.pop(front, None)
+        for loan in desk.loans.of(session):
+            desk.abandon(loan)
+        for key in desk.questions.forget(session):
+            desk.tell_server(error_frame(key, CONNECTION_CLOSED, "the client has closed"))
+        for uri in desk.subscriptions.remove_all(session):
+            desk.ask("resources/unsubscribe", {"uri": uri})
+        desk.tell_level()
+        desk.attribution.forget(session)
+        desk.let_in()
+
+    def expire(self, now: float) -> None:
+        """Take note that time has passed."""
+        desk, settings = self._desk, self._desk.settings
+        desk.now = now
+        for loan in desk.loans.expired(now - settings.grace_s):
+            desk.loans.suspect(loan)
+        for loan in desk.lane.expired(now - settings.turn_s):
+            reason = f"calls of other sessions held the server for {settings.turn_s:g} s"
+            desk.refuse_loan(loan, CONNECTION_CLOSED, reason)
+        desk.let_in()
+
+    def fail(self, frame: Frame) -> None:
+        """Take note that the transport gives up a request: the server has not answered it, and may still do so.
+
+        Args:
+            frame: The error that answers it, under our id.
+        """
+        loan = self._desk.loans.find(frame.key)
+        if loan is None:  # nobody waits for it: what it left behind stays suspect
+            return
+        self._from_server.take(frame)
+        self._desk.loans.suspect(loan)
+
+    # What the front edges say
+
+    def ask(self, front: FrontEdge) -> Refusal | None:
+        """Take a client's `initialize`: what it declares there, here; what it asks for, in `asked`."""
+        session, greeting = self._desk.sessions[front], front.greeting
+        assert greeting is not None
+        declared = read_declared(greeting.capabilities)
+        session.declared = self._declared.setdefault(declared, declared)
+        return None
+
+    def asked(self, front: FrontEdge) -> None:
+        """Answer with what the server has said, or let the client wait until it has."""
+        if self._accepted is not None:
+            front.accepted(*self._accepted)
+            return
+        self._waiting[front] = None
+        if self.upstream.state is UpstreamState.IDLE:
+            self._offer(front)
+
+    def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
+        """Say, for the data of an error, what was asked and offered."""
+        requested = {} if front.greeting is None else {"requested": front.greeting.requested}
+        return requested if self.upstream.offer is None else {**requested, "offered": self.upstream.offer.offered}
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Take a client's request to the server."""
+        session = None if call.front is None else self._desk.sessions.get(call.front)
+        if session is not None:
+            self._from_clients.take_call(session, call, frame)
+
+    def notify(self, front: FrontEdge, frame: Frame) -> None:
+        """Take a client's notification to the server."""
+        session = self._desk.sessions.get(front)
+        if session is not None:
+            self._from_clients.take_notice(session, frame)
+
+    def reply(self, front: FrontEdge, frame: Frame) -> None:
+        """Take a client's answer to the server."""
+        session = self._desk.sessions.get(front)
+        if session is not None:
+            self._from_clients.take_reply(session, frame)
+
+    # What the upstream edge says
+
+    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
+        """Find whom it is for."""
+        self._from_server.take(frame)
+
+    def offered(self, upstream: UpstreamEdge) -> None:
+        """Nothing to do: nobody is told what the server says before it has agreed to something."""
+
+    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
+        """Answer everybody who waits."""
+        self._accepted = accepted
+        for front in self._take_waiting():
+            self._with_label(front, lambda front: front.accepted(*accepted))
+
+    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+        """Tell all who asked for the same, and ask for the next."""
+        words = refused.words
+
+        def tell(front: FrontEdge) -> None:
+            assert front.greeting is not None
+            front.refused(error_frame(front.greeting.key, refused.code, refused.message, refused.data), words)
+
+        self._turn_away(tell)
+
+    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+        """Tell all who asked for the same, and ask for the next."""
+        self._turn_away(lambda front: front.failed(failure))
+
+    def gone(self, upstream: UpstreamEdge) -> None:
+        """Nothing to do: a server that is closed has no clients any more."""
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        """End all sessions: what the server kept is lost with it, and a session that went on would not know."""
+        for front in list(self._desk.sessions):
+            self._with_label(front, lambda front: front.lost(reason, outcome))
+
+    def _offer(self, front: FrontEdge) -> None:
+        greeting = front.greeting
+        assert greeting is not None
+        key = self._desk.loans.next_key()
+
+        def introduce(revision: str) -> Frame:
+            identity = dict(self._desk.settings.identity)
+            params = {"protocolVersion": revision, "capabilities": facts(revision).shared_capabilities, "clientInfo": identity}
+            return request_frame(key, "initialize", params)
+
+        self._asking = front
+        self.upstream.ask(greeting, introduce, key)
+
+    def _turn_away(self, tell: Any) -> None:
+        asking, self._asking = self._asking, None
+        asked_for = None if asking is None or asking.greeting is None else asking.greeting.revision
+        alike = [front for front in self._waiting if front.greeting and front.greeting.revision == asked_for]
+        for front in alike:
+            del self._waiting[front]
+        for front in alike:
+            self._with_label(front, tell)
+        following = next(iter(self._waiting), None)
+        if following is not None and self.upstream.state is UpstreamState.IDLE:
+            self._offer(following)
+
+    def _take_waiting(self) -> list[FrontEdge]:
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        return waiting
+
+    def _with_label(self, front: FrontEdge, step: Any) -> None:
+        """Let an edge take a step; what is logged meanwhile is about its session."""
+        session = self._desk.sessions.get(front)
+        token = LABEL.set("" if session is None else session.label)
+        try:
+            step(front)
+        finally:
+            LABEL.reset(token)

@@ -1,0 +1,120 @@
+"""One transport as a host sees it: what happens there, told to the host.
+
+Lives here: the receiver of one transport. Must not: decide (`core`), or carry anything out (`host`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed
+from dragoman.transports.base import Transport
+
+if TYPE_CHECKING:
+    from dragoman.host.host import Host
+
+logger = logging.getLogger("dragoman.proxy")
+
+BROKEN_GRACE_S: Final = 1.0
+"""How long a server that closed its input may still answer before it counts as gone."""
+
+
+class Port:
+    """The receiver of one transport; dead once the host has another one for this edge, or none.
+
+    Args:
+        host: Whom to tell.
+        edge: Whose transport it is.
+        transport: To the peer.
+
+    Attributes:
+        full: Whether the peer does not keep up with what we write.
+        unread_bytes: What was written since then.
+        backlog: What waits for a client that shares its server with others, and does not keep up.
+        backlog_bytes: How much that is.
+        stalled_at: Since when the client has taken nothing of it.
+        label: What the log calls the session.
+    """
+
+    __slots__ = (
+        "alive",
+        "backlog",
+        "backlog_bytes",
+        "edge",
+        "full",
+        "host",
+        "label",
+        "stalled_at",
+        "transport",
+        "unread_bytes",
+    )
+
+    def __init__(self, host: Host, edge: FrontEdge | UpstreamEdge, transport: Transport, label: str = "") -> None:
+        self.host = host
+        self.edge = edge
+        self.transport = transport
+        self.label = label
+        self.alive = True
+        self.full = False
+        self.unread_bytes = 0
+        self.backlog: list[Frame] | None = None
+        self.backlog_bytes = 0
+        self.stalled_at: float | None = None
+
+    @property
+    def name(self) -> str:
+        """`client` or `server`, for the log."""
+        return "client" if isinstance(self.edge, FrontEdge) else "server"
+
+    def cut(self) -> None:
+        """Tell the host nothing more, and let go of it: a circle stays until somebody looks for such."""
+        if self.alive:
+            self.alive = False
+            del self.host, self.edge, self.transport
+
+    # What the transport tells
+
+    def received(self, frames: Sequence[Frame | Malformed]) -> None:
+        """Frames came."""
+        if self.alive:
+            self.host.receive(self, frames)
+
+    def failed(self, frame: Frame) -> None:
+        """The transport gives up a request."""
+        if self.alive:
+            self.host.take_failed(self, frame)
+
+    def ended(self, reason: str) -> None:
+        """The peer says no more."""
+        if self.alive:
+            logger.info("%s: %s", self.name, reason)
+            self.host.take_end(self, reason)
+
+    def broken(self, reason: str) -> None:
+        """The peer does not read any more."""
+        if not self.alive:
+            return
+        logger.info("%s: %s", self.name, reason)
+        if isinstance(self.edge, FrontEdge):
+            self.host.take_deaf_client(self, self.edge, reason)
+        else:
+            self.host.take_deaf_server(self)
+            # It may be on its way to answer, or to say why it ended.
+            asyncio.get_running_loop().call_later(BROKEN_GRACE_S, self.ended, "the server closed its input")
+
+    def pause_writing(self) -> None:
+        """More is waiting to be written than should be."""
+        if self.alive and not self.full:
+            self.full = True
+            self.host.hold_back(self)
+
+    def resume_writing(self) -> None:
+        """There is room again."""
+        if self.alive and self.full:
+            self.full, self.unread_bytes = False, 0
+            self.host.let_go(self)

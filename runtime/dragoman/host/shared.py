@@ -1,0 +1,324 @@
+"""The host of a server that several clients share.
+
+Lives here: its transport and theirs, backpressure among them, and idling. Must not: look into frames; the switch does.
+Used by `pool`.
+
+Backpressure. What a client does not read waits for it here. When all clients together have more waiting than
+`high_water_bytes`, the server is not read any more; if that lasts, the client that holds most is cut off, so that one
+slow client delays the others by `stall_s` at most. A server that does not read holds back all clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dragoman.core.commands import Finish, Outcome
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, to_keep
+from dragoman.core.label import LABEL
+from dragoman.core.switch.shared.desk import SharingSettings
+from dragoman.core.switch.shared.switch import Shared
+from dragoman.host.host import Host, HostSettings
+from dragoman.host.port import Port
+from dragoman.transports.base import Transport
+
+logger = logging.getLogger("dragoman.shared")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolConfig:
+    """What can be decided about servers that clients do not have for themselves.
+
+    Attributes:
+        sharing: How a shared server is used.
+        upstreams: How many servers may be there at once.
+        runs: How many requests of one client may each have a server of their own.
+        idle_s: How long a shared server is kept once nobody uses it.
+        high_water_bytes: How much may wait for the readers of one shared server.
+        stall_s: How long a reader may hold up the others.
+        tick_s: How often the clock is looked at, while something depends on it.
+    """
+
+    sharing: SharingSettings = field(default_factory=SharingSettings)
+    upstreams: int = 256
+    runs: int = 64
+    idle_s: float = 60.0
+    high_water_bytes: int = 16 * 1024 * 1024
+    stall_s: float = 30.0
+    tick_s: float = 1.0
+
+
+class SharedHost(Host):
+    """A server and the clients that share it.
+
+    Args:
+        switch: Joins them.
+        connect: Opens the transport to the server; called once, and once more if it has to be started again.
+        settings: What every host needs.
+        config: What was decided.
+        forget: Called when no new client should come here any more.
+        closing: Where the task that closes the server is kept, and for which host.
+    """
+
+    switch: Shared
+
+    def __init__(
+        self,
+        switch: Shared,
+        connect: Callable[[], Transport],
+        settings: HostSettings,
+        config: PoolConfig,
+        forget: Callable[[SharedHost], None],
+        closing: dict[asyncio.Task[None], SharedHost],
+    ) -> None:
+        super().__init__(switch, connect, settings)
+        self.closing: asyncio.Task[None] | None = None
+        self._config = config
+        self._forget = forget
+        self._tasks = closing
+        self._clients = 0
+        self._is_held_back = False
+        self._written: list[Frame] = []  # for the server, in this turn of the loop
+        self._clock: asyncio.TimerHandle | None = None
+        self._idle: asyncio.TimerHandle | None = None
+
+    @property
+    def sessions(self) -> int:
+        """How many clients share the server."""
+        return self._clients
+
+    def start(self) -> None:
+        """Open the server.
+
+        Raises:
+            TransportClosed: It cannot be reached.
+        """
+        upstream = self.switch.upstream
+        port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
+        port.transport.start(port)
+
+    def join(self) -> FrontEdge:
+        """Take in a client; follow up with `serve`."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        self._clients += 1
+        return self.switch.join(LABEL.get())
+
+    async def close_front(self, front: FrontEdge, port: Port, at_once: bool) -> None:
+        """Close a client's transport; the server is the others' as well."""
+        self._clients -= 1
+        self.set_clock()
+        self.perform(self.switch.leave, front)
+        if self.closing is None and not self._clients:
+            self._idle_away()
+        if port.backlog is not None and not at_once:
+            port.transport.send(self._take_backlog(port))
+        await port.transport.close()
+
+    def hurry(self, front: FrontEdge) -> None:
+        """One client is quick about leaving: the server is the others' as well."""
+
+    def close(self) -> None:
+        """Close the server."""
+        if self.closing is not None:
+            return
+        self._forget(self)
+        self._write()
+        for handle in (self._clock, self._idle):
+            if handle is not None:
+                handle.cancel()
+        port = self._ports.pop(self.switch.upstream)
+        self._server = port.transport
+        port.cut()
+        self.closing = asyncio.get_running_loop().create_task(self._server.close())
+        self._tasks[self.closing] = self
+        self.closing.add_done_callback(self._tasks.pop)
+        logger.info("a shared server is closed: %s", self.switch.counters.describe())
+
+    def hurry_server(self) -> None:
+        """Let the server be quick about going, which it is told to."""
+        self._server.hurry()
+
+    def set_clock(self) -> None:
+        """Tell the switch what time it is."""
+        self.switch.set_clock(asyncio.get_running_loop().time())
+
+    # What ports tell
+
+    def receive(self, port: Port, frames: Sequence[Frame | Malformed]) -> None:
+        """Let an edge take frames, and carry out what follows."""
+        self.set_clock()
+        super().receive(port, frames)
+
+    def flush(self) -> None:
+        """Carry out everything that has come out of the switch, which may have begun to wait for something."""
+        super().flush()
+        self._wind_clock()
+
+    def take_failed(self, port: Port, frame: Frame) -> None:
+        """The transport gives up a request: whose it was is told, and the server may still speak about it."""
+        self.set_clock()
+        if port.edge is self.switch.upstream and self.switch.is_open:
+            self.perform(self.switch.fail, frame)
+        else:
+            super().take_failed(port, frame)
+
+    def take_end(self, port: Port, reason: str) -> None:
+        """A peer says no more; where that is the server, the next client gets a fresh one."""
+        self.set_clock()
+        if isinstance(port.edge, FrontEdge):
+            super().take_end(port, reason)
+            return
+        if self._clients and self.closing is None:
+            logger.warning("the shared server is gone, and with it %d session(s): %s", self._clients, reason)
+        super().take_end(port, reason)
+        if port.alive and self._ports.get(port.edge) is port:
+            self.close()
+
+    def take_deaf_client(self, port: Port, front: FrontEdge, reason: str) -> None:
+        """A client does not read any more: what waits for it is nobody's."""
+        port.backlog = None
+        super().take_deaf_client(port, front, reason)
+
+    def take_deaf_server(self, port: Port) -> None:
+        """The server does not read any more: nobody new comes here."""
+        self._forget(self)
+
+    def take_defect(self, edge: FrontEdge | UpstreamEdge | None, error: Exception) -> None:
+        """End what cannot go on because of a defect of ours: all sessions, and the server with them."""
+        super().take_defect(edge, error)
+        self.close()
+
+    def note_started(self, port: Port) -> None:
+        """A client listens from here on."""
+        server = self._ports.get(self.switch.upstream)
+        if server is not None and server.full and port is not server:
+            port.transport.pause_reading()
+
+    def hold_back(self, full: Port) -> None:
+        """Stop reading what would only pile up; what a client is sent from here on waits here."""
+        if isinstance(full.edge, FrontEdge):
+            full.transport.pause_reading()
+            return
+        for port in self._ports.values():
+            if port is not full:
+                port.transport.pause_reading()
+
+    def let_go(self, full: Port) -> None:
+        """Read again, where nobody else is in the way."""
+        if isinstance(full.edge, FrontEdge):
+            if full.backlog is not None:
+                full.transport.send(self._take_backlog(full))
+                self._balance()
+            server = self._ports.get(self.switch.upstream)
+            if not full.full and (server is None or not server.full):
+                full.transport.resume_reading()
+            return
+        for port in list(self._ports.values()):
+            if port is not full and port.alive and not port.full:
+                port.transport.resume_reading()
+
+    def send(self, port: Port, frames: Sequence[Frame]) -> None:
+        """Write to a peer; to the server all that is said in one turn of the loop at once: each write would wake it."""
+        if port.edge is self.switch.upstream:
+            if not self._written:
+                asyncio.get_running_loop().call_soon(self._write)
+            self._written += frames
+        elif port.full:
+            self._keep(port, frames)
+        else:
+            token = LABEL.set(port.label)
+            try:
+                port.transport.send(frames)
+            finally:
+                LABEL.reset(token)
+
+    def _write(self) -> None:
+        frames, self._written = self._written, []
+        port = self._ports.get(self.switch.upstream)
+        if frames and port is not None:
+            super().send(port, frames)
+
+    def _keep(self, port: Port, frames: Sequence[Frame]) -> None:
+        if port.backlog is None:
+            port.backlog = []
+            port.stalled_at = asyncio.get_running_loop().time()
+        for frame in frames:
+            port.backlog.append(frame._replace(raw=to_keep(frame.raw), body=None))
+            port.backlog_bytes += len(frame.raw)
+        self._balance()
+
+    def _take_backlog(self, port: Port) -> list[Frame]:
+        backlog, port.backlog, port.backlog_bytes, port.stalled_at = port.backlog, None, 0, None
+        return backlog or []
+
+    def _balance(self) -> None:
+        """Read from the server only while its clients take what comes."""
+        server = self._ports.get(self.switch.upstream)
+        waiting, high = sum(port.backlog_bytes for port in self._ports.values()), self._config.high_water_bytes
+        if server is None:
+            return
+        if not self._is_held_back and waiting > high:
+            self._is_held_back = True
+            server.transport.pause_reading()
+        elif self._is_held_back and waiting <= high // 2:
+            self._is_held_back = False
+            server.transport.resume_reading()
+
+    def _idle_away(self) -> None:
+        if not self.switch.is_open:
+            self.close()
+        else:
+            self._idle = asyncio.get_running_loop().call_later(self._config.idle_s, self.close)
+
+    def _wind_clock(self) -> None:
+        if self._clock is None and self.closing is None and (self.switch.needs_clock or self._is_held_back):
+            self._clock = asyncio.get_running_loop().call_later(self._config.tick_s, self._tick)
+
+    def _tick(self) -> None:
+        self._clock = None
+        if self._is_held_back:
+            self._cut_slowest()
+        self.perform(self.switch.expire, asyncio.get_running_loop().time())
+
+    def _cut_slowest(self) -> None:
+        since = asyncio.get_running_loop().time() - self._config.stall_s
+        stalled = [port for port in self._ports.values() if port.stalled_at is not None and port.stalled_at <= since]
+        if stalled:
+            slowest = max(stalled, key=lambda port: port.backlog_bytes)
+            reason = f"the client took nothing for {self._config.stall_s:g} s while others waited for the same server"
+            logger.warning("a session is cut off: %s", reason)
+            self._take_backlog(slowest)
+            assert isinstance(slowest.edge, FrontEdge)
+            self.perform(slowest.edge.lost, reason, Outcome.SERVER_CLOSED)
+            self._balance()
+
+
+class Guest:
+    """One client of a shared server: what runs its session.
+
+    Args:
+        host: Of the server.
+        transport: To the client.
+    """
+
+    def __init__(self, host: SharedHost, transport: Transport) -> None:
+        self._host = host
+        self._transport = transport
+        self.front = host.join()
+
+    async def run(self) -> Finish:
+        """Serve the client until its session ends."""
+        try:
+            return await self._host.serve(self.front, self._transport, self.front.open)
+        finally:
+            self.front.release()
+
+    def stop(self, reason: str) -> None:
+        """End the session now; requests that wait are answered with this reason."""
+        self._host.stop(self.front, reason)

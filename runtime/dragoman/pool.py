@@ -1,0 +1,182 @@
+"""Which server a client gets: its own, a shared one, or a fresh one for each request.
+
+Lives here: the scopes, and the shared servers that are there. Must not: look into frames. An HTTP front asks for
+somebody to run each of its sessions, and gets a `Proxy`, or a `SharedProxy`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Hashable
+from enum import Enum
+from typing import Final
+
+from dragoman.core.commands import Finish
+from dragoman.core.label import LABEL, SHARED
+from dragoman.core.switch.shared.switch import Shared
+from dragoman.errors import TransportClosed
+from dragoman.host.shared import Guest, PoolConfig, SharedHost
+from dragoman.proxy import Proxy, ProxyConfig, host_settings_of, wiring_of
+from dragoman.transports.base import Transport
+
+logger = logging.getLogger("dragoman.shared")
+
+
+class Scope(Enum):
+    """Who shares a server.
+
+    `client`: nobody. `shared`: all clients. `principal`: those with the same authorization. `request`: not even two
+    requests of one client.
+    """
+
+    CLIENT = "client"
+    SHARED = "shared"
+    PRINCIPAL = "principal"
+    REQUEST = "request"
+
+
+_EVERYBODY: Final = object()
+
+CAUTIONS: Final = {
+    Scope.SHARED: "one server for all client sessions: what a server keeps per session, every client sees and changes",
+    Scope.REQUEST: "a fresh server for every request: nothing that a server keeps per session lasts",
+}
+"""What to mind, by scope."""
+
+
+class UpstreamPool:
+    """The servers behind a front.
+
+    Args:
+        scope: Who shares one.
+        open_upstream: Opens a transport to the server; called once for each server that is needed.
+        config: Limits and patience.
+    """
+
+    def __init__(self, scope: Scope, open_upstream: Callable[[], Transport], config: PoolConfig | None = None) -> None:
+        self.scope = scope
+        self._open = open_upstream
+        self._config = config or PoolConfig()
+        self._sharing = self._config.sharing
+        self._upstreams: dict[Hashable, SharedHost] = {}
+        self._closing: dict[asyncio.Task[None], SharedHost] = {}
+        self._cautioned = False
+
+    def caution(self) -> None:
+        """Log, once, what to mind about the scope: when serving begins, else when the first session comes."""
+        if self.scope in CAUTIONS and not self._cautioned:
+            logger.warning("%s", CAUTIONS[self.scope])
+        self._cautioned = True
+
+    @property
+    def upstreams(self) -> list[SharedHost]:
+        """The shared servers that are there."""
+        return list(self._upstreams.values())
+
+    def proxy(self, config: ProxyConfig, front: Transport, principal: Hashable | None = None) -> Proxy | SharedProxy:
+        """Make what runs one client's session.
+
+        Args:
+            config: For this session; a shared server is opened with that of its first one.
+            front: The transport to the client.
+            principal: Who the client is, for scope `principal`; None is nobody in particular, and shares with nobody.
+        """
+        self.caution()
+        if self.scope is Scope.REQUEST:
+            return Proxy(config, front, self._open, requests_apart=self._config.runs)
+        if self.scope is Scope.CLIENT or (self.scope is Scope.PRINCIPAL and principal is None):
+            return Proxy(config, front, self._open)
+        return SharedProxy(self, config, front, _EVERYBODY if self.scope is Scope.SHARED else principal)
+
+    def find(self, key: Hashable, config: ProxyConfig) -> SharedHost:
+        """Give the shared server for these clients; open it if it is not there.
+
+        Raises:
+            TransportClosed: The server cannot be reached, or there are too many.
+        """
+        host = self._upstreams.get(key)
+        if host is None:
+            host = self._upstreams[key] = self._start(key, config)
+        return host
+
+    async def close(self) -> None:
+        """Close every shared server, and wait until they are gone: all at once, and in a hurry.
+
+        For when the sessions are over, or as good as that.
+        """
+        for host in self.upstreams:
+            host.close()
+        for host in self._closing.values():
+            host.hurry_server()
+        await asyncio.gather(*self._closing)
+
+    def _start(self, key: Hashable, config: ProxyConfig) -> SharedHost:
+        if len(self._upstreams) >= self._config.upstreams:
+            raise TransportClosed("the proxy", f"{self._config.upstreams} servers are open, which is the limit")
+        host = SharedHost(
+            Shared(wiring_of(config), self._sharing),
+            self._open,
+            host_settings_of(config),
+            self._config,
+            lambda gone: self._forget(key, gone),
+            self._closing,
+        )
+        token = LABEL.set(SHARED)  # what it says is not about the session that happens to come first
+        try:
+            host.start()
+        finally:
+            LABEL.reset(token)
+        return host
+
+    def _forget(self, key: Hashable, host: SharedHost) -> None:
+        if self._upstreams.get(key) is host:
+            del self._upstreams[key]
+        if host.switch.asks:
+            self._sharing = dataclasses.replace(self._sharing, asks=True)
+
+
+class SharedProxy:
+    """What runs the session of a client that shares its server.
+
+    Args:
+        pool: Where the server is found.
+        config: For this session.
+        front: The transport to the client.
+        key: Who shares it.
+    """
+
+    def __init__(self, pool: UpstreamPool, config: ProxyConfig, front: Transport, key: Hashable) -> None:
+        self._pool = pool
+        self._config = config
+        self._transport = front
+        self._key = key
+        self._runner: Guest | Proxy | None = None
+        self._stopped: str | None = None
+
+    async def run(self) -> Finish:
+        """Serve the client until its session ends."""
+        try:
+            host = self._pool.find(self._key, self._config)
+        except TransportClosed as error:
+            self._runner = Proxy(self._config, self._transport, _raise(error))
+        else:
+            self._runner = Guest(host, self._transport)
+        if self._stopped is not None:
+            self._runner.stop(self._stopped)
+        return await self._runner.run()
+
+    def stop(self, reason: str) -> None:
+        """End the session now; requests that wait are answered with this reason."""
+        if self._runner is None:
+            self._stopped = reason
+        else:
+            self._runner.stop(reason)
+
+
+def _raise(error: TransportClosed) -> Callable[[], Transport]:
+    def connect() -> Transport:
+        raise error
+
+    return connect

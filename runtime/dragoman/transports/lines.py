@@ -1,0 +1,52 @@
+"""Frames on a byte stream, one a line: what pipes, our own standard streams and the transport in memory share.
+
+Lives here: bytes in, frames out, and frames out as bytes. Must not: do I/O, or answer what is not a frame. A line is
+cut and looked at here once; what is behind a transport never sees bytes without knowing what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.core.envelope import Frame, Malformed
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter, Overlong
+from dragoman.core.peek import read_line
+from dragoman.core.wholeness import read_last_line
+
+
+class LineFramer:
+    """Reads the frames of a byte stream.
+
+    Args:
+        limit_bytes: The longest line accepted; one that is longer is not kept, and comes as `Malformed`.
+    """
+
+    __slots__ = ("_splitter",)
+
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self._splitter = LineSplitter(limit_bytes)
+
+    def feed(self, data: bytes) -> list[Frame | Malformed]:
+        """Take the next bytes of the stream; give the frames that have ended, in order."""
+        frames = []
+        for line in self._splitter.feed(data):
+            frame = read_line(line)
+            if frame is not None:
+                frames.append(frame if isinstance(frame, Frame) else _show(frame, line))
+        return frames
+
+    def finish(self) -> list[Frame | Malformed]:
+        """Take the end of the stream; give what stood there without a line feed: a frame only if it is whole."""
+        lines = self._splitter.finish()
+        read = [(read_last_line(line), line) for line in lines]
+        return [_show(frame, line) for frame, line in read if frame is not None]
+
+
+def _show(frame: Frame | Malformed, line: bytes | Overlong) -> Frame | Malformed:
+    """Give what is not a frame the line that it was, for the log."""
+    return frame if isinstance(frame, Frame) else frame._replace(line=line)
+
+
+def join_lines(frames: Sequence[Frame]) -> bytes:
+    """Give frames as the lines that go on the wire."""
+    return frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])

@@ -1,0 +1,202 @@
+"""What a revision has beside its methods: derived from its schema, or said by an entry; and no entry without use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codegen.errors import UnusedDecision
+from codegen.fact_entries import entries_of
+from codegen.facts import Json, Made, Source, check_entries, derive_facts, missing_facts, source_of
+from codegen.load import build_spec
+from codegen.normalise import normalise
+from codegen.protocol import Prose
+from codegen.registry import render_facts
+
+REVISION = "2099-01-01"
+TEXT = {"type": "string"}
+FLAG = {"type": "boolean"}
+
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _call(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    return _object(("method",), method={"const": method, "type": "string"}, params=params or {"type": "object"})
+
+
+def _ref(*names: str) -> dict[str, Any]:
+    return {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in names]}
+
+
+def _definitions(**more: Any) -> dict[str, Any]:
+    meta = _object(("mcp/mood",), **{"mcp/mood": TEXT, "token": TEXT})
+    return {
+        "Request": _object(("method",), method=TEXT, params=_object(_meta=_object(token=TEXT))),
+        "Notification": _object(("method",), method=TEXT, params={"type": "object"}),
+        "Result": _object(_meta=_object(**{"mcp/cook": TEXT})),
+        "EmptyResult": {"type": "object"},
+        "RequestId": {"type": ["string", "integer"]},
+        "LoggingLevel": {"enum": ["high", "low"], "type": "string"},
+        "ClientCapabilities": _object(
+            mirror=_object(deep={"type": "object"}, loud=FLAG), experimental={"type": "object"}
+        ),
+        "ServerCapabilities": _object(soup=_object(listChanged=FLAG, stir=FLAG)),
+        "SoupCookRequest": _call("soup/cook", _object(("_meta", "dish"), _meta=meta, dish=TEXT)),
+        "SoupCookResult": _object(ttlMs={"type": "integer"}, cacheScope=TEXT),
+        "SoupStirRequest": _call("soup/stir"),
+        "SoupStirResult": {"type": "object"},
+        "SoupListChangedNotification": _call("notifications/soup/list_changed", _object(_meta=_object(id=TEXT))),
+        "MirrorLookRequest": _call("mirror/look", _object(depth=TEXT)),
+        "MirrorLookResult": {"type": "object"},
+        "ClientRequest": _ref("SoupCookRequest", "SoupStirRequest"),
+        "ServerRequest": _ref("MirrorLookRequest"),
+        "ServerNotification": _ref("SoupListChangedNotification"),
+        **more,
+    }
+
+
+def _source(**more: Any) -> Source:
+    schema = {"$defs": _definitions(**more)}
+    return source_of(build_spec(REVISION, schema), normalise(REVISION, schema), "handshake", Prose((), ()))
+
+
+def _derive(tables: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    said = {table: [{**entry, "reason": "because"} for entry in entries] for table, entries in (tables or {}).items()}
+    return derive_facts(_source(**more), entries_of(said))
+
+
+PART = {"capability": "mirror.deep", "method": "mirror/look", "member": "depth", "value": "all"}
+LISTED = {"quiet": [{"methods": ["soup/stir", "soup/gone"]}]}
+FILTER = {"SubscriptionFilter": _object(soupListChanged=FLAG, soupTastes=FLAG)}
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("revision", REVISION),
+        ("era", "handshake"),
+        ("batches", False),
+        ("polls", False),
+        ("relayed", {"soup/cook", "soup/stir", "mirror/look", "notifications/soup/list_changed"}),
+        ("cacheable", {"soup/cook"}),
+        ("client_capabilities", {"mirror", "mirror.deep", "mirror.loud", "experimental"}),
+        ("server_capabilities", {"soup", "soup.listChanged", "soup.stir"}),
+        ("server_flags", {"soup.listChanged", "soup.stir"}),
+        ("announced", {"notifications/soup/list_changed": "soup.listChanged"}),
+        ("standing", {"soup/stir"}),
+        ("asked", {"mirror/look": "mirror"}),
+        ("interactive", {"mirror/look"}),
+        ("shared_capabilities", Json({"mirror": {"deep": {}, "loud": True}})),
+        ("request_meta", {"mood": "mcp/mood", "token": "token"}),
+        ("required_meta", {"mcp/mood"}),
+        ("result_meta", {"cook": "mcp/cook"}),
+        ("notification_meta", {"id": "id"}),
+        ("meta_refusal", None),
+    ],
+)
+def test_a_schema_shows(field: str, expected: Any) -> None:
+    assert _derive()[field] == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "tables", "expected"),
+    [
+        ("transports", {"transport": [{"name": "stdio"}]}, {"stdio"}),
+        ("http_methods", {"http_method": [{"name": "POST"}]}, {"POST"}),
+        ("polls", {"trait": [{"name": "polls"}]}, True),
+        ("log_levels", {"log_levels": [{"order": ["low", "middle", "high"]}]}, ("low", "high")),
+        ("lifecycle", {"lifecycle": [{"part": "open", "method": "soup/cook"}]}, {"open": "soup/cook"}),
+        ("relayed", {"local": [{"methods": ["soup/stir"]}], "lifecycle": [{"part": "open", "method": "soup/cook"}]},
+         {"mirror/look", "notifications/soup/list_changed"}),
+        ("local", {"local": [{"methods": ["soup/stir"]}]}, {"soup/stir"}),
+        ("quiet", LISTED, {"soup/stir"}),
+        ("interactive", {"impersonal": [{"methods": ["mirror/look"]}]}, frozenset()),
+        ("interactive", {"unshared": [{"capability": "mirror"}]}, frozenset()),
+        ("shared_capabilities", {"unshared": [{"capability": "mirror"}]}, Json({})),
+        ("parts", {"part": [PART]}, (Made("Part", {**PART, "is_default": False}),)),
+        ("parts", {"part": [{**PART, "capability": "mirror.gone"}]}, ()),
+        ("notification_meta", {"meta": [{"key": "mcp/do", "on": ["notification"]}]}, {"id": "id", "do": "mcp/do"}),
+        ("http_status", {"http_status": [{"code": -1, "status": 400}]}, {-1: 400}),
+        ("meta_refusal", {"meta_refusal": [{"code": -1, "status": 400}]}, (-1, 400)),
+    ],
+)  # fmt: skip
+def test_an_entry_says(field: str, tables: dict[str, Any], expected: Any) -> None:
+    assert _derive(tables)[field] == expected
+
+
+def test_a_header_is_found_by_what_it_carries() -> None:
+    header = {"name": "Mcp-Name", "carries": "name", "members": {"soup/cook": "dish"}}
+    rest = {"annotation": None, "is_encoded": False}
+    assert _derive({"header": [header]})["headers"] == {"name": Made("Header", {**header, **rest})}
+
+
+def test_batches_are_there_where_the_schema_has_them() -> None:
+    assert _derive(JSONRPCBatchRequest={"type": "array"})["batches"]
+
+
+def test_where_results_say_that_they_ask_everything_else_is_quiet() -> None:
+    more = {
+        "InputRequiredResult": {"type": "object"},
+        "SoupCookResultResponse": _object(result=_ref("InputRequiredResult", "SoupCookResult")),
+    }
+    facts = _derive(LISTED, **more)
+    assert (facts["input_required"], facts["quiet"]) == ({"soup/cook"}, {"soup/stir"})
+
+
+def test_a_filter_asks_for_what_its_members_repeat_or_an_entry_says() -> None:
+    tastes = {"subscription": [{"member": "soupTastes", "method": "soup/stir"}]}
+    by_name = {"soupListChanged": "notifications/soup/list_changed"}
+    assert _derive(**FILTER)["subscriptions"] == by_name
+    assert _derive(tastes, **FILTER)["subscriptions"] == {**by_name, "soupTastes": "soup/stir"}
+
+
+def test_what_no_entry_places_is_named() -> None:
+    entries = entries_of({"log_levels": [{"order": ["low"], "reason": "because"}]})
+    assert missing_facts([_source(**FILTER)], entries) == [
+        f"[[log_levels]] order: 'high' of {REVISION}",
+        f"[[subscription]]: 'soupTastes' of {REVISION}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "says", "reason"),
+    [
+        ("quiet", {"methods": ["soup/stir", "soup/eat"]}, "no revision it is for has the method soup/eat"),
+        ("lifecycle", {"part": "open", "method": "soup/eat"}, "the method soup/eat"),
+        ("lifecycle", {"part": "open", "method": "soup/cook", "until": "2000-01-01"}, "there is no revision it is for"),
+        ("unshared", {"capability": "spoon"}, "the client capability spoon"),
+        ("part", {**PART, "member": "width"}, "mirror/look with params.width"),
+        ("http_status", {"code": -5, "status": 400}, "the error code -5"),
+        ("log_levels", {"order": ["low", "middle"]}, "the level middle"),
+        ("subscription", {"member": "soupTastes", "method": "soup/stir"}, "the filter member soupTastes"),
+        ("header", {"name": "X", "carries": "name", "members": {"soup/cook": "name"}}, "soup/cook with params.name"),
+    ],
+)
+def test_an_entry_without_use_is_refused(table: str, says: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UnusedDecision, match=reason):
+        check_entries([_source()], entries_of({table: [{**says, "reason": "because"}]}))
+
+
+def test_entries_that_contradict_each_other_are_refused() -> None:
+    header = {"name": "X", "carries": "method", "reason": "because"}
+    with pytest.raises(UnusedDecision, match="bound one of them"):
+        check_entries([_source()], entries_of({"header": [header, {**header, "name": "Y"}]}))
+
+
+def test_entries_of_use_pass() -> None:
+    check_entries([_source()], entries_of({"part": [{**PART, "reason": "because"}]}))
+
+
+def test_the_table_is_python_that_gives_the_facts() -> None:
+    text = render_facts([_source()], entries_of({"part": [{**PART, "reason": "because"}]}))
+    names: dict[str, Any] = {}
+    exec(compile(text, "_facts.py", "exec"), names)
+    facts = names["FACTS"][REVISION]
+    assert (facts.server_flags, facts.shared_capabilities) == (
+        {"soup.listChanged", "soup.stir"},
+        {"mirror": {"deep": {}, "loud": True}},
+    )
+    assert [part.is_needed({"depth": "all"}) for part in facts.parts] == [True]
