@@ -10,10 +10,14 @@ frames (`core`), or own a transport (`host`). Called by `dragoman.cli.proxy`, an
 from __future__ import annotations
 
 import functools
+import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import dragoman_spec
+from dragoman.core.bridge.seal import INSTANCE_BYTES, KEY_BYTES, NONCE_BYTES, Seal
+from dragoman.core.bridge.state import Keeper
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.commands import Finish
 from dragoman.core.consent import Method
@@ -23,7 +27,7 @@ from dragoman.core.settings import Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.switch.per_call import PerCall
 from dragoman.core.translate import Counters, OnLoss, Translator
-from dragoman.core.wiring import Wiring
+from dragoman.core.wiring import Bridging, Wiring
 from dragoman.host.host import Host, HostSettings
 from dragoman.transports.base import Transport
 
@@ -47,6 +51,8 @@ class ProxyConfig:
         open_requests: How many requests of either peer may be unanswered.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
+        parked_s: How long a call waits for a per-request client that was asked something, in seconds.
+        server_name: What the user calls the server; the states that such clients carry are good there alone.
     """
 
     client_revision: str = AUTO
@@ -60,6 +66,8 @@ class ProxyConfig:
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     open_requests: int = OPEN_REQUESTS
     names_server: bool = False
+    parked_s: float = 600.0
+    server_name: str = ""
 
     def to_settings(self) -> Settings:
         """Give the part that the core needs."""
@@ -135,7 +143,9 @@ class Proxy:
 
 def wiring_of(config: ProxyConfig, translate: Callable[[str, str], Translator] | None = None) -> Wiring:
     """Give what the edges of a switch need."""
-    return _wiring_of(config) if translate is None else Wiring(config.to_settings(), translate, _methods_of)
+    if translate is None:
+        return _wiring_of(config)
+    return Wiring(config.to_settings(), translate, _methods_of, make_bridging(config))
 
 
 @functools.lru_cache(maxsize=8)
@@ -143,7 +153,23 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
     def translate(source: str, target: str) -> Translator:
         return dragoman_spec.translator(source, target, profile=config.profile, rules=config.rules)
 
-    return Wiring(config.to_settings(), translate, _methods_of)
+    return Wiring(config.to_settings(), translate, _methods_of, make_bridging(config))
+
+
+def make_bridging(config: ProxyConfig) -> Bridging:
+    """Give what the bridge between the eras needs; all bridges of one process can read each other's states."""
+    return Bridging(time.time, lambda: os.urandom(NONCE_BYTES), lambda: _keeper_of(config.parked_s), config.server_name)
+
+
+@functools.lru_cache(maxsize=8)
+def _keeper_of(ttl_s: float) -> Keeper:
+    key, instance = _random_key()
+    return Keeper(Seal(key, instance), ttl_s)
+
+
+@functools.cache
+def _random_key() -> tuple[bytes, bytes]:
+    return os.urandom(KEY_BYTES), os.urandom(INSTANCE_BYTES)
 
 
 @functools.lru_cache(maxsize=8)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.commands import Outcome
-from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.edges.lifecycle import FrontState as State
+from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.settings import Settings
 from dragoman.errors import InitializationTimeout
 

@@ -20,7 +20,7 @@ is not taken to be about the others (`suspects`).
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Final
+from typing import Any
 
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Outcome
@@ -39,6 +39,7 @@ from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import facts
+
 
 class Shared:
     """Joins several clients to one server.
@@ -177,6 +178,12 @@ class Shared:
         """Say, for the data of an error, what was asked and offered."""
         requested = {} if front.greeting is None else {"requested": front.greeting.requested}
         return requested if self.upstream.offer is None else {**requested, "offered": self.upstream.offer.offered}
+
+    def serve_requests(self, front: FrontEdge) -> None:
+        """Serve no client whose requests speak for themselves."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Nothing to do: such a client is served in no other way."""
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a client's request to the server."""
