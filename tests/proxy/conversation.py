@@ -30,7 +30,7 @@ PATIENCE_S = 3.0
 @dataclass(frozen=True)
 class Says:
     who: str
-    data: bytes
+    data: bytes | Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ Step = Says | Hears | Closes | Restarts | Ends | Waits
 
 
 def client(frame: Any) -> Step:
-    return Says("client", frame if isinstance(frame, bytes) else encode_line(frame))
+    """Say a line: bytes as they are, JSON, or what a function gives when the time has come."""
+    return Says("client", frame if isinstance(frame, bytes) or callable(frame) else encode_line(frame))
 
 
 def server(frame: Any) -> Step:
@@ -231,7 +232,8 @@ async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: An
         where = f"step {number}"
         match step:
             case Says(who, data):
-                (peer if who == "client" else servers[used]).transport.write(data)
+                line = data if isinstance(data, bytes) else encode_line(data())
+                (peer if who == "client" else servers[used]).transport.write(line)
             case Hears(who, expected):
                 await (peer if who == "client" else servers[used]).hear(expected, where)
             case Closes("client"):

@@ -271,9 +271,9 @@ class ToHandshake:
         if request is None:
             return
         try:
-            body = decoded(frame).body
+            body = _read_response(frame)
         except ValueError as error:
-            reason = f"the server's answer cannot be read: {error}"
+            reason = f"the server answered with something that is not a response: {error}"
             self.requests.refuse(request, INTERNAL_ERROR, reason, {"method": work.method})
             return
         if frame.kind == "error" and self._asks_for_visit(body["error"], work.method):
@@ -365,6 +365,18 @@ class ToHandshake:
         if work is not None and work.request is not None and work.request.token is not None:
             told = {**params, "progressToken": work.request.token}
             self.requests.tell(work.request, "notifications/progress", told)
+
+
+def _read_response(frame: Frame) -> dict[str, Any]:
+    """Decode a response.
+
+    Raises:
+        ValueError: It cannot be read, or what should be an object in it is not one.
+    """
+    body: dict[str, Any] = decoded(frame).body
+    if not isinstance(body.get(frame.kind), dict):
+        raise ValueError(f"expected {frame.kind} to be an object")
+    return body
 
 
 def _without_metadata(params: Mapping[str, Any]) -> Mapping[str, Any]:
