@@ -9,6 +9,7 @@ frames (`core`), or own a transport (`host`). Called by `dragoman.cli.proxy`, an
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import time
@@ -96,6 +97,8 @@ class Proxy:
         translate: Gives the composed steps from one revision to another; for tests.
         requests_apart: How many requests may be under way at once where each has a fresh server (scope `request`);
             None where one server serves them all.
+        principal: Whose requests come over this transport, where each has a stream of its own; None where the
+            transport is the connection of one client.
     """
 
     def __init__(
@@ -106,8 +109,12 @@ class Proxy:
         translate: Callable[[str, str], Translator] | None = None,
         *,
         requests_apart: int | None = None,
+        principal: str | None = None,
     ) -> None:
         wiring, settings = wiring_of(config, translate), host_settings_of(config, requests_apart is None)
+        if principal is not None and wiring.bridging is not None:
+            bridging = dataclasses.replace(wiring.bridging, principal=principal, shares_channel=False)
+            wiring = dataclasses.replace(wiring, bridging=bridging)
         self._transport = front
         self._switch = Direct(wiring) if requests_apart is None else PerCall(wiring, requests_apart)
         self._host = Host(self._switch, connect, settings)

@@ -169,7 +169,7 @@ class PerRequestFront:
             self._write_error(frame.key, None if is_known else body["id"], unfit.code, unfit.message, unfit.data)
             return
         try:
-            request = _read_request(frame.key, body)
+            request = read_request(frame.key, body)
         except RemoteProtocolError as error:
             self._counters.refused += 1
             logger.warning("%s request of the client refused: %s", frame.method, error.message)
@@ -230,7 +230,7 @@ class PerRequestFront:
         self._sink.send(Frame(encode_line(body), "error", key, None, body))
 
 
-def _read_request(key: bytes, body: dict[str, Any]) -> Request:
+def read_request(key: bytes, body: dict[str, Any]) -> Request:
     """Check a request as far as that can be done without knowing the server.
 
     Raises:
