@@ -59,7 +59,8 @@ def test_a_client_of_today_works_with_servers_of_yesterday(letter: str, link: st
     assert calls["ping_client"]["content"][0]["text"] == "pong"
     assert ("structuredContent" in calls["weather"]) is (letter in "CD")
     assert report["at once"] == [f"call {place}" for place in range(5)]
-    assert report["resources"] == ["document.txt", "api", "unique", "pixel.png"]
+    pages = ["document.txt", "api"] * 5 if letter == "A" else ["document.txt", "api", "unique", "pixel.png"]
+    assert report["resources"] == pages
     assert report["read"]["contents"][0]["text"] == "Once upon a time"
     assert report["nowhere"]["error"]["code"] == -32602
     assert report["prompt"]["messages"]
