@@ -1,4 +1,6 @@
-"""What reading a result into a model costs, beside the models of the official SDK in a process of their own.
+"""What reading a result into a model costs, beside plain pydantic models and those of the official SDKs.
+
+Each has a process of its own; they take turns.
 
 The SDK's models are measured where Python finds `mcp_types`, in this environment or in the one that the environment
 variable DRAGOMAN_BENCH_SDKS names (several, with the separator of paths): the directory of an interpreter's packages.
@@ -22,6 +24,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "100 rich tools": ("ListToolsResult", {"tools": [rich_tool(number) for number in range(100)]}),
 }
 OURS = f"import dragoman_spec; models = dragoman_spec.load({REVISION!r})"
+PLAIN = "import bench.plain as models"
 THEIRS = {"mcp_types": "import mcp_types as models", "mcp.types": "import mcp.types as models"}
 PROGRAM = """
 import json, sys, time
@@ -45,12 +48,14 @@ def measure_models(rounds: int) -> None:
     print(f"\nmodel_validate, {REVISION} (best of {rounds}; ratio of ours to theirs)")
     ours = _start(OURS, None, rounds)
     assert ours is not None
-    sdks = {}
+    plain = _start(PLAIN, None, rounds)
+    assert plain is not None
+    sdks = {"plain pydantic": plain}
     for place in [None, *filter(None, os.environ.get("DRAGOMAN_BENCH_SDKS", "").split(os.pathsep))]:
         for name, statement in THEIRS.items():
             if sdk := _start(statement, place, rounds):
                 sdks[name if place is None else f"{name} of {place}"] = sdk
-    if not sdks:
+    if len(sdks) == 1:
         print("  no SDK to compare with: name one in DRAGOMAN_BENCH_SDKS")
     for case in CASES:
         best = {name: float("inf") for name in ("ours", *sdks)}

@@ -11,13 +11,16 @@ from statistics import median
 from typing import Any
 
 from bench.crowd import measure_crowd
+from dragoman.core.commands import Send
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import encode_line
-from dragoman.core.sharing.calls import Member
-from dragoman.core.sharing.hub import Hub
-from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.core.switch.shared.switch import Shared
+from dragoman.pool import Scope, UpstreamPool
+from dragoman.proxy import ProxyConfig, wiring_of
 from dragoman.transports.lines import LineFramer
 from dragoman.transports.memory import MemoryTransport, connect_pair
-from dragoman.transports.pool import Scope, UpstreamPool
 
 SESSIONS = 500
 REVISION = "2025-11-25"
@@ -33,12 +36,11 @@ CALL = encode_line(
 def measure_sharing(rounds: int) -> None:
     """Measure and print."""
     print(f"\n{SESSIONS} sessions on one shared server")
-    print(f"  core.sharing alone, open        {held(open_members):7.1f} KB a session")
-    print(f"  the same, with a call each      {held(open_members_with_calls):7.1f} KB a session")
+    print(f"  edges and switch alone, open    {held(open_clients):7.1f} KB a session")
+    print(f"  the same, with a call each      {held(open_clients_with_calls):7.1f} KB a session")
     print(f"  with proxy and front transport  {asyncio.run(held_by_proxies()):7.1f} KB a session")
-    print(
-        f"  a call of 200 bytes and its answer through core.sharing: {median(call_us() for _ in range(rounds)):.1f} µs"
-    )
+    took_us = median(call_us() for _ in range(rounds))
+    print(f"  a call of 200 bytes and its answer through edges and switch: {took_us:.1f} µs")
     measure_crowd(rounds)
 
 
@@ -55,33 +57,38 @@ def held(prepare: Callable[[], object]) -> float:
     return size / SESSIONS / 1024
 
 
-def open_members() -> tuple[Hub, list[Member]]:
+def open_clients() -> tuple[Shared, list[FrontEdge]]:
     """Let every session open, subscribe to a resource of its own and to a common one."""
-    hub = Hub()
-    members = [hub.join() for _ in range(SESSIONS)]
-    for number, member in enumerate(members):
-        for to, frame in hub.receive(member, FRAMER.feed(_request(0, "initialize", INITIALIZE)), 0.0):
-            if to is None:
-                answer = _answer(frame.raw, {**INITIALIZE, "serverInfo": _INFO})
-                hub.receive_server(FRAMER.feed(answer), 0.0)
-        hub.receive(member, FRAMER.feed(READY), 0.0)
+    switch = Shared(wiring_of(ProxyConfig()))
+    fronts = [switch.join() for _ in range(SESSIONS)]
+    for number, front in enumerate(fronts):
+        for frame in _said(switch, front, _request(0, "initialize", INITIALIZE)):
+            _said(switch, switch.upstream, _answer(frame.raw, {**INITIALIZE, "serverInfo": _INFO}))
+        _said(switch, front, READY)
         for uri in (f"file:///home/{number}", "file:///common"):
-            for to, frame in hub.receive(member, FRAMER.feed(_request(uri, "resources/subscribe", {"uri": uri})), 0.0):
-                if to is None:
-                    hub.receive_server(FRAMER.feed(_answer(frame.raw, {})), 0.0)
-    return hub, members
+            for frame in _said(switch, front, _request(uri, "resources/subscribe", {"uri": uri})):
+                _said(switch, switch.upstream, _answer(frame.raw, {}))
+    return switch, fronts
 
 
-def open_members_with_calls() -> tuple[Hub, list[Member]]:
+def open_clients_with_calls() -> tuple[Shared, list[FrontEdge]]:
     """Let every session also have a call under way."""
-    hub, members = open_members()
-    for member in members:
-        hub.receive(member, FRAMER.feed(CALL), 0.0)
-    return hub, members
+    switch, fronts = open_clients()
+    for front in fronts:
+        _said(switch, front, CALL)
+    return switch, fronts
+
+
+def _said(switch: Shared, edge: FrontEdge | UpstreamEdge, data: bytes) -> list[Frame]:
+    """Let a peer speak; give what the server hears."""
+    for frame in FRAMER.feed(data):
+        edge.take(frame)
+    sends = [command for command in switch.outbox.take_all() if isinstance(command, Send)]
+    return [frame for send in sends if send.edge is switch.upstream for frame in send.frames]
 
 
 async def held_by_proxies() -> float:
-    """Give the KB a session of everything in this process: proxy, virtual transport, hub, front."""
+    """Give the KB a session of everything in this process: edges, switch, host, front."""
     sizes = []
     for _ in range(2):
         gc.collect()
@@ -99,20 +106,20 @@ async def held_by_proxies() -> float:
 
 
 def call_us() -> float:
-    """Give the time that one call and its answer take in the hub, in microseconds."""
-    hub, members = open_members()
+    """Give the time that one call and its answer take in edges and switch, in microseconds."""
+    switch, fronts = open_clients()
     answer = {"content": [{"type": "text", "text": "x" * 200}]}
     began = time.perf_counter()
-    for member in members:
-        [(_, frame)] = hub.receive(member, FRAMER.feed(CALL), 0.0)
+    for front in fronts:
+        _said(switch, front, CALL)
     asked = time.perf_counter() - began
     lines = []
-    for member in members:
-        [(_, frame)] = hub.receive(member, FRAMER.feed(CALL.replace(b'"id":7', b'"id":8')), 0.0)
+    for front in fronts:
+        [frame] = _said(switch, front, CALL.replace(b'"id":7', b'"id":8'))
         lines.append(_answer(frame.raw, answer))
     began = time.perf_counter()
     for line in lines:
-        hub.receive_server(FRAMER.feed(line), 0.0)
+        _said(switch, switch.upstream, line)
     return (asked + time.perf_counter() - began) / SESSIONS * 1e6
 
 
@@ -124,7 +131,7 @@ async def _open_proxies() -> tuple[list[asyncio.Task[Any]], UpstreamPool, list[o
     for _ in range(SESSIONS):
         front, client = connect_pair()
         client.start_raw(_Deaf())
-        proxy = Proxy(ProxyConfig(), front, pool.connect)
+        proxy = pool.proxy(ProxyConfig(), front)
         runs.append(asyncio.create_task(proxy.run()))
         client.write(_request(0, "initialize", INITIALIZE) + READY)
         kept += [client, proxy]

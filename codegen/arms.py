@@ -1,16 +1,17 @@
 """Which arm of the target's union a value of the source's goes to, and how the arms of one union are told apart.
 
-By their tag, by their name, by their shape, in this order. Must not live here: what is done to the value (`derive`).
+By their tag, by their name, by their shape, in this order. And which types of two revisions are the same, for questions
+about what may only have another name or place. Must not live here: what is done to the value (`derive`).
 Called by `derive`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from codegen.model import Array, Literal, Object, Ref, Scalar, Spec, Type
-from codegen.type_facts import fits, same_kind
+from codegen.model import Anything, Array, Field, Literal, Object, Ref, Scalar, Spec, Type
+from codegen.type_facts import accepts, fits, same_kind, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,31 @@ class Arms:
     def is_near(self, kind: Type, other: Type) -> bool:
         """Whether some values of a scalar type are of another, so that which ones has to be looked at."""
         return isinstance(kind, Scalar | Literal) and isinstance(other, Scalar | Literal) and same_kind(kind, other)
+
+    def same_type(self, one: Type, two: Type) -> bool:
+        """Whether two types, of source and target, are the same: references by name, all else by what they say."""
+        if isinstance(one, Ref) and isinstance(two, Ref):
+            return self.new_name(one.name) == two.name
+        one, two = self.source.resolve(one), self.target.resolve(two)
+        if isinstance(one, Array) and isinstance(two, Array):
+            return self.same_type(one.item, two.item)
+        return one == two and not isinstance(one, Anything)
+
+    def new_method(self, methods: Mapping[str, str], name: str, source: Field, target: Field) -> str | None:
+        """The new name of a method, where a field is the name of one that has a new one."""
+        old, new = self.source.resolve(source.type), self.target.resolve(target.type)
+        if name != "method" or not isinstance(old, Literal) or not isinstance(new, Literal):
+            return None
+        renamed = methods.get(str(old.values[0])) if len(old.values) == 1 else None
+        return renamed if new.values == (renamed,) else None
+
+    def becomes(self, source: Type, target: Type) -> str:
+        """What becomes of a type, in a few words; of a list of constants, which of them there are no more."""
+        one, two = self.source.resolve(source), self.target.resolve(target)
+        if isinstance(one, Literal) and isinstance(two, Literal) and len(one.values) > 1:
+            gone = [str(value) for value in one.values if not accepts(two, value)]
+            return f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not there any more"
+        return f"{words(source)} becomes {words(target)}"
 
     def _takes(self, kind: Object, tag: tuple[str, str] | None, other: Type) -> bool:
         shape = self.target.resolve(other)

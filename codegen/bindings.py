@@ -9,14 +9,12 @@ a schema (`normalise`). Called by `regen`.
 from __future__ import annotations
 
 import ast
-import io
-import itertools
 import json
 import re
-import tokenize
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -24,40 +22,36 @@ from datamodel_code_generator import generate
 from datamodel_code_generator.enums import DataModelType, InputFileType, StrictTypes
 from datamodel_code_generator.format import PythonVersion
 from datamodel_code_generator.parser import LiteralType
+from pydantic import BaseModel
 
-from codegen.errors import UnknownSchemaForm
+from codegen.errors import NotAName, UnknownSchemaForm
 from codegen.names import module_name
 from codegen.normalise import Normalised, Schema
 from codegen.plain import PREFIX
 from codegen.protocol import ENVELOPES
-from codegen.words import NO_WORDS, Words
+from codegen.rewriting import TYPES, mark_constant, name_fully, write_constants
+from codegen.words import NO_WORDS, Words, words_of_fields
 
 TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec" / "models"
 BASE = "dragoman_spec._base"
-TYPES = "dragoman_spec._types"
 SPEC_URL = "https://modelcontextprotocol.io/specification"
 FIRST_WITH_SCHEMA_PAGE = "2025-06-18"
 # What the modules of models import, by name; a definition may be called the same.
 IMPORTED = {
     **dict.fromkeys(("Model", "NullKeepingModel", "constant", "describe"), BASE),
-    **dict.fromkeys(("Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject"), TYPES),
+    **dict.fromkeys(("Constant", "Integer", "Number", "Opt", "OptNull", "SchemaObject"), TYPES),
     **dict.fromkeys(("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "Union"), "typing"),
     **dict.fromkeys(("Field", "StrictBool"), "pydantic"),
     "TypeAliasType": "typing_extensions",
+    "WORDS": "dragoman_spec._words",
 }
 # What the templates use that the generator does not import by itself.
-USED = (
-    *("Annotated", "Any", "ClassVar", "Field", "Integer", "Literal", "Model", "NullKeepingModel", "Number"),
-    *("NumberConstant", "Opt", "OptNull", "SchemaObject", "TYPE_CHECKING", "TypeAliasType", "constant", "describe"),
-)
+USED = tuple(sorted(IMPORTED.keys() - {"Optional", "StrictBool", "Union"}))
 # What the package of a revision offers beside its models, and the modules that they name.
-OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "FIELDS", "INPUT_METHODS", "METHODS", "REVISION"})
+OWN_NAMES = frozenset({"DEFINITIONS", "ENVELOPES", "ERROR_CODES", "INPUT_METHODS", "METHODS", "REVISION"})
 OWN_NAMES |= {"annotations", "dragoman_spec", "models", "pydantic", "typing", "typing_extensions"}
 # Attributes that models have of pydantic and of us: no field may be called so.
-RESERVED = re.compile(
-    r"meta|model_(computed_fields|config|construct|copy|dump|dump_json|extra|fields|fields_set|json_schema"
-    r"|parametrized_name|post_init|rebuild|validate|validate_json|validate_strings)"
-)
+RESERVED = frozenset({"meta", *dir(BaseModel)})
 # What carries the params or the result of any method: their constructors take every model in that place.
 CARRIERS = frozenset({"Request", "Notification"}.union(*ENVELOPES.values()))
 CARRIED = frozenset({"params", "result"})
@@ -90,7 +84,7 @@ class Beside:
 def render_models(
     schemas: Sequence[Normalised], digests: Mapping[str, str], beside: Beside | None = None
 ) -> dict[str, str]:
-    """Render `models.py` and `words.py` of every revision.
+    """Render `models.py` of every revision, and `_words.py`.
 
     Args:
         schemas: Every revision, oldest first.
@@ -105,8 +99,7 @@ def render_models(
     for schema in schemas:
         package = f"dragoman_spec/{module_name(schema.revision)}"
         output[f"{package}/models.py"] = _render(schema, schemas, digests[schema.revision], beside)
-        output[f"{package}/words.py"] = _render_words(schema, beside.words)
-    return output
+    return output | {"dragoman_spec/_words.py": _render_words(beside.words)}
 
 
 def definition_history(name: str, schemas: Sequence[Normalised], revision: str) -> History:
@@ -143,6 +136,8 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$defs": {name: _dialect(_arranged(name, node, beside.words)) for name, node in schema.definitions.items()},
     }
+    for name in _unfit(schema):
+        raise NotAName(schema.revision, schema.pointer(name), name)
     for name in _hidden(schema):
         document = json.loads(json.dumps(document).replace(f'"{PREFIX}{name}"', f'"{PREFIX}{_hide(name)}"'))
         document["$defs"][_hide(name)] = document["$defs"].pop(name)
@@ -155,7 +150,7 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
         custom_file_header=_header(schema.revision, digest),
         extra_template_data=_template_data(schema, schemas, beside),
         base_class=f"{BASE}.Model",
-        additional_imports=_imports(schema, beside),
+        additional_imports=_imports(),
         strict_types=[StrictTypes.bool],
         enum_field_as_literal=LiteralType.All,
         use_annotated=True,
@@ -173,8 +168,8 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
         raise UnknownSchemaForm(schema.revision, "/$defs", "definitions that do not fit into one module")
     # Building is deferred to first use, when every name of the module is there: rebuilding in the end would undo that.
     text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
-    text = _with_neighbours(_with_exact_names(text, schema), schema, beside)
-    return f"{text}\n\n\ndescribe(__name__, FIELDS)\n" if _said_of_fields(schema, beside.words) else text
+    text = _with_neighbours(_with_exact_names(write_constants(text), schema), schema, beside)
+    return f'{text}\n\n\ndescribe(__name__, "{schema.revision}", WORDS)\n'
 
 
 def _arranged(name: str, node: Schema, words: Words) -> Schema:
@@ -200,38 +195,22 @@ def _with_neighbours(text: str, schema: Normalised, beside: Beside) -> str:
     return re.sub(r"^(?=class |\w+ = TypeAliasType)", imports, text, count=1, flags=re.MULTILINE)
 
 
-def _imports(schema: Normalised, beside: Beside) -> list[str]:
+def _imports() -> list[str]:
     """What the templates use beyond what the generator imports by itself; ruff takes out what is not needed."""
-    names = [f"{IMPORTED[name]}.{name}" for name in USED]
-    if _said_of_fields(schema, beside.words):
-        names.append(f"dragoman_spec.{module_name(schema.revision)}.words.FIELDS")
-    return names
+    return [f"{IMPORTED[name]}.{name}" for name in USED]
 
 
-def _said_of_fields(schema: Normalised, words: Words) -> dict[str, dict[str, str]]:
-    """What the fields of each model mean, in the order of a reader."""
-    table = {
-        name: {
-            member: said
-            for member in words.arrange(name, list(properties), node["required"])
-            if (said := words.field(name, member, schema.revision))
-        }
-        for name, node in schema.definitions.items()
-        if is_model(name, schema) and (properties := node["properties"])
-    }
-    return {name: fields for name, fields in table.items() if fields}
-
-
-def _render_words(schema: Normalised, words: Words) -> str:
-    """`words.py`: what fields mean."""
+def _render_words(words: Words) -> str:
+    """`_words.py`: what fields mean."""
     return f'''# Generated by `nox -s regen` from codegen/data/words.toml; do not edit.
-"""What the fields of the models of MCP {schema.revision} mean, by definition and wire name. Imports nothing."""
+"""What the fields of models mean, by definition and wire name: as `dragoman_spec._base.describe` reads it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-FIELDS: Mapping[str, Mapping[str, str]] = {_said_of_fields(schema, words)!r}
+WORDS: Mapping[str, Mapping[str, Any]] = {words_of_fields(words)!r}
 '''
 
 
@@ -239,18 +218,24 @@ def _with_exact_names(text: str, schema: Normalised) -> str:
     """Make sure that classes and aliases are called what the definitions are called.
 
     Raises:
-        UnknownSchemaForm: A definition's name is no name in Python, or one that the package needs for itself.
+        NotAName: A definition's name is not a name in Python, or one that the package needs for itself.
     """
     for name in sorted(_hidden(schema)):
-        text = _fully_named(text, name, IMPORTED[name]).replace(_hide(name), name)
+        text = name_fully(text, name, IMPORTED[name]).replace(_hide(name), name)
     found = {
         node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.targets[0])
         for node in ast.parse(text).body
         if isinstance(node, ast.ClassDef | ast.Assign)
     }
-    for name in sorted((found ^ schema.definitions.keys()) | (OWN_NAMES & schema.definitions.keys())):
-        raise UnknownSchemaForm(schema.revision, f"/$defs/{name}", "a definition that gets no model of that name")
+    for name in sorted(schema.definitions.keys() - found):
+        raise NotAName(schema.revision, schema.pointer(name), name)
     return text
+
+
+def _unfit(schema: Normalised) -> list[str]:
+    """The definitions whose names cannot be a class of a module that has names of its own, beside pydantic's."""
+    odd = [name for name in schema.definitions if not name.isidentifier() or iskeyword(name)]
+    return sorted({*odd, *(OWN_NAMES & schema.definitions.keys())})
 
 
 def _hidden(schema: Normalised) -> set[str]:
@@ -265,26 +250,6 @@ def _hide(name: str) -> str:
     return f"Hidden{name}Definition"
 
 
-def _fully_named(text: str, name: str, module: str) -> str:
-    """Call something imported by its full name, wherever it is used in a module."""
-    lines = []
-    for line in text.splitlines(keepends=True):
-        if line.startswith(f"from {module} import "):
-            names = [part for part in line.split(" import ")[1].strip().split(", ") if part != name]
-            line = f"import {module}\n" + (f"from {module} import {', '.join(names)}\n" if names else "")
-        lines.append(line)
-    text = "".join(lines)
-    starts = [0, *itertools.accumulate(len(line) for line in text.splitlines(keepends=True))]
-    places, before = [], ""
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.NAME and token.string == name and before != ".":
-            places.append(starts[token.start[0] - 1] + token.start[1])
-        before = token.string
-    for place in reversed(places):
-        text = f"{text[:place]}{module}.{text[place:]}"
-    return text
-
-
 def _dialect(node: Schema) -> Schema:
     """Say numbers and open objects the way the generator wants them."""
     if node.get("type") in ("integer", "number") and not node.keys() & {"const", "enum"}:
@@ -296,7 +261,7 @@ def _dialect(node: Schema) -> Schema:
         if keyword in node:
             result[keyword] = _dialect(node[keyword])
     if "anyOf" in node:
-        result["anyOf"] = [_dialect(arm) for arm in node["anyOf"]]
+        result["anyOf"] = [_dialect(mark_constant(arm)) for arm in node["anyOf"]]
     if "properties" in node:
         result["properties"] = {name: _dialect(child) for name, child in node["properties"].items()}
     return result
@@ -322,12 +287,12 @@ def _aliases(schema: Normalised) -> dict[str, str]:
 
 
 def _is_reserved(attribute: str) -> bool:
-    return RESERVED.fullmatch(attribute) is not None
+    return attribute in RESERVED
 
 
 def _attribute(name: str) -> str:
     stem = re.sub(r"(?<=[0-9a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.rpartition("/")[2]).lower()
-    stem = re.sub(r"\W+|_+", "_", stem).strip("_")
+    stem = re.sub(r"\W+|_+", "_", stem).strip("_") or "field"
     return f"{stem}_" if name.startswith("$") else stem
 
 
@@ -366,7 +331,7 @@ def _escaped(text: str) -> str:
 def _docstring(name: str, schema: Normalised, history: History, said: str | None) -> str:
     """The text between the quotes; names and pointers have nothing in them that needs escaping."""
     changed = f"; changed in {', '.join(history.changed)}" if history.changed else ""
-    origin = schema.origins[name]
+    origin = schema.pointer(name)
     # Before, the specification had no page on the schema: the best address is its front page.
     paged = schema.revision >= FIRST_WITH_SCHEMA_PAGE
     page = f"/schema#{origin.split('/')[2].lower()}" if paged else ""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TypeAlias, Union
 
 from codegen.errors import NotASchema
+from codegen.naming import definition_of
 
 Json: TypeAlias = Union[dict[str, "Json"], list["Json"], str, int, float, bool, None]  # noqa: UP007 - it is recursive
 
@@ -94,7 +95,7 @@ def _references(node: Json) -> Iterator[str]:
     elif isinstance(node, dict):
         reference = node.get("$ref")
         if isinstance(reference, str) and reference.startswith((POINTER, OLD_POINTER)):
-            yield reference.split("/")[2]
+            yield definition_of(POINTER + reference.split("/", 2)[2])[0]
         for value in node.values():
             yield from _references(value)
 

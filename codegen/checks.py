@@ -27,21 +27,31 @@ class Checks:
         self.spec = spec
         self.prefix = prefix
         self.functions: dict[str, str] = {}
+        self._named: dict[str, str] = {}
+        """The function of each definition."""
         self._depth = 0
 
     def function(self, type_: Type, name: str) -> str:
         """The name of a function that takes a value and says whether the type accepts it."""
         if isinstance(type_, Ref):
             return self._definition(type_.name)
-        full = f"{self.prefix}_is_{snake(name)}"
-        self.functions.setdefault(full, self.expression(type_, "v"))
+        expression = self.expression(type_, "v")
+        full = self._free(name)
+        self.functions[full] = expression
         return full
 
     def _definition(self, name: str) -> str:
-        full = f"{self.prefix}_is_{snake(name)}"
-        if full not in self.functions:
-            self.functions[full] = "True"  # while a definition that refers to itself is being spelled
+        if name not in self._named:
+            full = self._named[name] = self._free(name)
             self.functions[full] = self.expression(self.spec.definitions[name], "v")
+        return self._named[name]
+
+    def _free(self, name: str) -> str:
+        """A name for a function; `ToolInfo` and `Tool_Info` would like to have the same."""
+        full = f"{self.prefix}_is_{snake(name)}"
+        while full in self.functions:
+            full += "_"
+        self.functions[full] = "True"  # while it is being spelled
         return full
 
     def expression(self, type_: Type, v: str) -> str:

@@ -7,16 +7,19 @@ about particular methods or fields.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codegen.actions import declares
+from codegen.actions import CHECK, declares
 from codegen.arms import Arms
 from codegen.cosmetic import cosmetic_fields
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
+from codegen.moves import arranged, left_and_come
 from codegen.names import path_of, snake
-from codegen.overlay import Change, Decision, Overlay
+from codegen.overlay import NO_INSTEAD, Change, Decision, Instead, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
+from codegen.protocol import read_roles
 from codegen.rulings import check_arguments, check_copy, check_other, check_verb
 from codegen.sites import Parts, Site
 from codegen.type_facts import fits, json_type, words, words_all
@@ -24,8 +27,6 @@ from codegen.type_facts import fits, json_type, words, words_all
 IDLE = Work()
 NOTHING = Object()
 """What an object is made from that has to be there and is not."""
-REVISION_FIELD = "protocolVersion"
-"""The field, or the end of the key after its prefix, in which a frame says the revision that it is of."""
 
 
 @dataclass(slots=True)
@@ -64,13 +65,13 @@ class Derivation:
             return self._object(one, two, site)
         if isinstance(one, Array) and isinstance(two, Array):
             return self._array(one, two, site)
-        return IDLE if fits(one, two) else self._narrowed(site, f"{words(source)} becomes {words(target)}", target)
+        return IDLE if fits(one, two) else self._narrowed(site, self._arms.becomes(source, target), target)
 
     def pair(self, source: str, target: str) -> Key:
         """The node for two definitions, derived at first sight."""
         if (source, target) in self._pairs:
             return self._pairs[source, target]
-        key = self._free(snake(source) if source == target else f"{snake(source)}_as_{snake(target)}")
+        key = self.free_key(snake(source) if source == target else f"{snake(source)}_as_{snake(target)}")
         self._pairs[source, target] = key
         site = Site(source, target, f"/$defs/{source}", f"/$defs/{target}")
         work = self.work(self.source.definitions[source], self.target.definitions[target], site)
@@ -97,11 +98,11 @@ class Derivation:
     def _node(self, site: Site, node: Node) -> Work:
         if isinstance(node, ArrayNode) and node.item.idle:
             return IDLE
-        key = self._free(snake(site.at))
+        key = self.free_key(snake(site.at))
         self.nodes[key] = node
         return Work(key)
 
-    def _free(self, key: Key) -> Key:
+    def free_key(self, key: Key) -> Key:
         """The key, or one like it where it is taken: `RequestParams` and `Request.params` would both like to be
         `request_params`.
         """
@@ -128,13 +129,13 @@ class Derivation:
     def _narrowed(self, site: Site, detail: str, target: Type) -> Work:
         decision = self._rule("narrowed", site, detail)
         if decision is None:
-            return Work(before=Action("drop-invalid", {"check": target}))
+            return Work(before=Action("drop-invalid", {CHECK: target}))
         if decision.do == "keep":
             return IDLE
         arguments = dict(decision.arguments)
         check_arguments(self.overlay, decision, self.target, target, site.target_at)
         if declares(decision.do, "checked"):
-            arguments["check"] = target
+            arguments[CHECK] = target
         return Work(before=Action(decision.do, arguments, entry=decision.name))
 
     # --- objects -----------------------------------------------------------------------------------------------------
@@ -147,16 +148,20 @@ class Derivation:
         return self._places[place]
 
     def _new_object(self, source: Object, target: Object, site: Site) -> Work:
+        there = arranged(self.overlay, self.direction, site.at, self.source, source)
+        source = there.shape
         names = self._renamed_fields(site, source, target)
-        parts = Parts()
+        parts = Parts(owners=there.owners)
+        self._ask_moves(source, target, site, names)
         self._known(source, target, site, names, parts)
         self._new(source, target, site, names, parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
-        declares = "Capabilities" in site.at
+        declares = re.split(r"[.\[{]", site.at, maxsplit=1)[0] in read_roles().capabilities.values()
         lost = () if declares else (*parts.drops, *parts.guards)
         node = ObjectNode(
             site.at,
             hooks_before=self._hooks(site, "before"),
+            moves=there.moves,
             renames={old: new for old, new in names.items() if old != new},
             drops=tuple(parts.drops),
             silent=parts.silent,
@@ -167,6 +172,7 @@ class Derivation:
             members=parts.members,
             extra=self._extra(source, target, site),
             extra_except=tuple(target.fields),
+            extra_null_passes=not self.source.takes_null(source.extra),
             fills=parts.fills,
             entries=parts.entries,
             computed=parts.computed,
@@ -181,16 +187,19 @@ class Derivation:
         """Fields that the source names: converted where the target names them too, else dropped."""
         for old, member in source.fields.items():
             new = names.get(old, old)
-            below = site.below(f".{old}", f"/properties/{old}")
+            below = site.along([old], [old])
+            if old in parts.owners:
+                below = below.of(parts.owners[old], target.fields.get(new))
             if new in target.fields:
-                if self._names_revision(new, target.fields[new]):
+                if self._names_revision(new, target.fields[new]) or self._names_revision(old, member):
                     parts.named_in.append(new)
-                elif (method := self._new_method(new, member, target.fields[new])) is not None:
+                elif (method := self._arms.new_method(self.methods, new, member, target.fields[new])) is not None:
                     parts.facts[new] = method
                 else:
                     parts.members[new] = self._member(member, target.fields[new], below)
             elif self._names_revision(old, member):
                 self._kept(below, target)
+                self._ask_moved(old, source, target, site)
                 parts.forgotten.append(old)
             elif not self._kept(below, target):
                 self._ask_moved(old, source, target, site)
@@ -201,36 +210,30 @@ class Derivation:
 
     def _names_revision(self, name: str, member: Field) -> bool:
         """Whether a field has to say which revision a frame is of."""
-        says = name.rpartition("/")[2] == REVISION_FIELD and member.required
+        says = name.rpartition("/")[2] == read_roles().revision and member.required
         return says and member.type == Scalar(frozenset({"string"}))
-
-    def _new_method(self, name: str, source: Field, target: Field) -> str | None:
-        """The new name of a method, where a field is the name of one that has a new one."""
-        old, new = self.source.resolve(source.type), self.target.resolve(target.type)
-        if name != "method" or not isinstance(old, Literal) or not isinstance(new, Literal):
-            return None
-        renamed = self.methods.get(str(old.values[0])) if len(old.values) == 1 else None
-        return renamed if new.values == (renamed,) else None
 
     def _ask_moved(self, old: str, source: Object, target: Object, site: Site) -> None:
         """Ask about a field that goes where a new one of the same type comes beside it: is it the same one?"""
         if self.direction == "down" or not isinstance(target.extra, Anything):
             return
-        below = site.below(f".{old}", f"/properties/{old}")
         gone = source.fields[old].type
         new = [name for name, member in target.fields.items() if name not in source.fields]
-        like = [name for name in sorted(new) if self._same_type(gone, target.fields[name].type)]
+        like = [name for name in sorted(new) if self._arms.same_type(gone, target.fields[name].type)]
         if like:
-            self._rule("renamed", below, f"{', '.join(like)} is of the same type")
+            entry = {"what": "field", "old": old, "new": like[0], "at": site.at}
+            self.ask(
+                "renamed", site.along([old], like[:1]), f"{', '.join(like)} is of the same type", ("rename", entry)
+            )
 
-    def _same_type(self, one: Type, two: Type) -> bool:
-        """Whether two types, of source and target, are the same: references by name, all else by what they say."""
-        if isinstance(one, Ref) and isinstance(two, Ref):
-            return self.new_name(one.name) == two.name
-        one, two = self.source.resolve(one), self.target.resolve(two)
-        if isinstance(one, Array) and isinstance(two, Array):
-            return self._same_type(one.item, two.item)
-        return one == two and not isinstance(one, Anything)
+    def _ask_moves(self, source: Object, target: Object, site: Site, names: Mapping[str, str]) -> None:
+        """Ask about fields that one object lost and another one beside it, above it or in it got."""
+        if self.direction == "down" or not isinstance(target.extra, Anything):
+            return
+        for old, new in left_and_come(self.source, self.target, source, target, self._arms.same_type):
+            if old[0] not in names or len(old) > 1:
+                entry = {"at": site.at, "old": list(old), "new": list(new)}
+                self.ask("moved", site.along(old, new), f"{'.'.join(new)} has the same name and type", ("move", entry))
 
     def _member(self, source: Field, target: Field, site: Site) -> Member:
         work = self.work(source.type, target.type, site)
@@ -241,15 +244,9 @@ class Derivation:
         made = None
         if ensure and isinstance(one, Object) and any(field_.required for field_ in one.fields.values()):
             made = self.work(NOTHING, two, site)
-        nulls = not self._takes_null(source.type)
+        nulls = not self.source.takes_null(source.type)
         needed = source.required and target.required
         return Member(work, ensure, prune, not source.required, nulls, made, needed)
-
-    def _takes_null(self, type_: Type) -> bool:
-        kind = self.source.resolve(type_)
-        if isinstance(kind, Union):
-            return any(self._takes_null(arm) for arm in kind.arms)
-        return isinstance(kind, Anything) or (isinstance(kind, Scalar) and "null" in kind.types)
 
     def _kept(self, site: Site, target: Object) -> bool:
         """Whether a field that the target does not name stays: for the minimal profile, or by a decision."""
@@ -272,7 +269,7 @@ class Derivation:
         """Fields that only the target names, and those that it requires where the source did not."""
         olds = {new: old for old, new in names.items()}
         for name, member in target.fields.items():
-            below = site.below(f".{name}", f"/properties/{name}")
+            below = site.along([name], [name])
             old = source.fields.get(olds.get(name, name))
             kind = self.target.resolve(member.type)
             if name not in olds and not isinstance(kind, Anything) and not self._names_revision(name, member):
@@ -353,7 +350,7 @@ class Derivation:
         near = [other for other in others if self._arms.is_near(kind, self.target.resolve(other))]
         if near:
             target = near[0] if len(near) == 1 else Union(tuple(near))
-            return self._narrowed(site, f"{words(arm)} becomes {words(target)}", target)
+            return self._narrowed(site, self._arms.becomes(arm, target), target)
         name = arm.name if isinstance(arm, Ref) else words(arm)
         decision = self._rule("arm-removed", site, f"{words_all(others)} remain", arm=name)
         if decision is None:
@@ -363,9 +360,12 @@ class Derivation:
         if decision.do == "as":
             other = check_other(self.overlay, decision, arm, self.target)
             return Work(self.pair(name, other))
-        result_is_target = decision.do == "drop-item" or bool(decision.arguments.get("final", False))
         arguments = {key: value for key, value in decision.arguments.items() if key != "final"}
-        return Work(before=Action(decision.do, arguments, entry=decision.name), again=not result_is_target)
+        final = bool(decision.arguments.get("final")) or declares(decision.do, "gone")
+        if declares(decision.do, "checked"):
+            arguments[CHECK], final = Union(tuple(others)), True
+            check_arguments(self.overlay, decision, self.target, arguments[CHECK], site.target_at)
+        return Work(before=Action(decision.do, arguments, entry=decision.name), again=not final)
 
     @property
     def _arms(self) -> Arms:
@@ -373,9 +373,9 @@ class Derivation:
 
     # --- rulings -----------------------------------------------------------------------------------------------------
 
-    def ask(self, kind: str, site: Site, detail: str) -> None:
-        """Ask about something that spans whole frames."""
-        self._rule(kind, site, detail)
+    def ask(self, kind: str, site: Site, detail: str, instead: Instead = NO_INSTEAD) -> None:
+        """Ask about something that may be the same as what came; the entry *instead* would say that it is."""
+        self._rule(kind, site, detail, instead=instead)
 
     def new_name(self, definition: str) -> str:
         """The name of a definition of the source in the target."""
@@ -386,8 +386,10 @@ class Derivation:
                 return new
         return self.names.get(definition, definition)
 
-    def _rule(self, kind: str, site: Site, detail: str, *, arm: str = "", needed: bool = True) -> Decision | None:
-        change = Change(self.direction, kind, site.at, detail, site.source_pointer, site.target_pointer, arm)
+    def _rule(
+        self, kind: str, site: Site, detail: str, *, arm: str = "", needed: bool = True, instead: Instead = NO_INSTEAD
+    ) -> Decision | None:
+        change = Change(self.direction, kind, site.at, detail, site.source_pointer, site.target_pointer, arm, instead)
         decision = self.overlay.rule_on(change)
         if decision is not None:
             check_verb(self.overlay, decision)

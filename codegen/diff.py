@@ -14,7 +14,7 @@ from itertools import pairwise
 from pprint import pformat
 
 from codegen.model import Array, Literal, Object, Ref, Scalar, Spec, Type, Union
-from codegen.names import module_name
+from codegen.names import escaped, module_name
 from codegen.registry import NOTICE
 from codegen.type_facts import words
 
@@ -99,7 +99,7 @@ class _Pair:
 
     def _objects(self, one: Object, two: Object, pointer: str) -> Iterator[SpecChange]:
         for name in sorted(one.fields.keys() | two.fields.keys()):
-            here = f"{pointer}/properties/{name.replace('~', '~0').replace('/', '~1')}"
+            here = f"{pointer}/properties/{escaped(name)}"
             if name not in one.fields:
                 need = "required" if two.fields[name].required else "optional"
                 yield self._say(here, "added", f"{need} {words(two.fields[name].type)}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.layout import environment
-from codegen.overlay import Cosmetic, Decision, Hook
+from codegen.overlay import Cosmetic, Decision, Hook, Move
 from codegen.plan import ObjectNode
 from codegen.step_plan import DirectionPlan, StepPlan
 
@@ -31,6 +31,7 @@ class WayFacts:
     cosmetic_entries: tuple[Cosmetic, ...]
     decisions: tuple[Decision, ...]
     hooks: tuple[Hook, ...]
+    moves: tuple[Move, ...]
     refused: Mapping[str, str]
     swallowed: tuple[str, ...]
     untouched: int
@@ -67,6 +68,7 @@ def _facts(plan: StepPlan, direction: str) -> WayFacts:
         cosmetic_entries=tuple(entry for entry in overlay.cosmetics if entry.direction in ("", direction)),
         decisions=tuple(decision for decision in overlay.decisions if decision.direction == direction),
         hooks=tuple(hook for hook in overlay.hooks if hook.direction == direction and not hook.rule),
+        moves=overlay.moves,
         refused={method: refusal.reason for method, refusal in sorted(way.refused.items())},
         swallowed=tuple(sorted(way.swallowed)),
         untouched=len(shared) - len(touched),

@@ -6,6 +6,7 @@
     ├─ UnknownRevision      .revision .reason          not a revision's name, or not one that can be pinned
     ├─ PinMismatch          .revision .expected .found the bytes are not the pinned ones
     ├─ UnknownSchemaForm    .revision .pointer .found  a construct the loader has no rule for
+    │  └─ NotAName          .name                      a definition that cannot keep its name in Python
     ├─ UndecidedChange      .revision .changes         a change that needs a person's decision
     ├─ UnusedDecision       .overlay .decision .reason an overlay entry that rules on nothing, or twice
     └─ StaleOutput          .stale .missing .orphans   the generated tree is not what regen would write
@@ -75,6 +76,18 @@ class UnknownSchemaForm(CodegenError):
             f"schema/{revision}/schema.json {pointer}: no rule for {found}. "
             "What there are rules for, and where to add one, says codegen/keywords.py. A defect of the upstream file "
             f"is repaired by a [[fix]] in codegen/overlays/{revision}.toml. Then run `nox -s regen`."
+        )
+
+
+class NotAName(UnknownSchemaForm):
+    """A definition has a name that means something else in Python, or nothing."""
+
+    def __init__(self, revision: str, pointer: str, name: str) -> None:
+        super().__init__(revision, pointer, f"a definition that cannot be called {name} in Python")
+        self.name = name
+        self.args = (
+            f"schema/{revision}/schema.json {pointer}: a definition that cannot be called {name} in Python. "
+            f"Give it a name in a [[name]] of codegen/overlays/{revision}.toml. Then run `nox -s regen`.",
         )
 
 

@@ -18,7 +18,7 @@ from codegen.pins import ERAS
 from codegen.protocol import DATA
 
 REVISION = re.compile(r"\d{4}-\d\d-\d\d")
-ELSEWHERE = frozenset({"capability", "error_code", "fill"})
+ELSEWHERE = frozenset({"roles", "capability", "error_code", "fill"})
 """The tables of `protocol`."""
 
 

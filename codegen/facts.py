@@ -15,12 +15,12 @@ from codegen.model import Spec
 from codegen.normalise import Normalised
 from codegen.plain import Schema
 from codegen.protocol import (
-    CAPABILITIES,
     MethodEntry,
     Prose,
     error_codes,
     input_entries,
     method_entries,
+    read_roles,
 )
 
 BATCH = "JSONRPCBatchRequest"
@@ -69,7 +69,7 @@ class Source:
 
     def capabilities(self, side: str) -> dict[str, Schema]:
         """The capabilities of a side and their parts: the schema of each, by its path."""
-        return dict(self._walk("", self.schema.definitions[CAPABILITIES[side]]))
+        return dict(self._walk("", self.schema.definitions[read_roles().capabilities[side]]))
 
     def _walk(self, prefix: str, node: Schema) -> Iterator[tuple[str, Schema]]:
         for name, member in self.schema.resolve(node).get("properties", {}).items():
@@ -265,7 +265,7 @@ def _unshared(source: Source, entries: Sequence[Entry]) -> set[str]:
 def _shared_capabilities(source: Source, entries: Sequence[Entry]) -> dict[str, Any]:
     """What requests of a server need, with every part of it."""
     needed = {capability.partition(".")[0] for capability in source.asked.values()} - _unshared(source, entries)
-    members = source.schema.definitions[CAPABILITIES["client"]].get("properties", {})
+    members = source.schema.definitions[read_roles().client_capabilities].get("properties", {})
     return {name: _full(source, member) for name, member in members.items() if name in needed}
 
 

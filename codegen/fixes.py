@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import UnusedDecision
+from codegen.names import unescaped
+from codegen.overlay import read_table
 
 KEYS = frozenset({"pointer", "expect", "replace", "reason"})
 
@@ -37,9 +38,7 @@ def read_fixes(overlay: Path) -> tuple[Fix, ...]:
     Raises:
         UnusedDecision: A table has other keys than the four, or gives no reason.
     """
-    if not overlay.is_file():
-        return ()
-    tables = tomllib.loads(overlay.read_text(encoding="utf-8")).get("fix", [])
+    tables = read_table(overlay, "fix")
     for table in tables:
         if table.keys() != KEYS or not str(table["reason"]).strip():
             found = ", ".join(sorted(table))
@@ -74,7 +73,7 @@ def apply_fixes(schema: dict[str, Any], overlay: Path) -> dict[str, Any]:
 
 
 def _apply(schema: dict[str, Any], fix: Fix, overlay: str) -> None:
-    *path, last = (part.replace("~1", "/").replace("~0", "~") for part in fix.pointer.split("/")[1:])
+    *path, last = map(unescaped, fix.pointer.split("/")[1:])
     try:
         node: Any = schema
         for part in path:

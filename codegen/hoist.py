@@ -12,14 +12,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
+from codegen.names import escaped, path_of
 
 Schema = dict[str, Any]
-
-# Derived names that read badly, and the name that later revisions of the schema use for the same thing.
-BETTER_NAMES = {"AnnotatedAnnotations": "Annotations", "CallToolResultContentItem": "ContentBlock"}
+Names = Mapping[str, str]
+"""What entries call objects that stand in place, by their path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,13 @@ class Site:
     @property
     def pointer(self) -> str:
         """The place as a JSON pointer into the canonical schema."""
-        return "/".join(("/$defs", self.owner, *self.path))
+        return "/".join(("/$defs", *map(escaped, (self.owner, *self.path))))
 
 
-def hoist_objects(revision: str, definitions: Mapping[str, Schema]) -> tuple[dict[str, Schema], dict[str, str]]:
-    """Name every object with properties.
+def hoist_objects(
+    revision: str, definitions: Mapping[str, Schema], names: Names = MappingProxyType({})
+) -> tuple[dict[str, Schema], dict[str, str]]:
+    """Name every object with properties: as *names* say, else after where it stands.
 
     Returns:
         The definitions with references in place of objects, and the JSON pointer that each definition came from.
@@ -48,10 +51,11 @@ def hoist_objects(revision: str, definitions: Mapping[str, Schema]) -> tuple[dic
     origins = {name: f"/$defs/{name}" for name in definitions}
     for depth in range(max((len(site.path) for site in _sites(definitions)), default=0), 0, -1):
         sites = [site for site in _sites(found) if len(site.path) == depth and site.owner in definitions]
-        for site, name in [(site, helper_name(_base_site(site, sites, definitions))) for site in sites]:
+        for site, name in [(site, helper_name(_base_site(site, sites, definitions), names)) for site in sites]:
             node = _at(found, site)
             if found.setdefault(name, node) != node or name in definitions:
-                raise UnknownSchemaForm(revision, site.pointer, f"another object whose name would be {name}")
+                said = f"another object whose name would be {name}, unless a [[name]] calls it something else"
+                raise UnknownSchemaForm(revision, site.pointer, said)
             origins.setdefault(name, _base_site(site, sites, definitions).pointer)
             found[site.owner] = _replaced(found[site.owner], site.path, {"$ref": f"#/$defs/{name}"})
     return found, origins
@@ -111,8 +115,10 @@ def _extends(node: Schema, base: Schema) -> bool:
     )
 
 
-def helper_name(site: Site) -> str:
-    """The name for what stands at a site: the owner's, then the way from there."""
+def helper_name(site: Site, names: Names = MappingProxyType({})) -> str:
+    """The name for what stands at a site: as *names* say, else the owner's, then the way from there."""
+    if (path := path_of(site.pointer)) in names:
+        return names[path]
     name = site.owner
     steps = iter(site.path)
     for keyword in steps:
@@ -124,7 +130,7 @@ def helper_name(site: Site) -> str:
             name += f"Option{next(steps)}"
         else:
             name += {"items": "Item", "additionalProperties": "Value"}[keyword]
-    return BETTER_NAMES.get(name, name)
+    return name
 
 
 def pascal(name: str) -> str:

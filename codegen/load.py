@@ -8,7 +8,6 @@ Called by `regen`, `diff` and the tests.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from codegen.errors import UnknownSchemaForm
 from codegen.model import Anything, Array, Field, Literal, Method, Object, Ref, Scalar, Spec, Type, Union
 from codegen.normalise import Normalised, read_normalised
+from codegen.overlay import read_table
 from codegen.plain import PREFIX, Schema, read_plain
 
 SENDERS = {
@@ -60,8 +60,8 @@ def union_names(root: Path, revision: str) -> dict[str, str]:
     names = {role: role for role in SENDERS}
     for overlay in sorted((root / "codegen" / "overlays").glob("*.toml")):
         if overlay.stem <= revision:
-            renames = tomllib.loads(overlay.read_text(encoding="utf-8")).get("rename", [])
-            new = {row.get("old"): row.get("new") for row in renames if row.get("what") == "definition"}
+            renames = read_table(overlay, "rename")
+            new = {str(row.get("old")): str(row.get("new")) for row in renames if row.get("what") == "definition"}
             names = {role: new.get(name, name) for role, name in names.items()}
     return names
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from codegen.names import unescaped
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -123,7 +125,7 @@ class Spec:
         Raises:
             LookupError: It leads nowhere.
         """
-        _, _, name, *path = pointer.split("/")
+        _, _, name, *path = map(unescaped, pointer.split("/"))
         type_ = self.definitions[name]
         steps = iter(path)
         for keyword in steps:
@@ -155,6 +157,13 @@ class Spec:
             return
         for arm in resolved.arms:
             yield from self.arms(arm)
+
+    def takes_null(self, type_: Type) -> bool:
+        """Whether `null` is a value of a type."""
+        kind = self.resolve(type_)
+        if isinstance(kind, Union):
+            return any(self.takes_null(arm) for arm in kind.arms)
+        return isinstance(kind, Anything) or (isinstance(kind, Scalar) and "null" in kind.types)
 
     def tag(self, type_: Type) -> tuple[str, str] | None:
         """The first required field with a single constant string: `("type", "audio")`, `("method", "ping")`."""

@@ -22,4 +22,14 @@ def module_name(revision: str) -> str:
 def path_of(pointer: str) -> str:
     """`/$defs/CallToolRequest/properties/params` → `CallToolRequest.params`."""
     path = pointer.removeprefix("/$defs/").replace("/properties/", ".")
-    return path.replace("/items", "[]").replace("/additionalProperties", "{}")
+    return unescaped(path.replace("/items", "[]").replace("/additionalProperties", "{}"))
+
+
+def escaped(part: str) -> str:
+    """A part of a JSON pointer as it is written (RFC 6901): `a/b` → `a~1b`."""
+    return part.replace("~", "~0").replace("/", "~1")
+
+
+def unescaped(part: str) -> str:
+    """What a written part of a JSON pointer says: `a~1b` → `a/b`."""
+    return part.replace("~1", "/").replace("~0", "~")

@@ -17,6 +17,8 @@ from typing import Any
 from codegen.errors import UnknownSchemaForm
 from codegen.fixes import apply_fixes
 from codegen.hoist import Site, helper_name, hoist_objects
+from codegen.names import escaped, path_of, unescaped
+from codegen.naming import Named, check_places, name_definitions
 from codegen.plain import PREFIX, read_plain, resolve
 from codegen.plain import Schema as Schema
 
@@ -34,11 +36,18 @@ class Normalised:
     origins: Mapping[str, str]
     plain: Mapping[str, Schema] = field(default_factory=dict)
     """The schema's own definitions in plain form: nothing is hoisted, and open objects that say so say it."""
+    upstream: Mapping[str, str] = field(default_factory=dict)
+    """What the file calls the definitions that have another name here."""
 
     @property
     def helpers(self) -> frozenset[str]:
         """The definitions that upstream wrote in place, without a name."""
-        return frozenset(name for name, origin in self.origins.items() if origin != f"/$defs/{name}")
+        return frozenset(self.origins.keys() - self.plain.keys())
+
+    def pointer(self, name: str) -> str:
+        """Where a definition or a helper stands in the canonical file."""
+        _, _, owner, *rest = self.origins[name].split("/")
+        return "/".join(("/$defs", escaped(self.upstream.get(unescaped(owner), unescaped(owner))), *rest))
 
     def resolve(self, node: Schema) -> Schema:
         """Follow references until something that is not one."""
@@ -59,25 +68,30 @@ def read_normalised(root: Path, revision: str) -> Normalised:
         CodegenError: A fix does not fit, or the schema has a form without a rule.
     """
     schema = json.loads((root / "schema" / revision / "schema.json").read_text(encoding="utf-8"))
-    return normalise(revision, apply_fixes(schema, root / "codegen" / "overlays" / f"{revision}.toml"))
+    overlay = root / "codegen" / "overlays" / f"{revision}.toml"
+    return normalise(revision, name_definitions(apply_fixes(schema, overlay), overlay))
 
 
-def normalise(revision: str, schema: Schema) -> Normalised:
-    """Bring a canonical schema, its fixes applied, into normal form.
+def normalise(revision: str, schema: Schema | Named) -> Normalised:
+    """Bring a canonical schema, its fixes applied and its definitions named, into normal form.
 
     Raises:
         UnknownSchemaForm: A keyword or a combination of keywords that has no rule here.
+        UnusedDecision: A name is for an object that is not there.
     """
-    plain = read_plain(revision, schema)
-    definitions, origins = hoist_objects(revision, {name: _silent(node) for name, node in plain.items()})
+    named = schema if isinstance(schema, Named) else Named(schema)
+    names = {path: naming.called for path, naming in named.places.items()}
+    plain = read_plain(revision, named.schema)
+    definitions, origins = hoist_objects(revision, {name: _silent(node) for name, node in plain.items()}, names)
     for site, union in _item_unions(definitions):
-        name = helper_name(site)
+        name = helper_name(site, names)
         if definitions.setdefault(name, union) != union:
             raise UnknownSchemaForm(revision, site.pointer, f"another union whose name would be {name}")
         origins.setdefault(name, site.pointer)
+    check_places(named, {name: path_of(pointer) for name, pointer in origins.items()})
     unions = _union_definitions(definitions)
     tagged = {name: _tag_unions(node, definitions, unions, name) for name, node in definitions.items()}
-    return Normalised(revision, dict(sorted(tagged.items())), dict(sorted(origins.items())), plain)
+    return Normalised(revision, dict(sorted(tagged.items())), dict(sorted(origins.items())), plain, named.upstream)
 
 
 def _silent(node: Schema) -> Schema:

@@ -1,24 +1,61 @@
-"""The repair rule for nulls: for each revision, functions that take `null` out of optional fields that do not allow it.
+"""The repair rule for nulls: for each revision, the shapes of its types, which say where a null may be taken out.
 
-The same nodes and the same template part as the steps, over one revision instead of two. Called by `regen`.
+What is done with them is in `support/nulls.py`. Called by `regen`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from codegen.alike import told_apart
 from codegen.layout import environment
-from codegen.model import Anything, Array, Field, Literal, Object, Ref, Scalar, Spec, Type, Union
+from codegen.model import Array, Field, Literal, Object, Ref, Spec, Type, Union
 from codegen.names import module_name, snake
-from codegen.plan import ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work, prune
 from codegen.registry import NOTICE, TEMPLATES
+
+KINDS = ("request", "notification", "result")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """As `dragoman_spec.nulls.Shape`."""
+
+    drops: tuple[str, ...] = ()
+    members: Mapping[str, str] = field(default_factory=dict)
+    extra: str = ""
+    items: str = ""
+    tag: str = ""
+    cases: Mapping[str, str] = field(default_factory=dict)
+    rest: str = ""
+
+    def names(self) -> Iterator[str]:
+        """The other shapes that it leads to."""
+        yield from (*self.members.values(), self.extra, self.items, *self.cases.values(), self.rest)
+
+    def renamed(self, names: Mapping[str, str]) -> Shape:
+        """The shape with other names for those it leads to; what has no name goes."""
+        members = {key: names[name] for key, name in self.members.items() if name in names}
+        cases = {value: names[name] for value, name in self.cases.items() if name in names}
+        return Shape(
+            drops=self.drops,
+            members=members,
+            extra=names.get(self.extra, ""),
+            items=names.get(self.items, ""),
+            tag=self.tag if cases else "",
+            cases=cases,
+            rest=names.get(self.rest, ""),
+        )
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """What there is to say of it, by attribute."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
 
 
 def render_nulls(specs: Sequence[Spec], digests: Mapping[str, str]) -> dict[str, str]:
     """Render `nulls.py` of every revision, unformatted, by path below `generated/`."""
-    templates = environment(TEMPLATES)
-    template = templates.get_template("nulls.py.jinja")
+    template = environment(TEMPLATES).get_template("nulls.py.jinja")
     return {
         f"dragoman_spec/{module_name(spec.revision)}/nulls.py": template.render(
             notice=NOTICE, revision=spec.revision, digest=digests[spec.revision], **_plan(spec)
@@ -29,102 +66,99 @@ def render_nulls(specs: Sequence[Spec], digests: Mapping[str, str]) -> dict[str,
 
 def _plan(spec: Spec) -> dict[str, object]:
     walk = _Walk(spec)
-    tables: dict[str, dict[str, Key]] = {"request": {}, "notification": {}, "result": {}}
+    tables: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
     for method in spec.methods.values():
-        tables[method.kind][method.name] = walk.definition(method.request)
+        tables[method.kind][method.name] = walk.name(Ref(method.request), "")
         if method.results:
-            key = snake(f"{method.name}_result_frame")
-            walk.nodes[key] = ObjectNode(
-                method.name, members={"result": Member(Work(walk.definition(method.results[0])))}
-            )
-            tables["result"][method.name] = key
-    nodes = prune(walk.nodes)
-    kept = {kind: {name: key for name, key in table.items() if key in nodes} for kind, table in tables.items()}
-    return {"nodes": dict(sorted(nodes.items())), "tables": kept}
+            frame = Shape(members={"result": walk.name(Ref(method.results[0]), "")})
+            tables["result"][method.name] = walk.add(f"{method.name} result", frame)
+    names = _kept(walk.shapes)
+    shapes = {name: walk.shapes[name].renamed(names) for name in sorted(set(names.values()))}
+    kept = {kind: {name: names[key] for name, key in table.items() if key in names} for kind, table in tables.items()}
+    return {"shapes": shapes, "tables": kept}
+
+
+def _kept(shapes: Mapping[str, Shape]) -> dict[str, str]:
+    """The shapes in which there may be nulls, each with the name of the first that says the same."""
+    busy: set[str] = set()
+    while more := {key for key, one in shapes.items() if key not in busy and (one.drops or busy & {*one.names()})}:
+        busy |= more
+    bare = {key: shapes[key].renamed({key: key for key in busy}) for key in sorted(busy)}
+    found: dict[int, str] = {}
+    classes = told_apart(bare, lambda key, of: repr(bare[key].renamed({name: str(n) for name, n in of.items()})))
+    return {key: found.setdefault(number, key) for key, number in classes.items()}
 
 
 @dataclass(slots=True)
 class _Walk:
-    """Collects the nodes of one revision's types."""
+    """Collects the shapes of one revision's types."""
 
     spec: Spec
-    nodes: dict[Key, Node] = field(default_factory=dict)
-    seen: set[Key] = field(default_factory=set)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    definitions: dict[str, str] = field(default_factory=dict)
 
-    def definition(self, name: str) -> Key:
-        key = snake(name)
-        if key not in self.seen:
-            self.seen.add(key)
-            node = self._node(self.spec.definitions[name], name)
-            if node is not None:
-                self.nodes[key] = node
-        return key
+    def add(self, at: str, shape: Shape) -> str:
+        """Keep a shape; its name is made of where it stands."""
+        name = snake(at)
+        while name in self.shapes:
+            name += "_"
+        self.shapes[name] = shape
+        return name
 
-    def _work(self, type_: Type, at: str) -> Work:
+    def name(self, type_: Type, at: str) -> str:
+        """The name of a type's shape; none for a type that has no place for a null."""
+        while isinstance(type_, Ref) and isinstance(other := self.spec.definitions[type_.name], Ref):
+            type_ = other
         if isinstance(type_, Ref):
-            return Work(self.definition(type_.name))
-        node = self._node(type_, at)
-        if node is None:
-            return Work()
-        key = snake(at)
-        while key in self.nodes:
-            key += "_"
-        self.nodes[key] = node
-        return Work(key)
+            if type_.name not in self.definitions:
+                key = self.definitions[type_.name] = self.add(type_.name, Shape())
+                self.shapes[key] = self._shape(self.spec.definitions[type_.name], type_.name)
+            return self.definitions[type_.name]
+        shape = self._shape(type_, at)
+        return self.add(at, shape) if shape != Shape() else ""
 
-    def _node(self, type_: Type, at: str) -> Node | None:
+    def _shape(self, type_: Type, at: str) -> Shape:
         match type_:
-            case Ref(name):
-                return self._node(self.spec.definitions[name], name)
-            case Array(item, _):
-                return ArrayNode(at, self._work(item, f"{at}[]"))
+            case Array(item):
+                return Shape(items=self.name(item, f"{at}[]"))
             case Object():
                 return self._object(type_, at)
             case Union():
                 return self._union(type_, at)
-        return None
+        return Shape()
 
-    def _object(self, type_: Object, at: str) -> ObjectNode:
-        drops = tuple(
-            name for name, member in type_.fields.items() if not member.required and not self._takes_null(member.type)
-        )
-        members = {
-            name: Member(self._work(member.type, f"{at}.{name}"), optional=True)
-            for name, member in type_.fields.items()
-        }
-        return ObjectNode(
-            at,
-            drops=drops,
-            members=members,
-            extra=self._work(type_.extra, f"{at}{{}}"),
-            extra_except=tuple(type_.fields),
+    def _object(self, type_: Object, at: str) -> Shape:
+        fields = type_.fields.items()
+        return Shape(
+            drops=tuple(key for key, member in fields if not member.required and not self.spec.takes_null(member.type)),
+            members={key: name for key, member in fields if (name := self.name(member.type, f"{at}.{key}"))},
+            extra=self.name(type_.extra, f"{at}{{}}"),
         )
 
-    def _union(self, type_: Union, at: str) -> UnionNode:
+    def _union(self, type_: Union, at: str) -> Shape:
+        """Lists; objects that a tag tells apart; and all others as one."""
         arms = list(self.spec.arms(type_))
         tags = [self.spec.tag(arm) for arm in arms]
-        plain = [(tag, arm) for tag, arm in zip(tags, arms, strict=True) if tag and tags.count(tag) == 1]
-        cases = tuple(Case("dict", self._work(arm, f"{at}.{tag[1]}"), (tag[1],)) for tag, arm in plain)
-        lists = tuple(Case("list", self._work(arm, f"{at}.list")) for arm in arms if isinstance(arm, Array))
-        rest = [arm for tag, arm in zip(tags, arms, strict=True) if not tag or tags.count(tag) > 1]
-        return UnionNode(at, plain[0][0][0] if plain else None, (*cases, *lists, *self._one_shape(rest, at)))
+        key = next((tag[0] for tag in tags if tag and tags.count(tag) == 1), "")
+        told = [(tag[1], arm) for tag, arm in zip(tags, arms, strict=True) if tag and tag[0] == key]
+        told = [(value, arm) for value, arm in told if tags.count((key, value)) == 1]
+        lists = [array for arm in arms if isinstance(array := self.spec.resolve(arm), Array)]
+        return Shape(
+            items=self.name(lists[0].item, f"{at}[]") if lists else "",
+            tag=key,
+            cases={value: self.name(arm, f"{at}.{value}") for value, arm in told},
+            rest=self._rest([arm for arm in arms if arm not in [arm for _, arm in told]], at),
+        )
 
-    def _one_shape(self, arms: list[Type], at: str) -> tuple[Case, ...]:
+    def _rest(self, arms: list[Type], at: str) -> str:
         """Objects that no tag tells apart, as one: what is optional wherever it is named."""
-        shapes = [shape for arm in arms if isinstance(shape := self.spec.resolve(arm), Object)]
         named: dict[str, list[Field]] = {}
-        for shape in shapes:
-            for name, member in shape.fields.items():
+        for shape in map(self.spec.resolve, arms):
+            for name, member in shape.fields.items() if isinstance(shape, Object) else ():
                 named.setdefault(name, []).append(member)
         fields: dict[str, Field] = {}
         for name, members in named.items():
-            kept = any(member.required or self._takes_null(member.type) for member in members)
+            kept = any(member.required or self.spec.takes_null(member.type) for member in members)
             same = all(member.type == members[0].type for member in members)
             fields[name] = Field(members[0].type if same else Literal(("",)), required=kept)
-        return (Case("dict", self._work(Object(fields), f"{at}.any")),) if fields else ()
-
-    def _takes_null(self, type_: Type) -> bool:
-        kind = self.spec.resolve(type_)
-        if isinstance(kind, Union):
-            return any(self._takes_null(arm) for arm in kind.arms)
-        return isinstance(kind, Anything) or (isinstance(kind, Scalar) and "null" in kind.types)
+        return self.name(Object(fields), f"{at}.any") if fields else ""

@@ -12,12 +12,17 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from codegen.errors import UnusedDecision
 
 BOTH_PROFILES = ("strict", "minimal")
-TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix"})
+TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "move", "name"})
+
+
+Instead: TypeAlias = tuple[str, Mapping[str, object]]
+"""An entry that may be written in the place of a decision: its table, and what it says."""
+NO_INSTEAD: Instead = ("", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Change:
     """Something in the target revision that a value of the source revision may not satisfy.
 
     `at` is a path from a definition of the source (`Tool.inputSchema.properties{}`, `CallToolResult.content[]`),
-    `kind` one of `renamed`,
+    `kind` one of `renamed`, `moved`,
     `arm-removed`, `field-removed`, `narrowed`, `required`; the pointers lead into both canonical schemas.
     """
 
@@ -36,6 +41,7 @@ class Change:
     source_pointer: str
     target_pointer: str
     arm: str = ""
+    instead: Instead = field(default=NO_INSTEAD, compare=False)
 
     def __str__(self) -> str:
         arm = f" {self.arm}" if self.arm else ""
@@ -109,6 +115,16 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """A field of an object (`at`) that stands in another object in the newer revision: the way to it in each."""
+
+    at: str
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """The reason shown when a method that the target lacks is refused, and the JSON-RPC code."""
 
@@ -150,6 +166,7 @@ class Overlay:
     hooks: tuple[Hook, ...] = ()
     rules: tuple[Rule, ...] = ()
     renames: tuple[Rename, ...] = ()
+    moves: tuple[Move, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     errors: tuple[ErrorCode, ...] = ()
     cosmetics: tuple[Cosmetic, ...] = ()
@@ -201,6 +218,7 @@ class Overlay:
                         self.path, decision.name, f"no {decision.change} change matches at {pattern!r}"
                     )
         entries = [*((h.name, h.at or h.method) for h in self.hooks), *((r.what + r.old, r.at) for r in self.renames)]
+        entries += [("move" + ".".join(m.old), m.at) for m in self.moves]
         entries += [(method, r.direction) for r in self.refusals for method in r.methods]
         entries += [(c.name, pattern) for c in self.cosmetics for pattern in c.at]
         for name, pattern in entries:
@@ -235,13 +253,7 @@ def parse_overlay(revision: str, text: str) -> Overlay:
         UnusedDecision: It is not TOML, or has a table or key that means nothing.
     """
     path = overlay_path(revision)
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UnusedDecision(path, "the file", f"it is not TOML: {error}") from None
-    unknown = sorted(tables.keys() - TABLES)
-    if unknown:
-        raise UnusedDecision(path, unknown[0], f"no such table; there are {', '.join(sorted(TABLES))}")
+    tables = _tables(path, text)
     return Overlay(
         revision,
         path,
@@ -249,10 +261,42 @@ def parse_overlay(revision: str, text: str) -> Overlay:
         hooks=tuple(_hooks(path, tables)),
         rules=tuple(_rule(path, row) for row in tables.get("rule", [])),
         renames=tuple(_entry(path, Rename, row) for row in tables.get("rename", [])),
+        moves=tuple(_move(path, row) for row in tables.get("move", [])),
         refusals=tuple(_entry(path, Refusal, row) for row in tables.get("refuse", [])),
         errors=tuple(_entry(path, ErrorCode, row) for row in tables.get("error", [])),
         cosmetics=tuple(_entry(path, Cosmetic, row) for row in tables.get("cosmetic", [])),
     )
+
+
+def _move(path: str, row: Mapping[str, Any]) -> Move:
+    move: Move = _entry(path, Move, row)
+    for way in (move.old, move.new):
+        if not isinstance(way, tuple) or not way or not all(isinstance(name, str) for name in way):
+            raise UnusedDecision(path, "move", f'a way is a list of names, as in ["annotations", "title"], not {way!r}')
+    return move
+
+
+def read_table(file: Path, name: str) -> list[dict[str, Any]]:
+    """The entries of one kind in an overlay; none where there is no such file.
+
+    Raises:
+        UnusedDecision: It is not TOML, or has a table that means nothing.
+    """
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    return _tables(overlay_path(file.stem), text).get(name, [])
+
+
+def _tables(path: str, text: str) -> dict[str, list[dict[str, Any]]]:
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnusedDecision(path, "the file", f"it is not TOML: {error}") from None
+    for name, rows in tables.items():
+        if name not in TABLES:
+            raise UnusedDecision(path, name, f"no such table; there are {', '.join(sorted(TABLES))}")
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise UnusedDecision(path, name, f"entries are written as [[{name}]], with two brackets")
+    return tables
 
 
 def _rule(path: str, row: Mapping[str, Any]) -> Rule:

@@ -15,8 +15,10 @@ from typing import Any
 
 from codegen.errors import UnknownSchemaForm
 from codegen.keywords import ANNOTATIONS, COMPARED, LIMITS, TOLD_OF
+from codegen.names import escaped, unescaped
+from codegen.naming import PREFIX as PREFIX
+from codegen.naming import definition_of
 
-PREFIX = "#/$defs/"
 KINDS = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
 Schema = dict[str, Any]
@@ -96,17 +98,17 @@ class _Reader:
 
     def _reference(self, target: Any, pointer: str) -> Schema:
         """A reference to a definition stays; what one into a definition leads to is read in its place."""
-        name, _, path = str(target).removeprefix(PREFIX).partition("/")
+        name, path = definition_of(str(target))
         if not str(target).startswith(PREFIX) or name not in self.schema["$defs"]:
             raise UnknownSchemaForm(self.revision, pointer, f"a reference to {target!r}, which is no definition")
         if not path:
-            return {"$ref": target}
+            return {"$ref": PREFIX + name}
         if target in self._followed:
             raise UnknownSchemaForm(self.revision, pointer, f"a reference to {target!r}, which it is a part of itself")
         node: Any = self.schema["$defs"][name]
         try:
             for part in path.split("/"):
-                part = part.replace("~1", "/").replace("~0", "~")
+                part = unescaped(part)
                 node = node[int(part) if isinstance(node, list) else part]
         except (KeyError, IndexError, ValueError, TypeError):
             raise UnknownSchemaForm(self.revision, pointer, f"a reference to {target!r}, which leads nowhere") from None
@@ -150,9 +152,11 @@ class _Reader:
 
     def _object(self, node: Schema, pointer: str) -> Schema:
         properties = {
-            name: self.read(child, f"{pointer}/properties/{name}")
+            name: self.read(child, f"{pointer}/properties/{escaped(name)}")
             for name, child in sorted(node.get("properties", {}).items())
         }
+        if "" in properties:
+            raise UnknownSchemaForm(self.revision, pointer, "a property whose name is empty")
         required = sorted(set(node.get("required", [])))
         properties |= {name: {} for name in required if name not in properties}
         extra = node.get("additionalProperties", {})
@@ -172,7 +176,7 @@ class _Reader:
         """One object schema that says what all parts say."""
         merged: Schema = {"type": "object", "properties": {}, "required": []}
         for part in parts:
-            node = self.schema["$defs"][part["$ref"].removeprefix(PREFIX)] if "$ref" in part else part
+            node = self.schema["$defs"][definition_of(part["$ref"])[0]] if "$ref" in part else part
             node = self._merge(node["allOf"], pointer) if "allOf" in node else node
             ruled = ANNOTATIONS | {"type", "properties", "required", "additionalProperties"}
             opened = node.get("additionalProperties", {}) in ({}, True)

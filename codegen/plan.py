@@ -68,11 +68,25 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """A field that goes elsewhere below an object: the way to it before and after.
+
+    Where `make`, an object on the way that is absent is made; where `prune`, one that is left with nothing goes.
+    """
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    make: bool = True
+    prune: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectNode:
     """Work on a JSON object, in the order of the fields below."""
 
     label: str
     hooks_before: tuple[Action, ...] = ()
+    moves: tuple[Moved, ...] = ()
     renames: Mapping[str, str] = field(default_factory=dict)
     computed: Mapping[str, Action] = field(default_factory=dict)
     """Fields that are made of others, which may be dropped after that."""
@@ -89,6 +103,8 @@ class ObjectNode:
     members: Mapping[str, Member] = field(default_factory=dict)
     extra: Work = Work()
     extra_except: tuple[str, ...] = ()
+    extra_null_passes: bool = True
+    """As `null_passes` of a member, for the values of other keys."""
     fills: Mapping[str, Any] = field(default_factory=dict)
     entries: Mapping[str, str] = field(default_factory=dict)
     """The overlay entries that fill fields in, by field."""
@@ -110,7 +126,7 @@ class ObjectNode:
         always = (self.renames, self.fills, self.computed, self.facts, self.named_in, self.demands, self.hooks_after)
         hooks = [action.when for action in self.hooks_before]
         needed = [member for member in self.members.values() if member.ensure or not member.optional]
-        if any(always) or not self.extra.idle or needed or not all(hooks):
+        if any(always) or self.moves or not self.extra.idle or needed or not all(hooks):
             return None
         return tuple(dict.fromkeys((*hooks, *self.drops, *self.forgotten, *self.guards, *self.members)))
 
@@ -120,6 +136,7 @@ class ObjectNode:
         ensures = any(member.ensure for member in self.members.values())
         parts = (
             self.hooks_before,
+            self.moves,
             self.renames,
             self.drops,
             self.forgotten,
@@ -211,7 +228,10 @@ def _cut(node: Node, busy: set[Key]) -> Node:
                 for name, member in node.members.items()
             }
             kept = {name: member for name, member in members.items() if not member.work.idle or member.ensure}
-            return replace(node, members=kept, extra=cut(node.extra))
+            extra = cut(node.extra)
+            if extra.idle:
+                return replace(node, members=kept, extra=extra, extra_except=(), extra_null_passes=True)
+            return replace(node, members=kept, extra=extra)
     assert_never(node)
 
 

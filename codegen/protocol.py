@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from codegen.plain import PREFIX, Schema
 
 DATA = Path(__file__).parent / "data" / "protocol.toml"
 INPUT_REQUEST = "InputRequest"
-CAPABILITIES = {"client": "ClientCapabilities", "server": "ServerCapabilities"}
 ENVELOPES = {
     "request": ("JSONRPCRequest",),
     "notification": ("JSONRPCNotification",),
@@ -63,6 +63,26 @@ class Prose:
     capabilities: tuple[Mapping[str, Any], ...]
     error_codes: tuple[Mapping[str, Any], ...]
     fills: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What is found in schemas by its name, as `data/protocol.toml` says: two definitions, and a field."""
+
+    client_capabilities: str
+    server_capabilities: str
+    revision: str
+
+    @property
+    def capabilities(self) -> Mapping[str, str]:
+        """The definition of what each side can do."""
+        return {"client": self.client_capabilities, "server": self.server_capabilities}
+
+
+@cache
+def read_roles() -> Roles:
+    """Read the names by which things are found."""
+    return Roles(**tomllib.loads(DATA.read_text(encoding="utf-8"))["roles"])
 
 
 def read_prose(path: Path = DATA) -> Prose:
@@ -156,7 +176,8 @@ def envelopes(schema: Normalised) -> dict[str, str]:
     for kind, names in ENVELOPES.items():
         found[kind] = next((name for name in names if name in schema.definitions), "")
         if not found[kind]:
-            raise UnknownSchemaForm(schema.revision, "/$defs", f"no {' or '.join(names)}")
+            said = f"no {' or '.join(names)}; a [[name]] says what is called so"
+            raise UnknownSchemaForm(schema.revision, "/$defs", said)
     return found
 
 
@@ -175,7 +196,10 @@ def _derived_capability(name: str, kind: str, senders: Collection[str], schema: 
     action = re.sub(r"_([a-z])", lambda match: match[1].upper(), action)
     for sender in sorted(senders):
         side = OTHER[sender] if kind == "request" else sender
-        capabilities = schema.definitions[CAPABILITIES[side]].get("properties", {})
+        definition = read_roles().capabilities[side]
+        if definition not in schema.definitions:
+            raise UnknownSchemaForm(schema.revision, "/$defs", f"no {definition}; a [[name]] says what is called so")
+        capabilities = schema.definitions[definition].get("properties", {})
         if feature in capabilities:
             members = schema.resolve(capabilities[feature]).get("properties", {})
             return f"{feature}.{action}" if action in members else feature

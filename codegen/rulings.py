@@ -18,6 +18,7 @@ from codegen.type_facts import accepts, fits, words
 VERBS = {
     "field-removed": frozenset({"drop", "keep"}),
     "methods-gone": frozenset({"gone"}),
+    "moved": frozenset({"apart"}),
     "renamed": frozenset({"apart"}),
 }
 """What can be ruled on changes on which no action is called."""

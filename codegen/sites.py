@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from codegen.model import Json, Type
+from codegen.model import Field, Json, Ref, Type
+from codegen.names import escaped
 from codegen.plan import Action, Member
 
 
@@ -22,6 +24,22 @@ class Site:
         source, target = self.source_pointer + pointer, self.target_pointer + pointer
         return Site(self.at + path, self.target_at + path, source, target)
 
+    def along(self, old: Sequence[str], new: Sequence[str]) -> Site:
+        """The site of a member, by the way to it in the source and to what may be the same in the target."""
+        ways = [("." + ".".join(way), "".join(f"/properties/{escaped(name)}" for name in way)) for way in (old, new)]
+        (path, pointer), (target_path, target_pointer) = ways
+        return Site(
+            self.at + path,
+            self.target_at + target_path,
+            self.source_pointer + pointer,
+            self.target_pointer + target_pointer,
+        )
+
+    def of(self, definition: str, target: Field | None) -> Site:
+        """The site as a place in a definition of the source, where the object that stands here is one of its."""
+        name = target.type.name if target is not None and isinstance(target.type, Ref) else self.target_at
+        return replace(self, at=definition, target_at=name)
+
 
 @dataclass(slots=True)
 class Parts:
@@ -38,3 +56,5 @@ class Parts:
     named_in: list[str] = field(default_factory=list)
     demands: list[str] = field(default_factory=list)
     entries: dict[str, str] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """The definitions of members that moves write anew, by field."""

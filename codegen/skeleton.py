@@ -9,6 +9,7 @@ import json
 
 from codegen.errors import UndecidedChange
 from codegen.model import Array, Object, Spec, Type
+from codegen.names import unescaped
 from codegen.overlay import Change
 from codegen.step_plan import StepPlan
 
@@ -17,8 +18,9 @@ VERBS = {
     "field-removed": "keep | drop",
     "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | keep",
     "required": "default | copy-of | digest | refuse",
-    "renamed": "apart (or put a [[rename]] entry in its place)",
-    "methods-gone": "gone (or put a [[rename]] entry in its place)",
+    "renamed": "apart",
+    "moved": "apart",
+    "methods-gone": "gone",
 }
 SAFE_REASON = "Safe default, taken by --accept-defaults."
 
@@ -74,16 +76,25 @@ def _entry(change: Change, plan: StepPlan, complete: bool) -> str:
     if complete:
         lines += [*safe_default(change, plan), f"reason = {json.dumps(SAFE_REASON)}", "reviewed = false"]
     else:
-        lines += [f'do = ""  # {VERBS[change.kind]}', 'reason = ""']
+        lines += [f'do = ""  # {VERBS[change.kind]}', 'reason = ""', *_instead(change)]
     return "\n".join(lines) + "\n"
+
+
+def _instead(change: Change) -> list[str]:
+    """The entry that says of something new that it is the same, as comments."""
+    table, entry = change.instead
+    if not table:
+        return []
+    said = [f"# {key} = {json.dumps(value)}" for key, value in entry.items()]
+    return ["# If it is the same, write in the place of this entry:", f"# [[{table}]]", *said, '# reason = ""']
 
 
 def safe_default(change: Change, plan: StepPlan) -> list[str]:
     """The lines of an entry that loses least without asking: leave out what may be left out, else a placeholder, else
     refuse."""
     target = plan.older if change.direction == "down" else plan.newer
-    if change.kind in ("renamed", "methods-gone"):
-        return ['do = "apart"' if change.kind == "renamed" else 'do = "gone"']
+    if change.kind in ("moved", "renamed", "methods-gone"):
+        return ['do = "gone"' if change.kind == "methods-gone" else 'do = "apart"']
     if change.kind == "field-removed":
         return ['do = "keep"']
     if change.kind == "narrowed":
@@ -104,7 +115,7 @@ def _has_text_arm(spec: Spec, type_: Type | None) -> bool:
 
 def _type_at(spec: Spec, pointer: str) -> Type | None:
     """The type that a pointer of a change leads to, references followed on the way."""
-    _, _, name, *parts = pointer.split("/")
+    _, _, name, *parts = map(unescaped, pointer.split("/"))
     type_: Type | None = spec.definitions.get(name)
     while parts and type_ is not None:
         part = parts.pop(0)

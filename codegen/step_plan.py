@@ -16,15 +16,13 @@ from codegen.model import Json, Method, Object, Ref, Spec, Type, Union
 from codegen.names import snake
 from codegen.overlay import Change, ErrorCode, Hook, Overlay, Refusal, matches
 from codegen.plan import Action, Key, Member, Node, ObjectNode, Work, prune
+from codegen.protocol import ENVELOPES
 from codegen.sites import Site
 from codegen.twins import ask_definitions, ask_methods, names_with
 
 PROFILES = ("strict", "minimal")
 METHODS_GONE = "methods-gone"
 """The change that is asked about before all others, and that has no safe default."""
-
-REQUEST_ID = "RequestId"
-"""The definition of what stands in the envelope of requests and of their answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +52,8 @@ class DirectionPlan:
     swallowed: tuple[str, ...]
     renamed: Mapping[str, str]
     methods: Mapping[str, str]
+    error: Key | None
+    """What serves every error response, whatever its code."""
     errors: tuple[ErrorCode, ...]
     every_error: tuple[Action, ...]
     repairs: tuple[Repair, ...]
@@ -131,6 +131,7 @@ def _plan_direction(way: Derivation) -> DirectionPlan:
         if other in way.target.definitions and isinstance(way.source.resolve(type_), Object):
             frames.definitions[name] = way.pair(name, other)
     frames.definitions |= _parts(way)
+    error = _error(way)
     nodes = prune(way.nodes)
     return DirectionPlan(
         way.source,
@@ -146,6 +147,7 @@ def _plan_direction(way: Derivation) -> DirectionPlan:
         swallowed=tuple(frames.swallowed),
         renamed=renamed,
         methods=methods,
+        error=error if error in nodes else None,
         errors=tuple(entry for entry in way.overlay.errors if entry.direction == way.direction),
         every_error=tuple(_action(hook) for hook in _frame_hooks(way, "error", None)),
         repairs=tuple(_repairs(way)),
@@ -167,6 +169,28 @@ def _parts(way: Derivation) -> dict[str, Key]:
     return found
 
 
+def _envelope(way: Derivation, kind: str) -> ObjectNode | None:
+    """What is done to the envelope of responses of a kind; an id that answers a request is never left out."""
+    names = [
+        next((name for name in ENVELOPES[kind] if name in spec.definitions), "") for spec in (way.source, way.target)
+    ]
+    node = way.nodes.get(way.pair(*names)) if all(names) else None
+    if not isinstance(node, ObjectNode):
+        return None
+    members = {name: replace(one, needed=one.needed or name == "id") for name, one in node.members.items()}
+    return replace(node, members=members)
+
+
+def _error(way: Derivation) -> Key | None:
+    """The node of error responses: that of their envelope."""
+    node = _envelope(way, "error")
+    if node is None:
+        return None
+    key = way.free_key("error_frame")
+    way.nodes[key] = replace(node, label="error responses")
+    return key
+
+
 def _busy(table: Mapping[str, Key], nodes: Mapping[Key, Node]) -> dict[str, Key]:
     return {name: key for name, key in table.items() if key in nodes}
 
@@ -175,13 +199,13 @@ def _convert(way: Derivation, method: Method, counterpart: Method, frames: _Fram
     table = frames.requests if method.kind == "request" else frames.notifications
     table[method.name] = way.pair(method.request, counterpart.request)
     if method.kind == "request":
-        key = snake(f"{method.name}_result_frame")
+        key = way.free_key(snake(f"{method.name}_result_frame"))
         hooks = tuple(_action(hook) for hook in _frame_hooks(way, "result", method.name))
-        members = {"result": Member(_result(way, method, counterpart, hooks))}
-        if REQUEST_ID in way.source.definitions and REQUEST_ID in way.target.definitions:
-            site = Site(REQUEST_ID, REQUEST_ID, f"/$defs/{REQUEST_ID}", f"/$defs/{REQUEST_ID}")
-            members["id"] = Member(way.work(Ref(REQUEST_ID), Ref(REQUEST_ID), site), needed=True)
-        way.nodes[key] = ObjectNode(f"result of {method.name}", hooks_before=hooks, members=members)
+        envelope = _envelope(way, "result") or ObjectNode("")
+        members = {**envelope.members, "result": Member(_result(way, method, counterpart, hooks))}
+        way.nodes[key] = replace(
+            envelope, label=f"result of {method.name}", hooks_before=hooks, members=members, hooks_after=()
+        )
         frames.results[method.name] = key
 
 
@@ -217,7 +241,7 @@ def _whole(way: Derivation, key: Key, method: Method, counterpart: Method) -> Ke
         return key
     made = {*node.fills, *node.computed, *node.facts, *node.demands}
     asked = tuple(name for name, member in shape.fields.items() if member.required and name not in made)
-    whole = snake(f"{method.name}_whole_result")
+    whole = way.free_key(snake(f"{method.name}_whole_result"))
     way.nodes[whole] = replace(node, demands=(*node.demands, *asked))
     return whole
 

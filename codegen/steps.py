@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from dataclasses import dataclass, field
+from typing import Any
 
 from codegen.actions import CHECK, declared_actions, declares
+from codegen.alike import equal_nodes
 from codegen.checks import Checks
 from codegen.errors import UnusedDecision
 from codegen.layout import environment
@@ -201,11 +202,20 @@ def _spell(plan: StepPlan, direction: str) -> Way:
     nodes = {(profile, key): node for profile, one in plans.items() for key, node in sorted(one.nodes.items())}
     for alike in equal_nodes(nodes):
         (profile, key), *_ = alike
-        name = f"{direction}_{key}" if profile == "strict" else f"{direction}_{key}_minimal"
+        name = _function_name(direction, profile, key, set(way.names.values()))
         way.names |= dict.fromkeys(alike, name)
         labels = list(dict.fromkeys(nodes[one].label for one in alike))
         way.functions.append(Function(name, nodes[profile, key], way, profile, labels))
     return way
+
+
+def _function_name(direction: str, profile: str, key: Key, taken: set[str]) -> str:
+    """A name that neither another function nor a predicate has: `ToolMinimal` and `IsTool` may be definitions."""
+    key = f"convert_{key}" if key.startswith(("is_", "from_is_")) else key
+    name = f"{direction}_{key}" if profile == "strict" else f"{direction}_{key}_minimal"
+    while name in taken:
+        name += "_"
+    return name
 
 
 def negate(condition: str) -> str:
@@ -213,50 +223,6 @@ def negate(condition: str) -> str:
     if re.fullmatch(r"type\(\S+\) is \w+", condition):
         return condition.replace(") is ", ") is not ")
     return f"not ({condition})"
-
-
-def equal_nodes(nodes: Mapping[tuple[str, Key], Node]) -> list[list[tuple[str, Key]]]:
-    """The nodes that do the same, all the way down, together; in the order of the first of each.
-
-    The coarsest such parting: all nodes are taken to be the same, then those that differ in what they do themselves or
-    in where they lead are told apart, until there are none.
-    """
-    classes = dict.fromkeys(nodes, 0)
-    count = 1
-    while True:
-        numbers: dict[str, int] = {}
-        classes = {one: numbers.setdefault(_told(one[0], nodes[one], classes), len(numbers)) for one in nodes}
-        if len(numbers) == count:
-            break
-        count = len(numbers)
-    alike: dict[int, list[tuple[str, Key]]] = {}
-    for one, number in classes.items():
-        alike.setdefault(number, []).append(one)
-    return list(alike.values())
-
-
-def _told(profile: str, node: Node, classes: Mapping[tuple[str, Key], int]) -> str:
-    """What a node does, with the classes of the nodes it leads to in place of their names."""
-    works = [None if work.node is None else classes[profile, work.node] for work in node.works()]
-    return f"{works} {_bare(node)!r}"
-
-
-def _bare(node: Node) -> Node:
-    def bare(work: Work) -> Work:
-        return replace(work, node=None)
-
-    match node:
-        case ArrayNode():
-            return replace(node, label="", item=bare(node.item))
-        case UnionNode():
-            return replace(node, label="", cases=tuple(replace(case, work=bare(case.work)) for case in node.cases))
-        case ObjectNode():
-            members = {
-                name: replace(member, work=bare(member.work), made=member.made and bare(member.made))
-                for name, member in node.members.items()
-            }
-            return replace(node, label="", members=members, extra=bare(node.extra))
-    assert_never(node)
 
 
 def can_be_gone(work: Work, nodes: Mapping[Key, Node]) -> bool:

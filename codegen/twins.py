@@ -32,7 +32,9 @@ def ask_methods(way: Derivation) -> dict[str, str]:
             )
             found = f"; {', '.join(like)} has methods of it" if like else ""
             site = Site(union, like[0] if like else union, f"/$defs/{union}", f"/$defs/{like[0] if like else ''}")
-            way.ask("methods-gone", site, f"it says which methods a {role} is{found}")
+            entry = {"what": "definition", "old": union, "new": like[0]} if like else {}
+            said = f"it says which methods a {role} is{found}"
+            way.ask("methods-gone", site, said, ("rename" if like else "", entry))
     gone = [method for name, method in way.source.methods.items() if name not in way.target.methods]
     come = [method for name, method in way.target.methods.items() if name not in way.source.methods]
     for method in gone:
@@ -40,7 +42,9 @@ def ask_methods(way: Derivation) -> dict[str, str]:
         if twins and method.name not in way.methods:
             places = f"/$defs/{method.request}", f"/$defs/{twins[0].request}"
             names_ = ", ".join(new.name for new in twins)
-            way.ask("renamed", Site(method.name, twins[0].name, *places), f"{names_} has the same shape")
+            entry = {"what": "method", "old": method.name, "new": twins[0].name}
+            site = Site(method.name, twins[0].name, *places)
+            way.ask("renamed", site, f"{names_} has the same shape", ("rename", entry))
             asked |= names_with(way, method, twins[0])
     return asked
 
@@ -89,7 +93,8 @@ def ask_definitions(way: Derivation, asked: Mapping[str, str]) -> None:
         twins = [new for new in sorted(come) if _twins(way, old, new)]
         if twins and way.new_name(old) == old:
             site = Site(old, twins[0], f"/$defs/{old}", f"/$defs/{twins[0]}")
-            way.ask("renamed", site, f"{', '.join(twins)} has the same fields")
+            entry = {"what": "definition", "old": old, "new": twins[0]}
+            way.ask("renamed", site, f"{', '.join(twins)} has the same fields", ("rename", entry))
 
 
 def alike(way: Derivation, old: str, new: str) -> bool:

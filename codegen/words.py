@@ -101,6 +101,26 @@ def check_words(words: Words, schemas: Sequence[Normalised]) -> None:
         raise UnusedDecision("words.toml", place, "no revision has it")
 
 
+def words_of_fields(words: Words) -> dict[str, dict[str, str | dict[str, str]]]:
+    """What fields mean, by definition and wire name, those of every definition under `*`.
+
+    Where that changed, it is by the revision since which; what held before that is under the empty string.
+    """
+    tables = {"*": words.fields, **dict(sorted(words.definitions.items()))}
+    found = {name: _by_field(entry) for name, entry in tables.items()}
+    return {name: fields for name, fields in found.items() if fields or name == "*"}
+
+
+def _by_field(entry: Entry) -> dict[str, str | dict[str, str]]:
+    fields: dict[str, str | dict[str, str]] = {}
+    for key in sorted(_keys(entry) - {DEFINITION}):
+        first = entry.get(key)
+        since = {"": first} if isinstance(first, str) else {}
+        since |= {name: said[key] for name, said in sorted(entry.items()) if isinstance(said, Mapping) and key in said}
+        fields[key] = since[""] if since.keys() == {""} else since
+    return fields
+
+
 def missing_words(words: Words, schemas: Sequence[Normalised]) -> list[str]:
     """What of the revisions nobody has found words for yet, as `2025-06-18 Tool.title`."""
     return [f"{schema.revision} {place}" for schema in schemas for place in _missing(words, schema)]

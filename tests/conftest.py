@@ -18,7 +18,7 @@ import pytest
 from tests.support.profile import THOROUGH
 from tests.support.signals import heed_signals
 
-LIMIT_S = 240
+LIMIT_S = 480
 """Far longer than the longest test takes on a busy machine."""
 
 heed_signals()

@@ -10,8 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PLANTED = [
-    ("core/lifecycle.py", "import time", "The core does no I/O, starts nothing, and asks no clock"),
-    ("core/sharing/calls.py", "from dragoman.transports import base", "From the command line down to the bindings"),
+    ("core/edges/lifecycle.py", "import time", "The core does no I/O, starts nothing, and asks no clock"),
+    (
+        "core/switch/shared/loans.py",
+        "from dragoman.transports import base",
+        "From the command line down to the bindings",
+    ),
     ("core/batches.py", "import pydantic", "Only the models know pydantic"),
 ]
 

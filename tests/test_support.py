@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import errno
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ import pytest
 from bench.peers import started
 from tests.peers.ahead import ahead
 from tests.support.lines import Lines
+from tests.support.waiting import IdleClockLoop, hang, pass_time, run, until, wait_until
 
 ROOT = Path(__file__).parents[1]
 STARTED_BY_A_TEST = """
@@ -20,7 +25,7 @@ import subprocess, sys
 from tests.support.signals import heed_signals
 heed_signals()
 code = "import signal; print(*[n.name for n in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is signal.SIG_IGN])"
-subprocess.run([sys.executable, "-c", code], timeout=30)
+subprocess.run([sys.executable, "-c", code], timeout=60)
 """  # noqa: E501
 
 
@@ -47,7 +52,7 @@ def test_a_line_that_does_not_come_is_not_waited_for_without_end() -> None:
     with saying("import sys; print('half', end='', flush=True); sys.stdin.read()") as process:
         with pytest.raises(TimeoutError, match=r"no line within 0\.2 s, only b'(half)?'"):
             Lines(process.stdout, 0.2).read()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def test_lines_come_one_by_one_and_the_rest_at_the_end() -> None:
@@ -66,7 +71,7 @@ def test_the_end_of_a_pipe_is_an_empty_line() -> None:
     with saying("print(1, end='')") as process:
         lines = Lines(process.stdout)
         assert (lines.read(), lines.read()) == (b"1", b"")
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def test_a_server_of_the_benchmarks_is_ended_though_what_is_done_with_it_fails() -> None:
@@ -99,3 +104,65 @@ def test_a_visit_whose_process_the_system_did_not_start_is_made_again() -> None:
 def test_a_visit_that_fails_otherwise_or_again_fails(times: int, number: int) -> None:
     with pytest.raises(OSError, match="refused"):
         refusing(times, number)
+
+
+def test_a_clock_that_counts_idle_time_stands_still_while_the_machine_stops_us() -> None:
+    async def main() -> tuple[float, float]:
+        loop = asyncio.get_running_loop()
+        one, other = socket.socketpair()
+        arrived = loop.create_future()
+        loop.add_reader(other, lambda: arrived.done() or arrived.set_result(loop.time()))
+        began = loop.time()
+        one.send(b"x")
+        threading.Event().wait(0.3)
+        async with asyncio.timeout(0.2):
+            taken = await arrived - began
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await hang()
+        loop.remove_reader(other)
+        one.close()
+        other.close()
+        return taken, loop.time() - began
+
+    taken, passed = run(main())
+    assert taken < 0.1
+    assert 0.2 <= passed < 0.3
+
+
+def test_a_clock_that_is_put_forward_makes_what_is_due_happen() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, IdleClockLoop)
+        waiting = asyncio.create_task(pass_time(3600))
+        await asyncio.sleep(0)
+        loop.skip(3600)
+        await asyncio.wait_for(waiting, 60)
+
+    run(main())
+
+
+def test_what_does_not_come_about_is_not_waited_for_without_end() -> None:
+    with pytest.raises(TimeoutError, match=r"within 0\.02 s"):
+        wait_until(lambda: False, 0.02)
+    with pytest.raises(TimeoutError):
+        run(until(lambda: False, 0.02))
+
+
+def sleeps(path: Path) -> list[str]:
+    """Give where a file sleeps, but for a turn of the event loop."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+    return [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for call in calls
+        if ast.unparse(call.func) in ("asyncio.sleep", "time.sleep", "sleep")
+        and ast.unparse(call) != "asyncio.sleep(0)"
+    ]
+
+
+def test_no_test_sleeps() -> None:
+    """What takes its time by itself, as a program of its own, may."""
+    apart = (ROOT / "tests/support/waiting.py", ROOT / "tests/soak", ROOT / "tests/proxy/servers")
+    files = [path for path in (ROOT / "tests").rglob("*.py") if not {path, *path.parents} & {*apart}]
+    assert len(files) > 200
+    assert [place for path in files for place in sleeps(path)] == []

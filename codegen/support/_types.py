@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_or
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, SchemaValidator, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
-__all__ = ["EXACT", "Integer", "Number", "NumberConstant", "Opt", "OptNull", "SchemaObject"]
+__all__ = ["EXACT", "Constant", "Integer", "Number", "Opt", "OptNull", "SchemaObject"]
 
 T = TypeVar("T")
 EXACT = "dragoman_exact"
@@ -59,23 +59,6 @@ class _AnyNumber:
         return {"type": "number"}
 
 
-class _AsGiven:
-    """Keeps the kind of a number that equals a constant.
-
-    -32600.0 is valid where -32600 is asked for, and stays a float.
-    """
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_wrap_validator_function(
-            _check_and_keep, handler(source), serialization=core_schema.simple_ser_schema("any")
-        )
-
-
-def _check_and_keep(value: Any, check: core_schema.ValidatorFunctionWrapHandler) -> Any:
-    check(value)
-    return value
-
-
 def _check_whole(value: float) -> float:
     if not value.is_integer():
         raise ValueError(value)
@@ -86,8 +69,33 @@ def _is_absent(value: Any) -> bool:
     return value is None
 
 
-NumberConstant: TypeAlias = Annotated[T, _AsGiven()]
-"""A constant that is a number."""
+class Constant:
+    """A number or boolean that a value has to be, kept as it came: 1.0 is 1, and `true` is not.
+
+    Args:
+        value: The number or boolean.
+    """
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._check)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"const": self.value}
+
+    def _check(self, value: Any) -> Any:
+        if (
+            value.__class__ in _NUMBERS
+            and isinstance(self.value, bool) == isinstance(value, bool)
+            and value == self.value
+        ):
+            return value
+        raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": str(self.value)})
+
+
+_NUMBERS = frozenset({bool, int, float})
 
 Opt: TypeAlias = Annotated[T | None, _NotNull(), Field(exclude_if=_is_absent)]
 """An optional member: absent reads as `None`, and `null` is not valid on the wire."""
@@ -123,55 +131,58 @@ class SchemaObject:
             for name, kind in self.members.items()
         }
         exact = core_schema.typed_dict_schema(fields, extra_behavior="allow")
-        fits = _fits(self.members, self.required)
         validator = cache(lambda: SchemaValidator(exact))
 
-        def check(value: Any) -> Any:
-            return value.copy() if fits(value) else validator().validate_python(value)
+        def judge(value: Any) -> Any:
+            return validator().validate_python(value)
 
+        check = _quick_check(self.members, self.required, judge) or judge
         return core_schema.no_info_plain_validator_function(check, metadata={EXACT: exact})
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return handler(schema["metadata"][EXACT])
 
 
-def _fits(members: Mapping[str, Any], required: frozenset[str]) -> Callable[[Any], bool]:
-    """A quick test that says yes only to what is right, and to most of that: no function call and no copy in it."""
-    constants = [(name, get_args(kind)[0]) for name, kind in members.items() if get_origin(kind) is Literal]
-    strings = [name for name, kind in members.items() if kind is str]
-    lists = [name for name, kind in members.items() if kind == list[str]]
-    maps = [name for name, kind in members.items() if kind == dict[str, dict[str, Any]]]
-    others = members.keys() - {name for name, _ in constants} - {*strings, *lists, *maps}
-    others |= required - {name for name, _ in constants}
+def _quick_check(
+    members: Mapping[str, Any], required: frozenset[str], judge: Callable[[Any], Any]
+) -> Callable[[Any], Any] | None:
+    """A check that copies what is surely right, which is most, and asks *judge* about the rest.
 
-    def fits(value: Any) -> bool:
-        if value.__class__ is not dict or others:
-            return False
+    It runs once for each schema of a list of tools, half of what such a list costs: one function without calls, where
+    every test that is not needed counts. None if the members are others than JSON Schemas have.
+    """
+    kinds = (Literal, str, list[str], dict[str, dict[str, Any]])
+    found = {Literal if get_origin(kind) is Literal else kind: name for name, kind in members.items()}
+    if len(found) < len(members) or not found.keys() <= set(kinds):
+        return None
+    constant, text, texts, mapping = map(found.get, kinds)
+    wanted = get_args(members[constant])[0] if constant else None
+    absent = None if constant in required else wanted
+    if not required <= {constant} or not isinstance(wanted, str | None):
+        return None
+
+    def check(value: Any) -> Any:
+        if value.__class__ is not dict or value.get(constant, absent) != wanted:
+            return judge(value)
         for key in value:
             if key.__class__ is not str:
-                return False
-        for name, wanted in constants:
-            if value.get(name) != wanted:
-                return False
-        for name in strings:
-            if name in value and value[name].__class__ is not str:
-                return False
-        for name in lists:
-            if name in value:
-                items = value[name]
-                if items.__class__ is not list:
-                    return False
-                for item in items:
-                    if item.__class__ is not str:
-                        return False
-        for name in maps:
-            if name in value:
-                items = value[name]
-                if items.__class__ is not dict:
-                    return False
-                for key, item in items.items():
-                    if key.__class__ is not str or item.__class__ is not dict:
-                        return False
-        return True
+                return judge(value)
+        if mapping in value:
+            items = value[mapping]
+            if items.__class__ is not dict:
+                return judge(value)
+            for key in items:
+                if key.__class__ is not str or items[key].__class__ is not dict:
+                    return judge(value)
+        if texts in value:
+            items = value[texts]
+            if items.__class__ is not list:
+                return judge(value)
+            for item in items:
+                if item.__class__ is not str:
+                    return judge(value)
+        if text in value and value[text].__class__ is not str:
+            return judge(value)
+        return value.copy()
 
-    return fits
+    return check

@@ -60,12 +60,12 @@ class ValidationFailed(Error):
 
 
 class MethodNeeded(Error):
-    """A result was to be held against a revision, and nobody said which method it answers.
+    """A result was to be held against a revision, or converted to it, and nobody said which method it answers.
 
     Its envelope is right; what is inside depends on the method, for every result is an open object.
 
     Args:
-        revision: The revision it was to be held against.
+        revision: The revision it was to be held against, or converted to.
     """
 
     def __init__(self, revision: str) -> None:
@@ -74,8 +74,8 @@ class MethodNeeded(Error):
 
     def __str__(self) -> str:
         return (
-            f"whether a result is valid in {self.revision} depends on the request that it answers: pass its method, "
-            'as in validate(frame, revision, method="tools/call")'
+            f"what a result has to be in {self.revision} depends on the request that it answers: pass its method, "
+            'as in validate(frame, revision, method="tools/call"), and likewise to convert'
         )
 
 

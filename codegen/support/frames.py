@@ -10,7 +10,7 @@ from typing import Any
 
 from .actions import action
 from .errors import Untranslatable
-from .losses import At, Losses, Swallowed
+from .losses import At, Losses
 
 # --- results ---------------------------------------------------------------------------------------------------------
 
@@ -52,16 +52,6 @@ def supply_result_field(frame: dict[str, Any], at: At, out: Losses, *, field: st
 
 
 # --- error responses -------------------------------------------------------------------------------------------------
-
-
-@action("frame")
-def swallow_without_id(frame: dict[str, Any], at: At, out: Losses) -> dict[str, Any]:
-    """An error response that answers nothing in particular reaches no side that requires an id."""
-    if "id" not in frame:
-        error = frame.get("error")
-        message = error.get("message") if isinstance(error, dict) else None
-        raise Swallowed(f"an error response without an id: {message}")
-    return frame
 
 
 @action("error")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,9 +14,9 @@ from dragoman_spec.revisions import REVISIONS, load
 from ._base import Model
 from ._locate import choose
 from ._validation import _problems, adapter
-from .errors import TranslationError, Untranslatable
+from .errors import MethodNeeded, TranslationError, Untranslatable
 from .losses import Loss
-from .translation import translator
+from .translation import Translator, translator
 
 
 class LossyConversion(UserWarning):
@@ -24,14 +24,20 @@ class LossyConversion(UserWarning):
 
 
 def convert_model(
-    model: Model, *, to: str, profile: str, rules: Collection[str] | None, losses: list[Loss] | None
+    model: Model,
+    *,
+    to: str,
+    method: str | None,
+    profile: str,
+    rules: Collection[str] | None,
+    losses: list[Loss] | None,
 ) -> Any:
     """Do what `conversions.convert` says."""
     source, name = _origin(model)
     if source == to:
         return model
     chain = translator(source, to, profile=profile, rules=rules)
-    new_name, value, found = chain.definition(name, model.model_dump())
+    new_name, value, found = _converted(chain, name, model.model_dump(), method)
     target = getattr(load(to), new_name, None) if new_name is not None else None
     if target is None:
         raise Untranslatable(f"{to} has no {name}", source=source, target=to)
@@ -49,6 +55,20 @@ def convert_model(
         said = ", ".join(f"{loss.pointer or '/'} {loss.kind}" for loss in found[:5])
         warnings.warn(f"{name} from {source} to {to} lost: {said}", LossyConversion, stacklevel=3)
     return converted
+
+
+def _converted(chain: Translator, name: str, value: Any, method: str | None) -> tuple[str | None, Any, Sequence[Loss]]:
+    """The name and value of a definition in the target, and the losses; frames are converted as their method says."""
+    kinds = [kind for kind, envelope in load(chain.source).ENVELOPES.items() if envelope == name]
+    if not kinds:
+        return chain.definition(name, value)
+    method = value.get("method", method)
+    if kinds == ["result"] and method is None and any(way[chain.profile].results for way in chain.steps):
+        raise MethodNeeded(chain.target)
+    if kinds != ["error"] and method not in load(chain.source).METHODS:
+        return chain.definition(name, value)
+    done = chain.translate(value, method)
+    return (load(chain.target).ENVELOPES[kinds[0]] if done.frame is not None else None), done.frame, done.losses
 
 
 def _origin(model: Model) -> tuple[str, str]:

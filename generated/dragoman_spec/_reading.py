@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import BaseModel
 from typing_extensions import TypeAliasType
 
-__all__ = ["Metaclass", "brief", "spell"]
+__all__ = ["Metaclass", "brief", "shortcut", "spell"]
 
 # What users of a model need of pydantic, and what there is to say of it here: pydantic's own words fill three screens.
 SHOWN = {
@@ -74,6 +74,14 @@ def brief(name: str) -> Any:
     copied.__annotations__ = function.__annotations__
     copied.__doc__ = SHOWN[name]
     return classmethod(copied) if isinstance(method, classmethod) else copied
+
+
+def shortcut(method: Any) -> Any:
+    """A class method in place of one of pydantic's, with its signature and fewer words."""
+    name = method.__func__.__name__
+    method.__func__.__wrapped__ = vars(BaseModel)[name].__func__
+    method.__func__.__doc__ = SHOWN[name]
+    return method
 
 
 def _parameters(model: Any) -> Iterator[Parameter]:

@@ -259,6 +259,60 @@ def rename(x: dict[str, Any], y: dict[str, Any], at: At, out: Losses, names: dic
     return {(names[key] if key in names and names[key] not in y else key): value for key, value in y.items()}
 
 
+def move(
+    y: dict[str, Any],
+    old: Sequence[str],
+    new: Sequence[str],
+    at: At,
+    out: Losses,
+    *,
+    make: bool = True,
+    prune: bool = False,
+) -> dict[str, Any]:
+    """Take a member from one place in an object to another.
+
+    Objects on the way that are absent are made, if `make`, and those left with nothing go, if `prune`. Where it cannot
+    go there, or something stands there already, it is lost.
+    """
+    holder: Any = y
+    for key in old[:-1]:
+        holder = holder.get(key) if isinstance(holder, dict) else None
+    if not isinstance(holder, dict) or old[-1] not in holder:
+        return y
+    value = holder[old[-1]]
+    rest = _without(y, old, prune)
+    moved = _put(rest, new, value, make)
+    places: list[At] = [at, at]
+    for number, way in enumerate((old, new)):
+        for key in way:
+            places[number] = (places[number], key)
+    if moved is None:
+        out.add(places[0], "dropped", value)
+        return rest
+    out.move(at, {places[1]: places[0]})
+    return moved
+
+
+def _without(y: dict[str, Any], way: Sequence[str], prune: bool) -> dict[str, Any]:
+    """A copy of an object that lacks a member, and objects on the way that are left with nothing, if `prune`."""
+    key, *rest = way
+    inner = _without(y[key], rest, prune) if rest else None
+    kept = rest and (inner or not prune)
+    return {name: inner if name == key else value for name, value in y.items() if name != key or kept}
+
+
+def _put(y: dict[str, Any], way: Sequence[str], value: Any, make: bool) -> dict[str, Any] | None:
+    """A copy of an object that has a member more; `None` if there is no place for it."""
+    key, *rest = way
+    held = y.get(key)
+    if not rest:
+        return None if key in y else {**y, key: value}
+    if held is None and not make:
+        return None
+    inner = _put(held or {}, rest, value, make) if held is None or isinstance(held, dict) else None
+    return None if inner is None else {**y, key: inner}
+
+
 def each(x: Any, at: At, out: Losses, convert: Callable[[Any, At, Losses], Any]) -> Any:
     """Convert each item of a list; items that are gone leave it."""
     if type(x) is not list:

@@ -44,6 +44,7 @@ def convert(
     model: _Inv2024_11_05[T],
     *,
     to: Literal["2024-11-05"],
+    method: str | None = ...,
     profile: str = ...,
     rules: Collection[str] | None = ...,
     losses: list[Loss] | None = ...,
@@ -55,6 +56,7 @@ def convert(
     model: _Inv2025_03_26[T],
     *,
     to: Literal["2025-03-26"],
+    method: str | None = ...,
     profile: str = ...,
     rules: Collection[str] | None = ...,
     losses: list[Loss] | None = ...,
@@ -66,6 +68,7 @@ def convert(
     model: _Inv2025_06_18[T],
     *,
     to: Literal["2025-06-18"],
+    method: str | None = ...,
     profile: str = ...,
     rules: Collection[str] | None = ...,
     losses: list[Loss] | None = ...,
@@ -77,6 +80,7 @@ def convert(
     model: _Inv2025_11_25[T],
     *,
     to: Literal["2025-11-25"],
+    method: str | None = ...,
     profile: str = ...,
     rules: Collection[str] | None = ...,
     losses: list[Loss] | None = ...,
@@ -88,6 +92,7 @@ def convert(
     model: _Inv2026_07_28[T],
     *,
     to: Literal["2026-07-28"],
+    method: str | None = ...,
     profile: str = ...,
     rules: Collection[str] | None = ...,
     losses: list[Loss] | None = ...,
@@ -99,6 +104,7 @@ def convert(
     model: Model,
     *,
     to: str,
+    method: str | None = ...,
     profile: str = ...,
     rules: Collection[str] | None = ...,
     losses: list[Loss] | None = ...,
@@ -109,6 +115,7 @@ def convert(
     model: Any,
     *,
     to: str,
+    method: str | None = None,
     profile: str = "strict",
     rules: Collection[str] | None = None,
     losses: list[Loss] | None = None,
@@ -118,6 +125,7 @@ def convert(
     Args:
         model: An instance of a model of any revision, `v2025_11_25.Tool(…)`; not changed.
         to: The revision wanted.
+        method: For a whole response (`JSONRPCResponse`, …), the method that it answers.
         profile: As for `translate`.
         rules: As for `translate`.
         losses: Where to put the losses. Without it, a conversion that loses something warns with `LossyConversion`.
@@ -129,5 +137,6 @@ def convert(
         UnsupportedRevision: No such revision.
         Untranslatable: The other revision has no such definition, or the ruling is to refuse this value.
         TranslationError: The value cannot be made valid there, at the error's `pointer`.
+        MethodNeeded: A whole response of which nobody said what it answers.
     """
-    return convert_model(model, to=to, profile=profile, rules=rules, losses=losses)
+    return convert_model(model, to=to, method=method, profile=profile, rules=rules, losses=losses)

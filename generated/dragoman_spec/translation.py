@@ -114,16 +114,17 @@ class Translator:
         target: Revision of the frames returned.
         profile: `strict` drops every field that the target does not name; `minimal` does what validity needs.
         rules: Names of the repair rules that are on.
+        steps: The steps from source to target, each as what it does by profile.
     """
 
-    __slots__ = ("_aliases", "_chain", "_routes", "_strict_methods", "profile", "rules", "source", "target")
+    __slots__ = ("_aliases", "_routes", "_strict_methods", "profile", "rules", "source", "steps", "target")
 
     def __init__(self, source: str, target: str, profile: str, rules: frozenset[str]) -> None:
         self.source = source
         self.target = target
         self.profile = profile
         self.rules = rules
-        self._chain = _chain(source, target)
+        self.steps = _chain(source, target)
         self._aliases = {old: new for rule in ALIASES if rule in rules for old, new in ALIASES[rule].items()}
         self._strict_methods = frozenset[str]().union(
             *(STRICT_METHODS[rule] for rule in STRICT_METHODS if rule in rules)
@@ -132,9 +133,9 @@ class Translator:
 
     @property
     def identity(self) -> bool:
-        """Whether no frame of any kind or method is touched."""
+        """Whether no frame is touched."""
         return self.source == self.target or not (
-            self._aliases or any(_busy(way[self.profile], self.rules) for way in self._chain)
+            self._aliases or any(_busy(way[self.profile], self.rules) for way in self.steps)
         )
 
     def touches(self, kind: Kind, method: str | None) -> bool:
@@ -190,7 +191,7 @@ class Translator:
     def _definition(self, name: str, value: Any) -> tuple[str | None, Any, tuple[Loss, ...]]:
         collected: list[Losses] = []
         given = value
-        for way in self._chain:
+        for way in self.steps:
             direction = way[self.profile]
             losses = Losses(self.target)
             try:
@@ -241,7 +242,7 @@ class Translator:
             steps.append((_renaming(name),))
         if NULLS in self.rules and name is not None and (nulls := _nulls(self.source, kind, name)):
             steps.append((nulls,))
-        for way in self._chain:
+        for way in self.steps:
             strict = name in self._strict_methods
             direction = way["strict" if strict else self.profile]
             if name is not None and kind != "error" and name in direction.refused:

@@ -27,7 +27,7 @@ def found(*options: str, **environment: str) -> tuple[dict[str, str], str]:
         [sys.executable, "-m", "dragoman", "proxy", "--log-level", "critical", *options, "--", *SHOWS],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=20,
+        timeout=60,
         env={**os.environ, **SECRETS, **environment},
         check=False,
     )

@@ -14,7 +14,7 @@ from dragoman.cli.demo import EXIT_FAILED
 from dragoman.demo import stage
 
 DEMO = [sys.executable, "-m", "dragoman", "demo"]
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def environment(**extra: str) -> dict[str, str]:

@@ -51,5 +51,5 @@ def test_giving_memory_back_with_no_descriptor_left_is_no_defect() -> None:
         "import resource; from dragoman.cli.memory import give_back;"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3)); give_back()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

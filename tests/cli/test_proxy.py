@@ -20,7 +20,7 @@ import pytest
 
 from tests.cli.test_listen import INITIALIZE, SERVER
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 ANSWER = '{"jsonrpc":"2.0","id":1,'
 
 

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = [sys.executable, str(ROOT / "bench" / "server.py"), "2025-06-18"]
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 TALKATIVE = """
 import contextlib, faulthandler, os, sys, warnings

@@ -115,7 +115,7 @@ def test_a_proxy_in_the_environment_is_said_to_be_ignored() -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env={"HTTP_PROXY": "http://user:secret@127.0.0.1:1"},
-        timeout=30,
+        timeout=60,
     )
     assert done.stderr == (
         b"WARNING dragoman.upstream: HTTP_PROXY is ignored: the server is reached directly or not at all\n"

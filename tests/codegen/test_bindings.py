@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from codegen.bindings import Beside, History, definition_history, is_json_schema, render_models
-from codegen.errors import UnknownSchemaForm
+from codegen.errors import NotAName
 from codegen.normalise import Normalised, normalise
 from codegen.words import Words
 
@@ -51,7 +51,7 @@ def module(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
 def test_path_is_the_revisions() -> None:
     assert list(render_models([_normal(A=STRING)], {REVISION: ""})) == [
         "dragoman_spec/v2099_01_01/models.py",
-        "dragoman_spec/v2099_01_01/words.py",
+        "dragoman_spec/_words.py",
     ]
 
 
@@ -123,6 +123,8 @@ def test_definition_may_be_called_as_something_that_models_import(name: str) -> 
         (["_meta", "meta"], ["meta", "meta_"]),
         (["model_config", "model_dump", "modelFields"], ["model_config_", "model_dump_", "model_fields_"]),
         (["class", "from"], ["class_", "from_"]),
+        (["__dict__", "copy", "parse_obj", "schema"], ["dict_", "copy_", "parse_obj_", "schema_"]),
+        (["$", "_", "日本"], ["field_", "field", "日本"]),
     ],
 )
 def test_member_gets_an_attribute_that_nothing_else_has(members: list[str], attributes: list[str]) -> None:
@@ -134,19 +136,13 @@ def test_member_gets_an_attribute_that_nothing_else_has(members: list[str], attr
     del sys.modules["rendered_names"]
 
 
-@pytest.mark.parametrize("name", ["METHODS", "None", "dict", "lower case", "models"])
+@pytest.mark.parametrize("name", ["METHODS", "None", "TYPE_CHECKING", "a.B", "class", "dict", "lower case", "models"])
 def test_definition_that_cannot_keep_its_name_is_refused(name: str) -> None:
-    with pytest.raises(UnknownSchemaForm, match="a definition that gets no model of that name"):
-        _text(
-            _normal(
-                **{name: _object("foo", fooBar={"type": "string"}, foo=STRING), "Other": _object(n={"type": "number"})}
-            )
-        )
-
-
-def test_definition_that_would_be_a_module_is_refused() -> None:
-    with pytest.raises(UnknownSchemaForm):
-        _text(_normal(**{"a.B": _object(x=STRING), "C": _object(b={"$ref": "#/$defs/a.B"})}))
+    thing = _object("foo", fooBar={"type": "string"}, foo=STRING)
+    with pytest.raises(NotAName) as caught:
+        _text(_normal(**{name: thing, "Other": _object(n={"type": "number"}, it={"$ref": f"#/$defs/{name}"})}))
+    assert caught.value.pointer == f"/$defs/{name}"
+    assert "[[name]] of codegen/overlays/2099-01-01.toml" in str(caught.value)
 
 
 def test_docstring_has_pointer_and_address() -> None:
@@ -194,23 +190,16 @@ WORDS = Words(
 )
 
 
-def _with_words() -> ModuleType:
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module with one model, words for two of its fields, and one that the constructor fills in."""
     schema = _normal(Thing=_object("c", a=STRING, b=STRING, c=STRING, type={"const": "x", "type": "string"}))
     rendered = _rendered(schema, Beside(WORDS, {REVISION: {"Thing": {"c": "see"}}}))
-    place = "dragoman_spec.v2099_01_01"
-    for name in ("words", "models"):
-        module = sys.modules[f"{place}.{name}"] = ModuleType(f"{place}.{name}")
-        sys.modules.setdefault(place, ModuleType(place))
-        exec(rendered[name], module.__dict__)
+    for name, stem in (("dragoman_spec._words", "_words"), ("dragoman_spec.v2099_01_01.models", "models")):
+        module = ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, module)
+        exec(rendered[stem], module.__dict__)
     return module
-
-
-@pytest.fixture
-def described() -> Iterator[ModuleType]:
-    """A module with one model, words for two of its fields, and one that the constructor fills in."""
-    yield _with_words()
-    for name in [name for name in sys.modules if name.startswith("dragoman_spec.v2099")]:
-        del sys.modules[name]
 
 
 def test_words_become_descriptions_of_fields(described: ModuleType) -> None:
@@ -274,3 +263,28 @@ def test_templates_are_part_of_the_repository() -> None:
     from codegen.bindings import TEMPLATES
 
     assert (Path(TEMPLATES) / "pydantic_v2" / "BaseModel.jinja2").is_file()
+
+
+@pytest.mark.parametrize(
+    ("schema", "taken", "refused"),
+    [
+        ({"enum": [1, 2.5, "x", None, True]}, [1, 1.0, 2.5, "x", None, True], [0, 2, False, "y"]),
+        ({"enum": [0, False]}, [0, 0.0, False], [1, True, None]),
+        ({"enum": [0, "a"]}, [0, 0.0, "a"], [False, 1]),
+        ({"const": 1, "type": "integer"}, [1, 1.0], [True, 2]),
+        ({"const": 2.5}, [2.5], [2, 3.5]),
+        ({"const": True}, [True], [1, 1.0, False]),
+    ],
+)
+def test_constants_are_kept_as_they_came_and_nothing_else_is_taken(
+    schema: dict[str, Any], taken: list[Any], refused: list[Any]
+) -> None:
+    made = sys.modules["rendered_constants"] = ModuleType("rendered_constants")
+    exec(_text(_normal(A=_object("x", x=schema))), made.__dict__)
+    for value in taken:
+        found = made.A.model_validate({"x": value}).model_dump()["x"]
+        assert (type(found), found) == (type(value), value)
+    for value in refused:
+        with pytest.raises(ValidationError):
+            made.A.model_validate({"x": value})
+    del sys.modules["rendered_constants"]

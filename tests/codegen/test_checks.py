@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from codegen.checks import Checks
+from codegen.model import Ref
 from tests.support.small_specs import INTEGER, NUMBER, STRING, Schema, any_of, array_of, const, object_of, ref, spec
 
 TREE = {"Tree": object_of("name", name=STRING, below=array_of(ref("Tree")))}
@@ -92,3 +93,10 @@ def test_function_of_a_definition_is_spelled_once() -> None:
     checks = Checks(told, "up")
     checks.function(told.definitions["Pair"], "Pair")
     assert sorted(checks.functions) == ["up_is_pair", "up_is_tree"]
+
+
+def test_definitions_whose_names_differ_in_spelling_only_have_a_function_each() -> None:
+    checks = Checks(spec({"ToolInfo": STRING, "Tool_Info": INTEGER}), "up")
+    asked = [checks.expression(Ref(name), "v") for name in ("ToolInfo", "Tool_Info")]
+    assert asked == ["up_is_tool_info(v)", "up_is_tool_info_(v)"]
+    assert checks.functions["up_is_tool_info"] != checks.functions["up_is_tool_info_"]

@@ -67,7 +67,7 @@ def test_an_entry_for_what_is_not_dropped_is_refused(path: str) -> None:
 
 def test_capabilities_are_never_cosmetic() -> None:
     with pytest.raises(UnusedDecision, match="it matches nothing"):
-        plan({"ItCapabilities": BARE}, {"ItCapabilities": TITLED}, cosmetic("ItCapabilities.title"))
+        plan({"ServerCapabilities": BARE}, {"ServerCapabilities": TITLED}, cosmetic("ServerCapabilities.title"))
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,11 @@ def test_an_entry_says(field: str, tables: dict[str, Any], expected: Any) -> Non
     assert _derive(tables)[field] == expected
 
 
+def test_a_key_of_meta_is_for_the_frames_that_its_entry_names() -> None:
+    facts = _derive({"meta": [{"key": "mcp/do", "on": ["notification"]}]})
+    assert "do" not in facts["request_meta"] | facts["result_meta"]
+
+
 def test_a_header_is_found_by_what_it_carries() -> None:
     header = {"name": "Mcp-Name", "carries": "name", "members": {"soup/cook": "dish"}}
     rest = {"annotation": None, "is_encoded": False}
@@ -142,8 +147,20 @@ def test_where_results_say_that_they_ask_everything_else_is_quiet() -> None:
         "InputRequiredResult": {"type": "object"},
         "SoupCookResultResponse": _object(result=_ref("InputRequiredResult", "SoupCookResult")),
     }
-    facts = _derive(LISTED, **more)
+    facts = _derive({"quiet": [{"methods": ["soup/cook"]}]}, **more)
     assert (facts["input_required"], facts["quiet"]) == ({"soup/cook"}, {"soup/stir"})
+
+
+def test_requests_inside_of_results_need_capabilities_too() -> None:
+    look = _call("mirror/peer", _object(depth=TEXT))
+    more = {"MirrorPeerRequest": look, "MirrorPeerResult": {"type": "object"}}
+    facts = _derive(**more, InputRequest=_ref("MirrorPeerRequest", "MirrorLookRequest"))
+    assert facts["asked"] == {"mirror/look": "mirror", "mirror/peer": "mirror"}
+
+
+def test_a_key_of_meta_that_only_some_requests_need_is_not_required() -> None:
+    other = _call("soup/stir", _object(("_meta",), _meta=_object(("token",), token=TEXT)))
+    assert _derive(SoupStirRequest=other)["required_meta"] == frozenset()
 
 
 def test_a_filter_asks_for_what_its_members_repeat_or_an_entry_says() -> None:

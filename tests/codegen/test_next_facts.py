@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TALK = f"""
 import json
 import dragoman_spec as spec
-from tests.core.sharing.talk import Talk
+from tests.core.switch.talk import Talk
 from tests.proxy.conversation import READY, initialize, initialized, notification, request, result
 talk, NEXT = Talk(), {NEXT!r}
 
@@ -115,12 +115,11 @@ def test_news_of_a_new_kind_go_onto_the_stream_for_news(tree: Path) -> None:
 
 def test_a_server_that_does_not_last_does_not_promise_news_of_a_new_kind(tree: Path) -> None:
     code = """
-from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.sharing.throwaway import Throwaways
-servers = Throwaways(4, 10_000)
-[(run, _)] = servers.receive(encode_line(initialize(NEXT, key=1)))
-answer = encode_line(initialized(NEXT, 1, skills={"listChanged": True}))
-print(json.dumps([decode(line) for to, line in servers.receive_server(run, answer) if to is None]))
+from tests.core.switch.test_per_call import Alone
+alone = Alone()
+[first] = alone.client_says(initialize(NEXT, key=1))
+heard = alone.server_says(first, initialized(NEXT, 1, skills={"listChanged": True}))
+print(json.dumps([frame for to, frame in heard if to is None]))
 """
     [frame] = run_there(tree, code)
     assert frame["result"]["capabilities"]["skills"] == {}

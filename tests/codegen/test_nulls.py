@@ -41,6 +41,11 @@ CASES: list[tuple[Schema, Any, Any]] = [
         {"a": {"b": None}},
     ),
     (object_of(a=any_of(object_of(b=STRING), object_of(b=NULLABLE))), {"a": {"b": None}}, {"a": {"b": None}}),
+    (
+        object_of(a=any_of(object_of("type", type=const("text"), text=NULLABLE), ref("Text"), ref("Sound"))),
+        {"a": {"type": "text", "text": None}},
+        {"a": {"type": "text", "text": None}},
+    ),
     (object_of(a=any_of(STRING, array_of(object_of(b=STRING)))), {"a": [{"b": None}]}, {"a": [{}]}),
     ({"type": "object", "additionalProperties": object_of(b=STRING)}, {"x": {"b": None}}, {"x": {}}),
 ]
@@ -49,6 +54,7 @@ CASES: list[tuple[Schema, Any, Any]] = [
 def cleaned(schema: Schema, value: Any, *, kind: str = "request") -> Any:
     """What the rule makes of a value in the params of a request, or in its result."""
     definitions = {"Nullable": NULLABLE, "Text": TEXT, "Sound": SOUND, "Alias": ref("Text"), **META}
+    definitions |= {"ToolInfo": object_of(x=STRING), "Tool_Info": object_of(y=STRING)}
     ask = object_of("method", "params", method=const("ask"), params=object_of(value=schema))
     answer = object_of(value=schema)
     told = spec({**definitions, "AskRequest": ask, "AskResult": answer, "ClientRequest": any_of(ref("AskRequest"))})
@@ -75,3 +81,18 @@ def test_what_has_no_nulls_stays_the_same_object() -> None:
 
 def test_other_types_than_those_of_the_schema_stay() -> None:
     assert cleaned(object_of(a=array_of(object_of(b=STRING))), {"a": "x"}) == {"a": "x"}
+
+
+def test_equal_shapes_are_written_once() -> None:
+    params = object_of(a=object_of(x=STRING), b=object_of(x=STRING))
+    ask = object_of("method", "params", method=const("ask"), params=params)
+    told = spec({**META, "AskRequest": ask, "ClientRequest": any_of(ref("AskRequest"))})
+    text = render_nulls([told], {OLDER: ""})["dragoman_spec/v2001_01_01/nulls.py"]
+    assert text.count("drops=('x',)") == 1
+
+
+def test_definitions_whose_names_differ_in_spelling_only_have_a_shape_each() -> None:
+    assert cleaned(object_of(a=ref("ToolInfo"), b=ref("Tool_Info")), {"a": {"y": None}, "b": {"y": None}}) == {
+        "a": {"y": None},
+        "b": {},
+    }

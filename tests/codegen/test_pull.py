@@ -114,7 +114,7 @@ def serving(respond: Respond) -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
-            thread.join(30)
+            thread.join(60)
 
 
 def answer(body: bytes, *, status: int = 200, announced: int | None = None, path: str | None = None) -> Respond:

@@ -139,3 +139,39 @@ def test_undecided_error_lists_each_change_and_names_the_command() -> None:
     said = str(undecided_error(plan(*NARROWING), "skeleton"))
     assert "the step into 2002-02-02 has 2 undecided change(s):\n  - up narrowed Tool.size: string becomes int" in said
     assert "`nox -s regen -- --accept-defaults`" in said
+
+
+METHODS = {"RequestParams": object_of(_meta=object_of()), "RequestId": STRING, "EmptyResult": object_of()}
+ASK = {"AskRequest": object_of("method", method=const("ask"), params=object_of(a=STRING))}
+BEG = {"BegRequest": object_of("method", method=const("beg"), params=object_of(a=STRING))}
+BOTH = any_of(ref("AskRequest"), ref("BegRequest"))
+CLIENT = {"ClientRequest": any_of(ref("AskRequest"))}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ({"Old": object_of(a=STRING, b=STRING)}, {"New": object_of(a=STRING, b=STRING)}),
+        ({"Tool": object_of(title=STRING)}, {"Tool": object_of(label=STRING)}),
+        ({"Tool": object_of(title=STRING)}, {"Tool": object_of(shown=object_of(title=STRING))}),
+        ({**METHODS, **ASK, **BEG, "ClientRequest": BOTH}, {**METHODS, **ASK, **BEG, "ClientMessage": BOTH}),
+        ({**METHODS, **ASK, **CLIENT}, {**METHODS, **BEG, "ClientRequest": any_of(ref("BegRequest"))}),
+    ],
+)
+def test_entry_that_says_that_it_is_the_same_stands_ready(older: dict[str, Schema], newer: dict[str, Schema]) -> None:
+    step = plan(older, newer)
+    (change,) = (change for change in step.undecided if change.instead[0])
+    text = add_entries("", step, complete=False)
+    ready = text.partition("write in the place of this entry:\n")[2].partition("\n\n")[0].replace("# ", "")
+    assert {key: value for key, value in tomllib.loads(ready)[change.instead[0]][0].items() if key != "reason"} == dict(
+        change.instead[1]
+    )
+    if change.kind != "methods-gone":  # the new name of a union is read with the schema
+        answered = ready.replace('reason = ""', 'reason = "The same."')
+        assert change not in plan(older, newer, answered).undecided
+
+
+def test_values_that_are_gone_are_named() -> None:
+    step = plan({"Level": {"enum": ["a", "b", "c"]}, "Log": object_of(level=ref("Level"))},
+                {"Level": {"enum": ["b", "d"]}, "Log": object_of(level=ref("Level"))})  # fmt: skip
+    assert [change.detail for change in step.undecided] == ["a, c are not there any more", "d is not there any more"]

@@ -184,14 +184,17 @@ def test_a_result_that_is_another_by_name_is_asked_for_nothing() -> None:
     assert "ask_whole_result" not in way(revision("ask", **asking, **task), newer, hook).nodes
 
 
+ENVELOPE = object_of("id", "result", id=ref("RequestId"), result=object_of())
+
+
 def test_an_id_that_gets_narrower_is_asked_for_in_answers_too() -> None:
-    numbers = {"RequestId": {"type": ["string", "integer"]}}
-    node = way(revision("ask", **numbers), revision("ask")).nodes["ask_result_frame"]
+    numbers = {"RequestId": {"type": ["string", "integer"]}, "JSONRPCResponse": ENVELOPE}
+    node = way(revision("ask", **numbers), revision("ask", JSONRPCResultResponse=ENVELOPE)).nodes["ask_result_frame"]
     assert isinstance(node, ObjectNode)
     assert node.members == {"id": Member(Work("request_id"), needed=True)}
 
 
-def test_a_schema_without_ids_has_nothing_to_ask_of_them() -> None:
+def test_a_schema_without_envelopes_has_nothing_to_ask_of_them() -> None:
     older, newer = revision("ask", AskResult=object_of(a=STRING)), revision("ask", AskResult=object_of())
     bare = object_of("method", "id", method=const("ask"), id=STRING, params=object_of(_meta=object_of()))
     for definitions in (older, newer):

@@ -10,8 +10,8 @@ import pytest
 from codegen.checks import Checks
 from codegen.errors import UnusedDecision
 from codegen.model import Scalar
-from codegen.plan import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
-from codegen.steps import MOST_KEYS_ASKED, can_be_gone, equal_nodes, negate, render_steps, spell_action
+from codegen.plan import Action, ArrayNode, Case, Node, ObjectNode, UnionNode, Work
+from codegen.steps import MOST_KEYS_ASKED, can_be_gone, negate, render_steps, spell_action
 from dragoman_spec.losses import Losses
 from tests.support.small_specs import (
     INTEGER,
@@ -149,20 +149,6 @@ def test_work_can_leave_a_value_out(work: Work, expected: bool) -> None:
     assert can_be_gone(work, GONE) is expected
 
 
-def test_nodes_are_equal_only_if_what_they_refer_to_is() -> None:
-    top = ObjectNode("Top", members={"a": Member(Work("below"))})
-    one = {"top": top, "below": ObjectNode("Below", drops=("x",)), "same": ObjectNode("Same")}
-    two = {"top": top, "below": ObjectNode("Below", drops=("y",)), "same": ObjectNode("Same"), "more": top}
-    nodes = {("strict", key): node for key, node in one.items()} | {("minimal", key): node for key, node in two.items()}
-    assert equal_nodes(nodes) == [
-        [("strict", "top")],
-        [("strict", "below")],
-        [("strict", "same"), ("minimal", "same")],
-        [("minimal", "top"), ("minimal", "more")],
-        [("minimal", "below")],
-    ]
-
-
 def test_nodes_that_differ_in_their_label_alone_are_one_function() -> None:
     shape, less = object_of(a=STRING, b=STRING), object_of(a=STRING)
     older, newer = dict.fromkeys("ABCDEF", shape), dict.fromkeys("ABCDEF", less)
@@ -182,3 +168,25 @@ def test_items_are_handed_on_where_many_keys_would_have_to_be_looked_for() -> No
     step = plan({"It": object_of(a=array_of(object_of(**many)))}, {"It": object_of(a=array_of(object_of()))})
     text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
     assert "do.each(x, at, out, up_" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [("ServerCapabilities", "lose_declared"), ("ClientCapabilities", "lose_declared"), ("CapabilitiesPage", "lose")],
+)
+def test_what_is_lost_of_capabilities_is_lost_even_if_empty(name: str, call: str) -> None:
+    step = plan({name: object_of(a=object_of(), b=object_of())}, {name: object_of(b=object_of())})
+    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    assert f"do.{call}(y, 'a', at, out)" in text
+
+
+def test_functions_have_names_of_their_own() -> None:
+    shapes = {"ToolMinimal": object_of(a=STRING), "Tool": object_of("b", b=STRING), "IsTool": object_of(c=STRING)}
+    text = render_steps(
+        [plan({name: object_of(x=STRING) for name in shapes}, shapes, decision("up", "required", "Tool.b", "refuse"))],
+        [],
+        dict.fromkeys((OLDER, NEWER), "1" * 64),
+    )["dragoman_spec/v2002_02_02/steps.py"]
+    names = re.findall(r"^def (\w+)\(", text, re.MULTILINE)
+    assert len(names) == len(set(names))
+    assert "up_convert_is_tool" in names

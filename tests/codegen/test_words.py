@@ -14,7 +14,7 @@ import pytest
 from codegen.errors import UnusedDecision
 from codegen.normalise import Normalised, normalise, read_normalised
 from codegen.pins import check_pins
-from codegen.words import NO_WORDS, Words, check_words, missing_words, read_words
+from codegen.words import NO_WORDS, Words, check_words, missing_words, read_words, words_of_fields
 from tests.support.judge import UPSTREAM
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -176,3 +176,11 @@ def _descriptions(path: Path) -> Iterator[str]:
             todo += value.values()
         elif isinstance(value, list):
             todo += value
+
+
+def test_words_of_fields_are_kept_by_the_revision_since_which_they_hold() -> None:
+    entry = {"is": "A tool.", "a": "Its a.", "b": "Its b.", "2050-01-01": {"a": "Its new a.", "c": "Its c."}}
+    assert words_of_fields(Words({"Tool": entry, "None": {"is": "Nothing."}}, {"_meta": "More."}, {}, {})) == {
+        "*": {"_meta": "More."},
+        "Tool": {"a": {"": "Its a.", "2050-01-01": "Its new a."}, "b": "Its b.", "c": {"2050-01-01": "Its c."}},
+    }

@@ -7,41 +7,68 @@ from typing import Any
 import pytest
 
 import dragoman_spec
+from dragoman.core.calls import Call
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.exchange import Exchange
 from dragoman.core.peek import read_line
+from dragoman.core.settings import Settings
 from tests.proxy.conversation import an_error, error, notification, request, result
 
 A, B, C, D = dragoman_spec.HANDSHAKE_REVISIONS
 CLIENT, SERVER = Side.CLIENT, Side.SERVER
 
 
-class Talk:
-    def __init__(self, client_revision: str, server_revision: str, **limits: int) -> None:
+class Ends:
+    """Both ends of an exchange: what stands for the client's edge, and for what is behind it."""
+
+    takes_arrays = True
+
+    def __init__(self) -> None:
         self.posted: list[tuple[Side, bytes]] = []
-        self.exchange = Exchange(lambda side, frame: self.posted.append((side, frame.raw)), **limits)
+
+    def send(self, frame: Frame) -> None:
+        self.posted.append((CLIENT, frame.raw))
+
+    def post(self, side: Side, frame: Frame) -> None:
+        self.posted.append((side, frame.raw))
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        self.posted.append((SERVER, frame.raw))
+
+    def notify(self, front: Any, frame: Frame) -> None:
+        self.posted.append((SERVER, frame.raw))
+
+
+class Talk:
+    def __init__(self, client_revision: str | None, server_revision: str | None, **limits: int) -> None:
+        self.ends: Any = Ends()
+        self.exchange = Exchange(self.ends, self.ends, Settings(**limits))
         translate = dragoman_spec.translator
-        self.exchange.speak(translate(client_revision, server_revision), translate(server_revision, client_revision))
+        if client_revision is not None and server_revision is not None:
+            upward = translate(client_revision, server_revision)
+            self.exchange.speak(upward, translate(server_revision, client_revision))
 
     def relay(self, side: Side, frame: Any) -> list[tuple[Side, bytes]]:
-        self.posted.clear()
+        self.ends.posted.clear()
         line = frame if isinstance(frame, bytes) else encode_line(frame)
         told = read_line(line)
         assert isinstance(told, Frame)
         self.exchange.relay(side, told)
-        return self.posted
+        posted: list[tuple[Side, bytes]] = self.ends.posted
+        return posted
+
+    def fail_all(self, *args: Any) -> list[tuple[Side, bytes]]:
+        self.ends.posted.clear()
+        self.exchange.fail_all(CLIENT, *args)
+        posted: list[tuple[Side, bytes]] = self.ends.posted
+        return posted
 
 
 def test_everything_passes_before_the_revisions_are_known() -> None:
-    posted: list[tuple[Side, bytes]] = []
-    exchange = Exchange(lambda side, frame: posted.append((side, frame.raw)))
     line = encode_line(notification("notifications/message", level="info", data=1))
-    told = read_line(line)
-    assert isinstance(told, Frame)
-    exchange.relay(SERVER, told)
-    assert posted == [(CLIENT, line)]
+    assert Talk(None, None).relay(SERVER, line) == [(CLIENT, line)]
 
 
 @pytest.mark.parametrize("revisions", [(A, A), (B, B), (A, D)])
@@ -184,7 +211,7 @@ def test_answers_in_an_array_end_requests_that_came_alone() -> None:
     talk.relay(CLIENT, request(2, "ping"))
     answers = encode_line([result(1, {}), error(2, -1)])
     assert talk.relay(SERVER, answers) == [(CLIENT, answers)]
-    assert not talk.exchange.in_flight[CLIENT].waiting
+    assert not talk.exchange.calls[CLIENT].waiting
 
 
 def test_answers_that_come_alone_end_requests_of_an_array() -> None:
@@ -192,9 +219,7 @@ def test_answers_that_come_alone_end_requests_of_an_array() -> None:
     talk.relay(CLIENT, [request(1, "ping"), request(2, "ping")])
     line = encode_line(result(1, {}))
     talk.relay(SERVER, line)
-    talk.posted.clear()
-    talk.exchange.fail_all(CLIENT, -32000, "gone")
-    ((_, whole),) = talk.posted
+    ((_, whole),) = talk.fail_all(-32000, "gone")
     assert whole.startswith(b"[{")
     assert b'"id":2' in whole
 
@@ -202,13 +227,12 @@ def test_answers_that_come_alone_end_requests_of_an_array() -> None:
 def test_failing_names_the_method_that_was_asked() -> None:
     talk = Talk(A, D)
     talk.relay(CLIENT, request("k", "tools/list"))
-    talk.posted.clear()
-    talk.exchange.fail_all(CLIENT, -32000, "gone", {"why": "not"})
+    posted = talk.fail_all(-32000, "gone", {"why": "not"})
     expected = {"method": "tools/list", "why": "not"}
-    assert talk.posted == [(CLIENT, encode_line(error("k", -32000, "gone", **expected)))]
+    assert posted == [(CLIENT, encode_line(error("k", -32000, "gone", **expected)))]
 
 
 def test_a_cancellation_in_an_array_is_noted() -> None:
     talk = Talk(B, B)
     talk.relay(CLIENT, [request(1, "ping"), notification("notifications/cancelled", requestId=1)])
-    assert not talk.exchange.in_flight[CLIENT].waiting
+    assert not talk.exchange.calls[CLIENT].waiting

@@ -1,78 +1,111 @@
-"""The table of transitions, and its picture in the documentation."""
+"""The tables of transitions, and their pictures in the documentation."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dragoman.core.lifecycle import TRANSITIONS, Action, Event, State, advance, draw_diagram, draw_table
+from dragoman.core.edges.lifecycle import (
+    FRONT,
+    UPSTREAM,
+    FrontAction,
+    FrontEvent,
+    FrontState,
+    Table,
+    UpstreamAction,
+    UpstreamEvent,
+    UpstreamState,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "lifecycle.md"
-S, E, A = State, Event, Action
+S, E, A = FrontState, FrontEvent, FrontAction
+U, V = UpstreamState, UpstreamEvent
+KINDS: list[tuple[Table[Any, Any, Any], Any, Any, Any]] = [
+    (FRONT, FrontState, FrontEvent, FrontAction),
+    (UPSTREAM, UpstreamState, UpstreamEvent, UpstreamAction),
+]
 
 ORDINARY = [
-    (S.CONNECTING, E.INITIALIZE_REQUESTED, S.INITIALIZING),
-    (S.INITIALIZING, E.REVISION_REJECTED, S.INITIALIZING),
-    (S.INITIALIZING, E.SERVER_LOST_ON_RETRY, S.INITIALIZING),
-    (S.INITIALIZING, E.INITIALIZE_ANSWERED, S.SENDING_INITIALIZED),
-    (S.SENDING_INITIALIZED, E.INITIALIZED, S.READY),
-    (S.READY, E.CLIENT_CLOSED, S.CLOSING),
-    (S.CLOSING, E.DRAINED, S.CLOSED),
+    (FRONT, S.CONNECTING, E.INITIALIZE_REQUESTED, S.INITIALIZING),
+    (FRONT, S.INITIALIZING, E.SERVER_ACCEPTED, S.SENDING_INITIALIZED),
+    (FRONT, S.SENDING_INITIALIZED, E.INITIALIZED, S.READY),
+    (FRONT, S.READY, E.CLIENT_CLOSED, S.CLOSING),
+    (FRONT, S.CLOSING, E.DRAINED, S.CLOSED),
+    (UPSTREAM, U.IDLE, V.ASKED, U.OFFERED),
+    (UPSTREAM, U.OFFERED, V.REVISION_REJECTED, U.OFFERED),
+    (UPSTREAM, U.OFFERED, V.LOST_ON_RETRY, U.OFFERED),
+    (UPSTREAM, U.OFFERED, V.ACCEPTED, U.ACCEPTED),
+    (UPSTREAM, U.ACCEPTED, V.ANNOUNCED, U.READY),
+    (UPSTREAM, U.READY, V.CLOSED, U.LOST),
 ]
 
 
-@pytest.mark.parametrize(("state", "event", "then"), ORDINARY)
-def test_an_ordinary_session_goes_its_way(state: State, event: Event, then: State) -> None:
-    transition = advance(state, event)
+@pytest.mark.parametrize(("table", "state", "event", "then"), ORDINARY)
+def test_an_ordinary_session_goes_its_way(table: Table[Any, Any, Any], state: Any, event: Any, then: Any) -> None:
+    transition = table.advance(state, event)
     assert transition is not None
     assert transition.state is then
 
 
-@pytest.mark.parametrize("event", Event)
-def test_nothing_happens_after_the_end(event: Event) -> None:
-    assert advance(State.CLOSED, event) is None
+@pytest.mark.parametrize(("table", "states", "events", "actions"), KINDS)
+def test_nothing_happens_after_the_end(table: Table[Any, Any, Any], states: Any, events: Any, actions: Any) -> None:
+    assert all(table.advance(table.last, event) is None for event in events)
 
 
-@pytest.mark.parametrize("state", [state for state in State if state is not State.CLOSED])
-@pytest.mark.parametrize("event", [Event.STOPPED])
-def test_every_state_can_be_stopped(state: State, event: Event) -> None:
-    transition = advance(state, event)
+@pytest.mark.parametrize("state", [state for state in S if state is not S.CLOSED])
+def test_every_state_of_a_client_can_be_stopped(state: FrontState) -> None:
+    transition = FRONT.advance(state, E.STOPPED)
     assert transition is not None
-    assert transition.state is State.CLOSED
+    assert transition.state is S.CLOSED
 
 
-@pytest.mark.parametrize("end", [State.CLOSED, State.FAILED])
-def test_every_way_to_an_end_finishes_or_waits_for_a_timer(end: State) -> None:
-    for key, transition in TRANSITIONS.items():
+@pytest.mark.parametrize("state", [state for state in U if state is not U.LOST])
+def test_a_server_can_be_lost_in_every_state(state: UpstreamState) -> None:
+    transition = UPSTREAM.advance(state, V.CLOSED)
+    assert transition is not None
+    assert transition.state is U.LOST
+
+
+@pytest.mark.parametrize("end", [S.CLOSED, S.FAILED])
+def test_every_way_to_an_end_finishes_or_waits_for_a_timer(end: FrontState) -> None:
+    for key, transition in FRONT.transitions.items():
         if transition.state is end:
             assert {A.FINISH, A.START_TIMER} & set(transition.actions), key
 
 
 def test_a_running_timer_is_stopped_on_every_way_out_of_a_timed_state() -> None:
     timed = {S.INITIALIZING, S.SENDING_INITIALIZED, S.CLOSING}
-    for (state, event), transition in TRANSITIONS.items():
+    for (state, event), transition in FRONT.transitions.items():
         if state in timed and transition.state is not state and event is not E.TIMED_OUT:
             assert {A.STOP_TIMER, A.START_TIMER} & set(transition.actions), (state, event)
 
 
 def test_queued_requests_are_failed_on_every_way_to_failure() -> None:
-    for key, transition in TRANSITIONS.items():
-        if transition.state is State.FAILED:
-            assert Action.FAIL_QUEUE in transition.actions, key
+    for key, transition in FRONT.transitions.items():
+        if transition.state is S.FAILED:
+            assert A.FAIL_QUEUE in transition.actions, key
 
 
-def test_every_state_event_and_action_is_used() -> None:
-    assert {state for state, _ in TRANSITIONS} | {to.state for to in TRANSITIONS.values()} == set(State)
-    assert {event for _, event in TRANSITIONS} == set(Event)
-    assert {action for to in TRANSITIONS.values() for action in to.actions} == set(Action)
+@pytest.mark.parametrize(("table", "states", "events", "actions"), KINDS)
+def test_every_state_event_and_action_is_used(
+    table: Table[Any, Any, Any], states: Any, events: Any, actions: Any
+) -> None:
+    transitions = table.transitions
+    assert {state for state, _ in transitions} | {to.state for to in transitions.values()} == set(states)
+    assert {event for _, event in transitions} == set(events)
+    assert {action for to in transitions.values() for action in to.actions} == set(actions)
 
 
-@pytest.mark.parametrize("drawing", [draw_diagram(), draw_table()])
-def test_the_page_shows_the_table(drawing: str) -> None:
-    assert drawing in PAGE.read_text(), "run `python -m tests.core.test_lifecycle` and paste what it prints"
+@pytest.mark.parametrize("table", [FRONT, UPSTREAM])
+def test_the_page_shows_the_table(table: Table[Any, Any, Any]) -> None:
+    remedy = "run `python -m tests.core.test_lifecycle` and paste what it prints"
+    assert table.draw_diagram() in PAGE.read_text(), remedy
+    assert table.draw_table() in PAGE.read_text(), remedy
 
 
 if __name__ == "__main__":
-    print(draw_diagram())
-    print(draw_table())
+    for table in (FRONT, UPSTREAM):
+        print(table.draw_diagram())
+        print(table.draw_table())

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import dragoman_spec
 from dragoman.core.commands import Side
+from dragoman.core.edges.lifecycle import FrontState as State
 from dragoman.core.exact_json import decode
-from dragoman.core.lifecycle import State
 from tests.proxy.conversation import READY, initialize, initialized
 from tests.support.profile import hypothesis_settings
 from tests.support.wired import Sent, Wired
@@ -76,7 +76,7 @@ def test_nothing_that_is_said_breaks_a_session(
     check(session.close(Side.CLIENT, "gone"))
     check(session.expire())
     check(session.stop("over"))
-    assert not session.session.exchange.in_flight[Side.CLIENT].waiting
+    assert not session.waiting(Side.CLIENT)
 
 
 @pytest.mark.parametrize("revisions", [(A, D), (D, A), (B, A), (B, B), (C, C)])

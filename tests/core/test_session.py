@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.commands import Finish, Outcome, RestartServer, SetTimer, Side, StopTimer
+from dragoman.core.commands import Finish, Outcome, Side
+from dragoman.core.edges.lifecycle import FrontState as State
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.lifecycle import State
 from dragoman.core.settings import Settings
 from tests.proxy.conversation import READY, error, initialize, initialized, notification, request, result
-from tests.support.wired import Sent, Wired
+from tests.support.wired import OPENED, Sent, Timer, Wired
 
 A, B, C, D = dragoman_spec.HANDSHAKE_REVISIONS
 CLIENT, SERVER = Side.CLIENT, Side.SERVER
@@ -40,14 +40,14 @@ def sent(commands: Iterable[Any], side: Side) -> bytes:
 def test_opening_gives_these_commands() -> None:
     session = make_session(init_timeout_s=7.0)
     hello, answer, ready = encode_line(initialize(C)), encode_line(initialized(C)), encode_line(READY)
-    assert session.receive(CLIENT, hello) == [Sent(SERVER, hello), SetTimer(7.0)]
-    assert session.receive(SERVER, answer) == [Sent(CLIENT, answer), SetTimer(7.0)]
-    assert session.receive(CLIENT, ready) == [StopTimer(), Sent(SERVER, ready)]
+    assert session.receive(CLIENT, hello) == [Sent(SERVER, hello), Timer(7.0)]
+    assert session.receive(SERVER, answer) == [Sent(CLIENT, answer), Timer(7.0)]
+    assert session.receive(CLIENT, ready) == [Timer(None), Sent(SERVER, ready)]
 
 
 def test_a_client_that_never_initialises_has_as_long_as_one_that_does() -> None:
     session = make_session(init_timeout_s=7.0)
-    assert session.open() == [SetTimer(7.0)]
+    assert session.open() == [Timer(7.0), OPENED]
     assert session.receive(CLIENT, encode_line(request(1, "tools/list"))) == []
     *answered, end = session.expire()
     assert decode(sent(answered, CLIENT))["error"]["data"]["waitingFor"] == "the client's initialize"
@@ -65,7 +65,7 @@ def test_the_clock_starts_anew_when_initialize_was_refused() -> None:
     session = make_session(init_timeout_s=7.0)
     session.open()
     session.receive(CLIENT, encode_line(initialize(D)))
-    assert SetTimer(7.0) in session.receive(SERVER, encode_line(error(0, -32603, "no API key")))
+    assert Timer(7.0) in session.receive(SERVER, encode_line(error(0, -32603, "no API key")))
     assert session.state is State.CONNECTING
 
 
@@ -119,7 +119,7 @@ def test_a_restart_is_asked_for_before_the_offer_is_repeated() -> None:
     session.receive(CLIENT, encode_line(initialize(D)))
     session.receive(SERVER, encode_line(error(0, -32602, "Unsupported protocol version")) + b"half a li")
     restart, offer = session.close(SERVER, "gone")
-    assert restart == RestartServer()
+    assert restart == OPENED
     assert isinstance(offer, Sent)
     assert decode(offer.data)["params"]["protocolVersion"] == C
     answer = encode_line(initialized(C, "dragoman-initialize-2"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 
 from tests.docs.test_docs import IN_BACKGROUND, PAGES, ROOT, blocks, conversation, matches, name, shell
 from tests.support.lines import Lines
+from tests.support.ports import free_port
 
 SHOWN_PORT = "8080"
 SESSIONS = [(page, block) for page in PAGES for block in blocks(page, "console") if IN_BACKGROUND in block]
@@ -37,8 +37,7 @@ def in_background(command: str, directory: Path) -> Iterator[str]:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
 @pytest.mark.parametrize(("page", "block"), SESSIONS, ids=[name(page) for page, _ in SESSIONS])
 def test_clients_of_a_server_in_the_background_get_what_the_page_shows(page: Path, block: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = str(listener.getsockname()[1])
+    port = str(free_port())
     (start, said), *rest = conversation(block.replace(SHOWN_PORT, port))
     with in_background(start.removesuffix(" &"), tmp_path) as first_line:
         assert first_line == said

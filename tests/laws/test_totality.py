@@ -135,9 +135,9 @@ def test_time_grows_with_size_and_no_faster() -> None:
         tool = {"name": "a", "title": "A", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}
         tools = [tool, {**tool, "execution": {}}] * count
         listing = {"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}
-        begin = time.perf_counter()
+        begin = time.thread_time()
         assert len(translate(listing, source="2025-11-25", target="2024-11-05", method="tools/list").losses) >= count
-        return time.perf_counter() - begin
+        return time.thread_time() - begin
 
     few = min(seconds(200) for _ in range(5))
     assert min(seconds(2_000) for _ in range(3)) < 60 * few + 0.05

@@ -23,6 +23,14 @@ class Mutant:
     reason: str = ""
 
 
+OWN = {
+    "losses": "tests/spec/test_losses.py",
+    "nulls": "tests/codegen/test_nulls.py tests/laws/test_nulls.py",
+    "_convert": "tests/laws/test_definitions.py",
+    "_types": "tests/codegen/test_bindings.py",
+}
+"""The tests of modules of `dragoman_spec` that are asked first."""
+
 WITH_TESTS = {path.stem.removeprefix("test_") for path in (Path(__file__).parents[1] / "codegen").glob("test_*.py")}
 
 
@@ -34,7 +42,7 @@ def of(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) ->
 
 def in_support(module: str, *rows: tuple[str, str, str]) -> list[Mutant]:
     """Mutants of a module that is copied into `dragoman_spec`; the tests of losses or of actions are asked first."""
-    own = "tests/spec/test_losses.py" if module == "losses" else "tests/spec/test_actions.py"
+    own = OWN.get(module, "tests/spec/test_actions.py")
     asked = (own, GOLDEN, SPEC, LAWS, RELEASES)
     return [Mutant(name, f"codegen/support/{module}.py", old, new, asked) for name, old, new in rows]
 
@@ -57,9 +65,12 @@ MUTANTS: list[Mutant] = [
         ("an object that has to be there is not made from nothing", "ensure = target.required and not source.required and both_objects", "ensure = False"),
         ("an emptied object stays", "prune = source.required and not target.required and both_objects", "prune = False"),
         ("a required string becomes an object in silence", "elif not isinstance(kind, Object) or not isinstance(", "elif not isinstance(kind, Object) and not isinstance("),
-        ("null goes through where it is no value", "nulls = not self._takes_null(source.type)", "nulls = True"),
+        ("null goes through where it is no value", "nulls = not self.source.takes_null(source.type)", "nulls = True"),
+        ("nulls among other keys pass", "extra_null_passes=not self.source.takes_null(source.extra)", "extra_null_passes=True"),
+        ("a verb that looks at the target has nothing to look at", "arguments[CHECK], final = Union(tuple(others)), True", "pass"),
+        ("a key that names the revision is a string like others", " or self._names_revision(old, member)", ""),
         ("a decision rules in every profile", "self.profile not in decision.profiles", "False"),
-        ("an arm that is gone is handed on twice", "again=not result_is_target", "again=False"),
+        ("an arm that is gone is handed on twice", "again=not final", "again=False"),
         ("scalars that overlap are not looked at", "if near:", "if False:"),
         ("other keys are not converted", "extra=self._extra(source, target, site)", "extra=IDLE"),
         ("what the minimal profile keeps it drops", 'if self.profile == "minimal":\n            return True', 'if self.profile == "minimal":\n            return False'),
@@ -108,9 +119,11 @@ MUTANTS: list[Mutant] = [
     *of(
         "step_plan",
         ("error hooks of one profile are for both", "if way.profile in hook.profiles and (method is None or matches(method, hook.method)):", "if method is None or matches(method, hook.method):"),
-        ("the id of an answer is not converted", 'members["id"] = Member(', "_ = Member("),
+        ("the id of an answer is not converted", '{**envelope.members, "result"', '{"result"'),
         ("a method that is gone passes", "frames.refused[method.name] = Refusal(way.direction, (method.name,), reason)", "pass"),
         ("a notification that is gone passes", "frames.swallowed.append(method.name)", "pass"),
+        ("an error need not keep its id", 'needed=one.needed or name == "id"', "needed=one.needed"),
+        ("an error is not converted", "error=error if error in nodes else None", "error=None"),
         ("a result that lacks what it must have passes", "demands=(*node.demands, *asked)", "demands=node.demands"),
         tests=(GOLDEN,),
     ),
@@ -123,10 +136,43 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "steps",
-        ("functions that differ are one", "numbers.setdefault(_told(one[0], nodes[one], classes), len(numbers))", "numbers.setdefault(type(nodes[one]).__name__, len(numbers))"),
+        ("functions may have one name", "while name in taken:", "while False:"),
         ("what is gone is handed on", 'return f"(GONE if (h := {value}) is GONE else {name}(h, {at}, out))"', 'return f"{name}({value}, {at}, out)"'),
         ("unknown arguments pass", "    if odd:", "    if False:"),
         tests=(GOLDEN,),
+    ),
+    *of(
+        "alike",
+        ("functions that differ are one", "told(name, numbers)", "type(told(name, numbers)).__name__"),
+        ("what is led to does not count", "if len(found) == count:", "if True:"),
+        tests=(GOLDEN,),
+    ),
+    *of(
+        "naming",
+        ("a name holds for its own revision alone", "if file.stem <= overlay.stem:", "if file == overlay:"),
+        ("a name holds for earlier revisions too", "if file.stem <= overlay.stem:", "if True:"),
+        ("two definitions may get one name", "elif naming.called not in definitions and naming.called not in names.values():", "else:"),
+        ("an earlier name takes that of a definition", "if naming.own or naming.called not in definitions:", "if True:"),
+        ("a name of nothing passes", "if naming.own and paths", "if False and paths"),
+        ("references keep the old name", "if name in names:", "if False:"),
+    ),
+    *of(
+        "moves",
+        ("a field that comes out of an object is as needed as in it", "required=_always(spec, source, old)", "required=member.required"),
+        ("an object that must be there goes", "not source.fields[old[0]].required", "True"),
+        ("an object is made that asks for more", "or any(member.required for member in inner.fields.values())", ""),
+        ("a field is asked about in an object that has another name", "and not renamed", ""),
+        ("a field of another type is asked about", "and same(before[old].type, after[new].type)", ""),
+    ),
+    *of(
+        "nulls",
+        ("null goes where it is a value", "if not member.required and not self.spec.takes_null(member.type)", "if not member.required"),
+        ("required fields go", "if not member.required and not", "if not"),
+        ("arms that a tag does not tell apart are cases", "if tags.count((key, value)) == 1]", "]"),
+    ),
+    *of(
+        "checks",
+        ("predicates may have one name", "while full in self.functions:", "while False:"),
     ),
     *of(
         "rulings",
@@ -147,6 +193,27 @@ MUTANTS: list[Mutant] = [
         ("gone items stay", "left = [i for i, item in enumerate(y) if item is not GONE]", "left = list(range(len(y)))"),
         ("a list changes what it was given", "                y = x.copy()\n", "                y = x\n"),
         ("a title is copied over another", "or name in inner:", "or False:"),
+        ("a moved field is lost track of", "out.move(at, {places[1]: places[0]})", "pass"),
+        ("a field is moved over another", "return None if key in y else {**y, key: value}", "return {**y, key: value}"),
+        ("an object is made in any case", "if held is None and not make:", "if False:"),
+        ("an object that is left with nothing goes in any case", "kept = rest and (inner or not prune)", "kept = rest and inner"),
+    ),
+    *of(
+        "facts",
+        ("a flag of a client counts as a promise of the server", 'self.capabilities("server").items() if', 'self.capabilities("client").items() if'),
+        ("requests inside results ask for nothing", "(*asking, *self.inputs) if method.capability", "asking if method.capability"),
+        ("listed methods count where a schema says better", "if INPUT_REQUIRED in source.schema.definitions:", "if False:"),
+        ("what cannot be shared is declared", '- _unshared(source, entries)\n', "\n"),
+        ("a flag is declared as an object", 'return True\n    return {name: _full', 'return {}\n    return {name: _full'),
+        ("a key that some requests need counts as required", "set.intersection(*required)", "set.union(*required)"),
+        ("an entry is of use if it names one thing that there is", "if not any(exists(source) for source in meant):", "if False:"),
+        ("a key of _meta is for every kind of frame", 'if kind in entry.says["on"]', "if True"),
+    ),
+    *of(
+        "fact_entries",
+        ("an entry is for both eras", 'return dated and says.get("era", era) == era', "return dated"),
+        ("the last revision of an entry is not one of it", '<= revision <= says.get("until", revision)', '<= revision < says.get("until", "9")'),
+        ("of two entries the later one holds", "if key in seen:", "if False:"),
     ),
     *in_support(
         "frames",
@@ -176,6 +243,22 @@ MUTANTS: list[Mutant] = [
         ("aliases are applied to requests", 'if kind == "notification" and name in self._aliases:', "if name in self._aliases:"),
         ("repairs come last", "found.append(table[name])", "found.insert(0, table[name])"),
         ("a swallowed method is refused in strict alone", "if name in direction.swallowed:", 'if name in direction.swallowed and self.profile == "strict":'),
+    ),
+    *in_support(
+        "_types",
+        ("true is 1", "isinstance(self.value, bool) == isinstance(value, bool) and", ""),
+    ),
+    *in_support(
+        "_convert",
+        ("a response is converted without its method", 'if kinds == ["result"] and method is None and', "if False and"),
+        ("a request is converted without its method", 'if kinds != ["error"] and method not in', 'if kinds != ["error"] or method not in'),
+    ),
+    *in_support(
+        "nulls",
+        ("nulls of other keys stay", 'shape.members.get(key, shape.extra)', 'shape.members.get(key, "")'),
+        ("nulls that may be there go", "gone, new = key in shape.drops, old", "gone, new = True, old"),
+        ("a value is changed in place", "made = value.copy() if made is value else made", "made = value"),
+        ("items are left alone", "if type(value) is list and shape.items:", "if False:"),
     ),
     *in_support(
         "losses",

@@ -13,7 +13,6 @@ import os
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -41,6 +40,8 @@ from tests.peers.visits import (
     settle_s,
     visit,
 )
+from tests.support.ports import free_port
+from tests.support.waiting import wait_until
 
 FOLDER: Final = os.environ.get("DRAGOMAN_PEERS_NPM")
 RELEASES: Final = {"C": "sdk-1.18", "D": "sdk-1.32"}
@@ -175,8 +176,7 @@ TOURS: Final = (
 @contextlib.contextmanager
 def everything_listening(over: str, log: Path) -> Iterator[str]:
     """Start the official server with one of its network transports; give the URL."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = free_port()
     mode = {"http": "streamableHttp", "sse": "sse"}[over]
     with log.open("ab") as sink:
         command = [node(), f"{FOLDER}/node_modules/{EVERYTHING}/dist/index.js", mode]
@@ -191,12 +191,13 @@ def everything_listening(over: str, log: Path) -> Iterator[str]:
 
 def wait_for(port: int) -> None:
     """Wait until somebody listens."""
-    until = time.monotonic() + START_S
-    while time.monotonic() < until:
+
+    def listens() -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    pytest.fail(f"nobody listens on port {port} after {START_S} s")
+            return True
+        return False
+
+    wait_until(listens, START_S)
 
 
 @ahead

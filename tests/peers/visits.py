@@ -14,7 +14,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +23,7 @@ import pytest
 from tests.peers.ahead import ahead
 from tests.peers.matching import PAIRS, REVISIONS, Row, look, matches
 from tests.support.lines import Lines
+from tests.support.waiting import wait_until
 
 HERE: Final = Path(__file__).parent
 ENVIRONMENTS: Final = os.environ.get("DRAGOMAN_PEERS")
@@ -187,13 +187,13 @@ def started(command: list[str], log: Path, announced_on_stderr: bool = False) ->
 
 
 def _line_in(log: Path, start: int, process: subprocess.Popen[bytes]) -> str:
-    until = time.monotonic() + START_S
-    while time.monotonic() < until and process.poll() is None:
-        for line in log.read_bytes()[start:].decode("utf-8", "replace").splitlines(keepends=True):
-            if "listening on" in line and line.endswith("\n"):
-                return line
-        time.sleep(0.02)
-    return ""
+    def said() -> list[str]:
+        lines = log.read_bytes()[start:].decode("utf-8", "replace").splitlines(keepends=True)
+        return [line for line in lines if "listening on" in line and line.endswith("\n")]
+
+    with contextlib.suppress(TimeoutError):
+        wait_until(lambda: said() or process.poll() is not None, START_S)
+    return next(iter(said()), "")
 
 
 def frames_in(log: Path) -> list[dict[str, Any]]:

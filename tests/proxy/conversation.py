@@ -23,6 +23,7 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import DEFAULT_RULES
+from tests.support.waiting import pass_time, run
 
 PATIENCE_S = 3.0
 
@@ -211,7 +212,7 @@ def hold(conversation: Sequence[Step], translate: Any = None, **config: Any) -> 
     The server is offered what the client asks for, unless a test says otherwise: most are not about offers.
     """
     config.setdefault("rules", DEFAULT_RULES - {"echoing-server"})
-    return asyncio.run(_hold(conversation, ProxyConfig(**config), translate))
+    return run(_hold(conversation, ProxyConfig(**config), translate))
 
 
 async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: Any) -> Proxy:
@@ -244,7 +245,7 @@ async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: An
                 used += 1
                 assert len(servers) == used + 1, f"{where}: no fresh server"
             case Waits(seconds):
-                await asyncio.sleep(seconds)
+                await pass_time(seconds)
             case Ends(outcome, reason):
                 finish = await asyncio.wait_for(run, PATIENCE_S)
                 assert finish.outcome is outcome, f"{where}: {finish}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from tests.proxy.conversation import (
     result,
     server,
 )
+from tests.support.waiting import run
 from tests.transports.house import House, hear, say, settle, until
 
 LIMIT_BYTES = 400_000
@@ -59,7 +59,7 @@ def test_a_server_that_asks_without_end_and_reads_nothing_is_given_up(scope: Sco
         finally:
             await house.close()
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_server_that_takes_a_break_is_not_given_up() -> None:
@@ -80,7 +80,7 @@ def test_a_server_that_takes_a_break_is_not_given_up() -> None:
         finally:
             await house.close()
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_how_many_requests_may_be_unanswered_can_be_chosen() -> None:
@@ -119,4 +119,4 @@ def test_a_client_that_asks_without_end_is_told_so_and_the_rest_goes_on() -> Non
         finally:
             await house.close()
 
-    asyncio.run(main())
+    run(main())

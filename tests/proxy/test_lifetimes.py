@@ -15,14 +15,14 @@ from dragoman.transports.spawn import spawn
 from dragoman.transports.stdio import ChildTransport, Patience, StandardStreams
 from tests.proxy.conversation import READY, initialize, initialized, request
 
-SHORT = Patience(after_eof_s=0.2, after_term_s=0.3, after_exit_s=0.2)
+SHORT = Patience(after_eof_s=0.2, after_term_s=2, after_exit_s=0.2)
 DEAF = f"""
 import signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 sys.stdin.readline()
 print({json.dumps(json.dumps(initialized("2025-11-25")))}, flush=True)
 sys.stdin.readline()
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -40,8 +40,8 @@ def serve(said: bytes, server: str, **config: float) -> tuple[Finish, int | None
         )
         run = asyncio.create_task(proxy.run())
         try:
-            await asyncio.wait_for(asyncio.to_thread(write_all, in_write, said), 10)
-            return await asyncio.wait_for(run, 10), process.returncode
+            await asyncio.wait_for(asyncio.to_thread(write_all, in_write, said), 60)
+            return await asyncio.wait_for(run, 60), process.returncode
         finally:
             os.close(out_read)
 
@@ -72,7 +72,7 @@ def test_a_client_on_stdin_that_never_initialises_is_not_waited_for() -> None:
         command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
         proxy = Proxy(ProxyConfig(init_timeout_s=0.2), streams, lambda: ChildTransport(spawn(command), SHORT))
         try:
-            return await asyncio.wait_for(proxy.run(), 10)
+            return await asyncio.wait_for(proxy.run(), 60)
         finally:
             os.close(in_write)
             os.close(out_read)

@@ -17,6 +17,7 @@ from dragoman.transports.base import Receiver
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from tests.proxy.conversation import an_error, client, expect_end, expect_to_client, hold, initialize, opening, request
 from tests.support.frames import heard
+from tests.support.waiting import run
 from tests.transports.recorder import Recorder
 
 
@@ -76,7 +77,7 @@ def test_a_server_that_cannot_be_started_is_named_only_to_a_client_that_may_know
         assert finish == Finish(Outcome.SERVER_NOT_STARTED, told)
         await stage.client.until(lambda: f'"{told}"'.encode() in stage.client.data)
 
-    asyncio.run(main())
+    run(main())
     assert "/opt/no-such-server: command not found" in caplog.text
 
 
@@ -90,7 +91,7 @@ def test_a_client_that_does_not_read_ends_the_session() -> None:
         receiver(stage.front).broken("broken pipe")
         assert (await stage.finish()).outcome is Outcome.CLIENT_CLOSED
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_server_that_does_not_read_has_a_moment_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +106,7 @@ def test_a_server_that_does_not_read_has_a_moment_to_answer(monkeypatch: pytest.
         finish = await stage.finish()
         assert finish == Finish(Outcome.SERVER_CLOSED, "the server closed its input")
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_who_does_not_take_what_is_written_holds_back_who_writes_it() -> None:
@@ -125,7 +126,7 @@ def test_who_does_not_take_what_is_written_holds_back_who_writes_it() -> None:
         stage.proxy.stop("enough")
         await stage.finish()
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_transport_that_was_replaced_is_not_listened_to() -> None:
@@ -143,7 +144,7 @@ def test_a_transport_that_was_replaced_is_not_listened_to() -> None:
         stage.proxy.stop("enough")
         await stage.finish()
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_server_that_cannot_be_started_again_fails_the_session() -> None:
@@ -157,7 +158,7 @@ def test_a_server_that_cannot_be_started_again_fails_the_session() -> None:
         stage.client_end.write(encode_line(initialize("2025-06-18")))
         assert (await stage.finish()).outcome is Outcome.SERVER_NOT_STARTED
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_defect_of_our_own_ends_the_session_on_one_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -185,7 +186,7 @@ def test_a_defect_of_our_own_answers_what_waits() -> None:
         assert (await stage.finish()).outcome is Outcome.INTERNAL_ERROR
         await stage.client.until(lambda: b"out of ideas" in stage.client.data)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_stopping_answers_what_waits() -> None:
@@ -200,7 +201,7 @@ def test_stopping_answers_what_waits() -> None:
         await stage.client.until(lambda: b"SIGTERM" in stage.client.data)
         assert stage.server.end is not None
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_counters_are_told_at_the_end(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_spec import Loss, Untranslatable, actions, frames, mcp, schemas, translate
-from dragoman_spec.losses import At, Losses, spell
+from dragoman_spec.losses import At, Losses, settle, spell
 
 PLACE: At = ((None, "result"), "values")
 
@@ -189,3 +189,54 @@ def test_a_complete_result_with_nothing_in_it_comes_out_whole(
     assert done.frame is not None
     assert done.frame["result"][field] == []
     assert ("added", f"/result/{field}") in [(loss.kind, loss.pointer) for loss in done.losses]
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "options"),
+    [
+        ({"a": 1}, {"b": {"c": 1}}, {}),
+        ({"a": 1, "b": {"d": 2}}, {"b": {"d": 2, "c": 1}}, {}),
+        ({"a": 1, "b": None}, {"b": {"c": 1}}, {}),
+        ({"b": {"d": 2}}, {"b": {"d": 2}}, {}),
+    ],
+)
+def test_a_field_goes_into_an_object(given: Any, made: Any, options: Any) -> None:
+    losses = Losses()
+    assert actions.move(given, ["a"], ["b", "c"], PLACE, losses, **options) == made
+    assert noted(losses) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "options"),
+    [
+        ({"a": 1, "b": {"c": 2}}, {"b": {"c": 2}}, {}),
+        ({"a": 1, "b": "x"}, {"b": "x"}, {}),
+        ({"a": 1}, {}, {"make": False}),
+    ],
+)
+def test_a_field_that_has_no_place_is_lost_where_it_stood(given: Any, made: Any, options: Any) -> None:
+    losses = Losses()
+    assert actions.move(given, ["a"], ["b", "c"], PLACE, losses, **options) == made
+    assert noted(losses) == [Loss("/result/values/a", "dropped", 1)]
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "prune"),
+    [
+        ({"b": {"c": 1}}, {"b": {}, "a": 1}, False),
+        ({"b": {"c": 1}}, {"a": 1}, True),
+        ({"b": {"c": 1, "d": 2}}, {"b": {"d": 2}, "a": 1}, True),
+        ({"b": {"d": 2}}, {"b": {"d": 2}}, True),
+        ({"b": "x"}, {"b": "x"}, True),
+    ],
+)
+def test_a_field_comes_out_of_an_object(given: Any, made: Any, prune: bool) -> None:
+    assert actions.move(given, ["b", "c"], ["a"], PLACE, Losses(), prune=prune) == made
+
+
+def test_what_is_lost_of_a_moved_field_is_lost_where_it_stood() -> None:
+    losses = Losses()
+    moved = actions.move({"a": 1}, ["a"], ["b", "c"], None, losses)
+    losses.add(((None, "b"), "c"), "dropped", moved["b"]["c"])
+    (note,) = settle([losses], {"a": 1})
+    assert spell([note]) == (Loss("/a", "dropped", 1),)

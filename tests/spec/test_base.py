@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from codegen.words import read_words
 from dragoman_spec import REVISIONS, Model, convert, load, v2024_11_05, v2025_06_18, v2025_11_25, v2026_07_28
 
 PLAIN_TOOL = {"name": "add", "inputSchema": {"type": "object"}}
@@ -221,9 +222,11 @@ def test_representation_shows_a_required_null() -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_every_description_is_there_before_and_after_building(revision: str) -> None:
     package = load(revision)
-    tool, words = package.Tool, package.words.FIELDS["Tool"]
+    tool, words = package.Tool, read_words()
     for _ in range(2):
-        assert {field.alias or name: field.description for name, field in tool.model_fields.items()} == words
+        for name, field in tool.model_fields.items():
+            assert field.description
+            assert field.description == words.field("Tool", field.alias or name, revision)
         tool.model_rebuild(force=True)
 
 
@@ -299,10 +302,42 @@ def test_json_schema_keeps_its_order_and_is_copied() -> None:
     assert "x" not in schema
 
 
-@pytest.mark.parametrize("schema", [{}, {"type": "object", 1: 2}, {"type": "object", "properties": {"a": True}}, []])
-def test_json_schema_that_is_not_one_is_refused(schema: Any) -> None:
+@pytest.mark.parametrize(
+    ("schema", "place", "kind"),
+    [
+        ([], (), "dict_type"),
+        (None, (), "dict_type"),
+        ({}, ("type",), "missing"),
+        ({None: None, "type": "object"}, ("None",), "invalid_key"),
+        ({1: 2, "type": "object"}, (1,), "invalid_key"),
+        ({"type": "array"}, ("type",), "literal_error"),
+        ({"type": ["object"]}, ("type",), "literal_error"),
+        ({"type": "object", "$schema": 7}, ("$schema",), "string_type"),
+        ({"type": "object", "properties": []}, ("properties",), "dict_type"),
+        ({"type": "object", "properties": None}, ("properties",), "dict_type"),
+        ({"type": "object", "properties": {"a": {}, "b": True}}, ("properties", "b"), "dict_type"),
+        ({"type": "object", "properties": {1: {}}}, ("properties", 1, "[key]"), "string_type"),
+        ({"type": "object", "required": "a"}, ("required",), "list_type"),
+        ({"type": "object", "required": ["a", 1]}, ("required", 1), "string_type"),
+    ],
+)
+def test_json_schema_that_is_not_one_is_refused(schema: Any, place: tuple[Any, ...], kind: str) -> None:
+    assert _refused(v2025_11_25.Tool, {"name": "add", "inputSchema": schema}) == (("inputSchema", *place), kind)
     with pytest.raises(ValidationError):
-        v2025_06_18.Tool(name="add", input_schema=schema)
+        v2025_11_25.Tool(name="add", input_schema=schema)
+
+
+@pytest.mark.parametrize("schema", [{"type": ["object", "null"], "properties": True}, {"$schema": "x", "type": 1}, {}])
+def test_json_schema_is_free_where_the_protocol_leaves_it_free(schema: dict[str, Any]) -> None:
+    tool = {**PLAIN_TOOL, "outputSchema": schema}
+    assert v2026_07_28.Tool.model_validate(tool).model_dump() == tool
+
+
+def test_validation_takes_the_options_of_pydantic() -> None:
+    tool = {**PLAIN_TOOL, "vendor": 1}
+    assert v2025_06_18.Tool.model_validate(tool, extra="ignore").model_dump() == PLAIN_TOOL
+    with pytest.raises(ValidationError):
+        v2025_06_18.Tool.model_validate(tool, extra="forbid")
 
 
 def _fresh(code: str) -> str:

@@ -48,6 +48,9 @@ class Side:
 
     def faults(self, frame: Any, method: str | None) -> list[str]:
         """Why a frame is not valid, as its method and as the envelope of its kind; of the result, as one it can be."""
+        if "error" in frame:
+            name = next(name for name in ENVELOPES["error"] if name in self.schema["$defs"])
+            return [f"{e.json_path}: {e.message}" for e in self.validator(name).iter_errors(frame)]
         kind = "result" if "method" not in frame else "request" if "id" in frame else "notification"
         found = self.spec.methods.get(str(frame.get("method", method)))
         if found is None:
@@ -76,7 +79,7 @@ class Made:
         """Translate a frame over the step alone."""
         translator = Translator(LATEST, LATEST, profile, DEFAULT_RULES)
         translator.source, translator.target = (LATEST, NEXT) if direction == "up" else (NEXT, LATEST)
-        translator._chain = [getattr(self.step, direction)]
+        translator.steps = [getattr(self.step, direction)]
         return translator.translate(frame, method)
 
     def broken(self, seeds: int) -> Iterator[str]:
@@ -85,6 +88,10 @@ class Made:
         """
         for direction in ("up", "down"):
             source, target = (self.older, self.newer) if direction == "up" else (self.newer, self.older)
+            for seed in range(seeds):
+                frame = random_error(source, random.Random(f"error{seed}"))
+                for profile in ("strict", "minimal"):
+                    yield from self._judged(frame, "ping", direction, profile, target)
             for name in self.touched(direction):
                 for seed in range(seeds):
                     for frame in random_frames(source, name, random.Random(f"{name}{seed}")):
@@ -127,6 +134,13 @@ def random_frames(side: Side, name: str, rng: random.Random) -> list[dict[str, A
         frames.append({"jsonrpc": "2.0", "id": 1, "result": result})
     frames = [named(frame, side.spec.revision) for frame in frames]
     return [frame for frame in frames if not side.faults(frame, name)]
+
+
+def random_error(side: Side, rng: random.Random) -> dict[str, Any]:
+    """A valid error response."""
+    name = next(name for name in ENVELOPES["error"] if name in side.schema["$defs"])
+    frame: dict[str, Any] = make(side.normal, name, rng)
+    return frame
 
 
 def release(*changes: Change, base: Schema | None = None) -> Schema:

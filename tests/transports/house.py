@@ -9,12 +9,15 @@ from typing import Any
 from dragoman.core.commands import Finish
 from dragoman.core.exact_json import encode_line
 from dragoman.errors import TransportClosed
+from dragoman.host.shared import PoolConfig
 from dragoman.pool import Scope, SharedProxy, UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
 from dragoman.transports.memory import MemoryTransport, connect_pair
-from dragoman.host.shared import PoolConfig
 from tests.proxy.conversation import READY, Peer, initialize, initialized
+from tests.support.waiting import until
+
+__all__ = ["Guest", "House", "hear", "say", "settle", "until"]
 
 
 class House:
@@ -89,9 +92,3 @@ async def hear(peer: Peer) -> Any:
 async def settle(rounds: int = 12) -> None:
     for _ in range(rounds):
         await asyncio.sleep(0)
-
-
-async def until(condition: Callable[[], object], patience_s: float = 30.0) -> None:
-    async with asyncio.timeout(patience_s):
-        while not condition():
-            await asyncio.sleep(0.005)

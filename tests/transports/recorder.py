@@ -50,7 +50,7 @@ class Recorder:
         self.paused = False
         self.changed.set()
 
-    async def until(self, condition: object, patience_s: float = 30.0) -> None:
+    async def until(self, condition: object, patience_s: float = 60.0) -> None:
         assert callable(condition)
         async with asyncio.timeout(patience_s):
             while not condition():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from dragoman.transports.memory import HIGH_WATER_BYTES, connect_pair
+from tests.support.waiting import pass_time, run
 from tests.transports.recorder import Recorder
 
 
@@ -20,7 +19,7 @@ def test_bytes_cross_both_ways_in_order() -> None:
         await other.until(lambda: other.data == b"early bird")
         await one.until(lambda: one.data == b"worm")
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_nothing_arrives_while_the_writer_runs() -> None:
@@ -32,7 +31,7 @@ def test_nothing_arrives_while_the_writer_runs() -> None:
         assert other.data == b""
         await other.until(lambda: other.data == b"x")
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_reader_that_pauses_hears_nothing_until_it_goes_on() -> None:
@@ -43,7 +42,7 @@ def test_a_reader_that_pauses_hears_nothing_until_it_goes_on() -> None:
         right.start_raw(other)
         left.write(b"x")
         right.pause_reading()
-        await asyncio.sleep(0.01)
+        await pass_time(0.01)
         assert other.data == b""
         left.write(b"y" * (HIGH_WATER_BYTES + 1))
         assert one.paused
@@ -51,7 +50,7 @@ def test_a_reader_that_pauses_hears_nothing_until_it_goes_on() -> None:
         await one.until(lambda: not one.paused)
         assert len(other.data) == HIGH_WATER_BYTES + 2
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_closing_is_heard_after_the_last_bytes() -> None:
@@ -70,7 +69,7 @@ def test_closing_is_heard_after_the_last_bytes() -> None:
         right.write(b"too late")
         await other.until(lambda: other.break_reason is not None)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_peer_that_only_ends_still_listens() -> None:
@@ -84,4 +83,4 @@ def test_a_peer_that_only_ends_still_listens() -> None:
         right.write(b"still there?")
         await one.until(lambda: one.data == b"still there?")
 
-    asyncio.run(main())
+    run(main())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pty
 import socket
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.transports.pipes import HIGH_WATER_BYTES, READ_BYTES, PipeReader, PipeWriter, enlarge_pipe, is_pollable
+from tests.support.waiting import pass_time, run
 from tests.transports.recorder import Recorder
 
 
@@ -51,7 +51,7 @@ def test_bytes_cross_whole_and_then_the_end(connect: Callable[[], tuple[int, int
         assert recorder.data == data
         assert not recorder.paused
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_reader_that_pauses_leaves_bytes_in_the_pipe() -> None:
@@ -63,7 +63,7 @@ def test_a_reader_that_pauses_leaves_bytes_in_the_pipe() -> None:
         reader.pause()
         reader.pause()
         os.write(write_fd, b"x")
-        await asyncio.sleep(0.02)
+        await pass_time(0.02)
         assert recorder.data == b""
         reader.resume()
         await recorder.until(lambda: recorder.data == b"x")
@@ -72,7 +72,7 @@ def test_a_reader_that_pauses_leaves_bytes_in_the_pipe() -> None:
         reader.resume()
         os.close(write_fd)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_writer_says_when_it_is_full_and_when_there_is_room() -> None:
@@ -91,7 +91,7 @@ def test_a_writer_says_when_it_is_full_and_when_there_is_room() -> None:
         await recorder.until(lambda: recorder.end is not None)
         reader.close()
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -109,7 +109,7 @@ def test_a_reader_that_is_gone_is_told_once(kept: bool) -> None:
         writer.write(b"z")
         await writer.close()
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_writer_can_be_aborted_with_bytes_in_hand() -> None:
@@ -122,7 +122,7 @@ def test_a_writer_can_be_aborted_with_bytes_in_hand() -> None:
         await writer.close()
         os.close(read_fd)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_files_are_read_and_written_without_an_event_loop_that_can_wait_for_them(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_files_are_read_and_written_without_an_event_loop_that_can_wait_for_them
         await writer.close()
         assert (tmp_path / "out").read_bytes() == recorder.data
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_file_can_be_paused(tmp_path: Path) -> None:
@@ -146,12 +146,12 @@ def test_a_file_can_be_paused(tmp_path: Path) -> None:
         recorder = Recorder()
         reader = make_reader(os.open(tmp_path / "in", os.O_RDONLY), recorder)
         reader.pause()
-        await asyncio.sleep(0.01)
+        await pass_time(0.01)
         assert recorder.data == b""
         reader.resume()
         await recorder.until(lambda: recorder.end is not None)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_dev_null_ends_at_once() -> None:
@@ -160,7 +160,7 @@ def test_dev_null_ends_at_once() -> None:
         make_reader(os.open(os.devnull, os.O_RDONLY), recorder)
         await recorder.until(lambda: recorder.end is not None)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_terminal_keeps_its_flags_and_its_end_is_an_end() -> None:
@@ -175,7 +175,7 @@ def test_a_terminal_keeps_its_flags_and_its_end_is_an_end() -> None:
         await writer.close()
         await recorder.until(lambda: recorder.end is not None)  # a terminal says EIO, not end of file
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_what_can_be_waited_for(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_read_that_would_block_is_tried_again() -> None:
         os.close(write_fd)
         await recorder.until(lambda: recorder.end is not None)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_readers_share_what_they_read_into() -> None:
@@ -221,7 +221,7 @@ def test_readers_share_what_they_read_into() -> None:
             reader.close()
             os.close(write_fd)
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize("connect", [a_pipe, a_socket])
@@ -236,7 +236,7 @@ def test_a_reader_that_pauses_notices_that_the_other_end_is_closed_and_reads_the
         reader = make_reader(read_fd, recorder)
         reader.pause()
         os.write(write_fd, b"last words")
-        await asyncio.sleep(0.05)
+        await pass_time(0.05)
         assert recorder.data == b""
         os.close(write_fd)
         await recorder.until(lambda: recorder.end == "end")
@@ -244,4 +244,4 @@ def test_a_reader_that_pauses_notices_that_the_other_end_is_closed_and_reads_the
         reader.pause()
         reader.close()
 
-    asyncio.run(main())
+    run(main())

@@ -13,6 +13,7 @@ from dragoman.core.commands import Outcome
 from dragoman.core.switch.shared.desk import SharingSettings
 from dragoman.pool import Scope
 from tests.proxy.conversation import READY, Peer, an_error, initialize, initialized, notification, request, result
+from tests.support import waiting
 from tests.transports.house import Guest, House, hear, say, settle, until
 
 
@@ -24,7 +25,7 @@ def run(main: Callable[[House], Awaitable[None]], scope: Scope = Scope.SHARED, *
         finally:
             await house.close()
 
-    asyncio.run(live())
+    waiting.run(live())
 
 
 async def flood(guest: Guest, server: Peer, count: int) -> None:
@@ -81,7 +82,7 @@ def test_an_idle_server_is_closed_and_one_in_use_is_not() -> None:
         guest.proxy.stop("enough")
         await house.runs[0]
         again = await house.open()
-        await asyncio.sleep(0.1)
+        await waiting.pass_time(0.1)
         assert len(house.servers) == 1
         assert not house.servers[0].closed.is_set()
         again.proxy.stop("enough")

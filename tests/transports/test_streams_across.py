@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.http.config import FrontConfig
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import ProxyConfig
+from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy.conversation import notification, request, result

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.memory import MemoryTransport
 from dragoman.pool import Scope
+from dragoman.transports.memory import MemoryTransport
 from tests.proxy.conversation import (
     READY,
     Peer,
@@ -20,6 +20,7 @@ from tests.proxy.conversation import (
     request,
     result,
 )
+from tests.support import waiting
 from tests.transports.house import Guest, House, hear, say, settle, until
 from tests.transports.test_shared import run
 
@@ -200,7 +201,7 @@ def test_who_asks_and_cancels_without_end_does_not_start_servers_without_end() -
         await ask(house, guest, request("later", "tools/list"))
         await house.close()
 
-    asyncio.run(live())
+    waiting.run(live())
 
 
 def test_a_session_that_ends_takes_its_servers_with_it() -> None:

@@ -48,7 +48,7 @@ def up_initialize_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params."""
+    """InitializeRequest.params, InitializeResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -186,18 +186,6 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    named = out.target or "2025-03-26"
-    if y.get("protocolVersion") != named:
-        y = x.copy() if y is x else y
-        y["protocolVersion"] = named
-    return y
-
-
 def up_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of initialize, only what validity needs."""
     if type(x) is not dict:
@@ -206,7 +194,7 @@ def up_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = up_initialize_result_minimal(v, (at, "result"), out)
+    w = up_initialize_request_params(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -261,7 +249,7 @@ _UP_MINIMAL = Direction(
     },
     definitions={
         "InitializeRequest": up_initialize_request,
-        "InitializeResult": up_initialize_result_minimal,
+        "InitializeResult": up_initialize_request_params,
         "InitializeRequestParams": up_initialize_request_params,
     },
     refused={},
@@ -331,7 +319,7 @@ def down_create_message_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params."""
+    """CreateMessageRequest.params, GetPromptResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -347,11 +335,11 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
 
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages, GetPromptResult.messages."""
-    return do.each(x, at, out, down_prompt_message)
+    return do.each(x, at, out, down_create_message_result)
 
 
 def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult."""
+    """CreateMessageResult, PromptMessage, SamplingMessage."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -362,21 +350,6 @@ def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
-    return y
-
-
-def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "messages" not in y:
-        raise MissingRequiredField(pointer(at), "messages")
-    v = y["messages"]
-    w = down_create_message_request_params_messages(v, (at, "messages"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["messages"] = w
     return y
 
 
@@ -396,7 +369,7 @@ def down_initialize_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_initialize_request_params(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params."""
+    """InitializeRequest.params, InitializeResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -497,21 +470,6 @@ def down_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_prompt_message(x: Any, at: At, out: Losses) -> Any:
-    """PromptMessage, SamplingMessage."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "content" not in y:
-        raise MissingRequiredField(pointer(at), "content")
-    v = y["content"]
-    w = down_call_tool_result_content_item(v, (at, "content"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["content"] = w
-    return y
-
-
 def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of prompts/get."""
     if type(x) is not dict:
@@ -520,7 +478,7 @@ def down_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_get_prompt_result(v, (at, "result"), out)
+    w = down_create_message_request_params(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -594,18 +552,6 @@ def down_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    named = out.target or "2024-11-05"
-    if y.get("protocolVersion") != named:
-        y = x.copy() if y is x else y
-        y["protocolVersion"] = named
-    return y
-
-
 def down_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of initialize, only what validity needs."""
     if type(x) is not dict:
@@ -614,7 +560,7 @@ def down_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_initialize_result_minimal(v, (at, "result"), out)
+    w = down_initialize_request_params(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -640,13 +586,13 @@ _DOWN_STRICT = Direction(
         "CallToolResult": down_call_tool_result,
         "CreateMessageRequest": down_create_message_request,
         "CreateMessageResult": down_create_message_result,
-        "GetPromptResult": down_get_prompt_result,
+        "GetPromptResult": down_create_message_request_params,
         "InitializeRequest": down_initialize_request,
         "InitializeResult": down_initialize_result,
         "ListToolsResult": down_list_tools_result,
         "ProgressNotification": down_progress_notification,
-        "PromptMessage": down_prompt_message,
-        "SamplingMessage": down_prompt_message,
+        "PromptMessage": down_create_message_result,
+        "SamplingMessage": down_create_message_result,
         "ServerCapabilities": down_server_capabilities,
         "Tool": down_tool,
         "CreateMessageRequestParams": down_create_message_request_params,
@@ -679,11 +625,11 @@ _DOWN_MINIMAL = Direction(
         "CallToolResult": down_call_tool_result,
         "CreateMessageRequest": down_create_message_request,
         "CreateMessageResult": down_create_message_result,
-        "GetPromptResult": down_get_prompt_result,
+        "GetPromptResult": down_create_message_request_params,
         "InitializeRequest": down_initialize_request,
-        "InitializeResult": down_initialize_result_minimal,
-        "PromptMessage": down_prompt_message,
-        "SamplingMessage": down_prompt_message,
+        "InitializeResult": down_initialize_request_params,
+        "PromptMessage": down_create_message_result,
+        "SamplingMessage": down_create_message_result,
         "CreateMessageRequestParams": down_create_message_request_params,
         "InitializeRequestParams": down_initialize_request_params,
     },

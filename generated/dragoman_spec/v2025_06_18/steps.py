@@ -33,7 +33,7 @@ def up_annotations(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_audio_content(x: Any, at: At, out: Losses) -> Any:
-    """AudioContent, ImageContent."""
+    """AudioContent, ImageContent, TextContent."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -50,7 +50,7 @@ def up_audio_content(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_blob_resource_contents(x: Any, at: At, out: Losses) -> Any:
-    """BlobResourceContents."""
+    """BlobResourceContents, ResourceContents, Root, TextResourceContents."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -86,7 +86,7 @@ def up_call_tool_result_content(x: Any, at: At, out: Losses) -> Any:
 def up_call_tool_result_content_item(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult.content[], PromptMessage.content."""
     if type(x) is dict and x.get("type") == "text":
-        return up_text_content(x, at, out)
+        return up_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "image":
         return up_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
@@ -154,7 +154,7 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
 def up_complete_request_params_ref(x: Any, at: At, out: Losses) -> Any:
     """CompleteRequest.params.ref."""
     if type(x) is dict and x.get("type") == "ref/prompt":
-        return up_prompt_reference(x, at, out)
+        return up_implementation(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
     return x
@@ -192,11 +192,11 @@ def up_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
 
 def up_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, up_sampling_message)
+    return do.each(x, at, out, up_create_message_result)
 
 
 def up_create_message_result(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult."""
+    """CreateMessageResult, SamplingMessage."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -213,7 +213,7 @@ def up_create_message_result(x: Any, at: At, out: Losses) -> Any:
 def up_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageResult.content, SamplingMessage.content."""
     if type(x) is dict and x.get("type") == "text":
-        return up_text_content(x, at, out)
+        return up_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "image":
         return up_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
@@ -250,7 +250,7 @@ def up_embedded_resource(x: Any, at: At, out: Losses) -> Any:
 def up_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
     """EmbeddedResource.resource, ReadResourceResult.contents[]."""
     if type(x) is dict and "text" in x and (type(x["text"]) is str):
-        return up_text_resource_contents(x, at, out)
+        return up_blob_resource_contents(x, at, out)
     if type(x) is dict and "blob" in x and (type(x["blob"]) is str):
         return up_blob_resource_contents(x, at, out)
     return x
@@ -277,7 +277,7 @@ def up_get_prompt_result_messages(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_implementation(x: Any, at: At, out: Losses) -> Any:
-    """Implementation."""
+    """Implementation, PromptArgument, PromptReference."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -408,14 +408,14 @@ def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_list_resource_templates_result_resource_templates(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult.resourceTemplates."""
+    """ListResourceTemplatesResult.resourceTemplates, ListResourcesResult.resources."""
     if type(x) is not list:
         raise wrong(at, "a list", x)
     y = x
     for i, v in enumerate(x):
         if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
             continue
-        w = up_resource_template(v, (at, i), out)
+        w = up_resource(v, (at, i), out)
         if w is not v:
             y = x.copy() if y is x else y
             y[i] = w
@@ -430,25 +430,10 @@ def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     if "resources" not in y:
         raise MissingRequiredField(pointer(at), "resources")
     v = y["resources"]
-    w = up_list_resources_result_resources(v, (at, "resources"), out)
+    w = up_list_resource_templates_result_resource_templates(v, (at, "resources"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["resources"] = w
-    return y
-
-
-def up_list_resources_result_resources(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult.resources."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
-            continue
-        w = up_resource(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
     return y
 
 
@@ -475,7 +460,7 @@ def up_list_roots_result_roots(x: Any, at: At, out: Losses) -> Any:
     for i, v in enumerate(x):
         if type(v) is dict and "_meta" not in v:
             continue
-        w = up_root(v, (at, i), out)
+        w = up_blob_resource_contents(v, (at, i), out)
         if w is not v:
             y = x.copy() if y is x else y
             y[i] = w
@@ -532,17 +517,6 @@ def up_prompt(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_prompt_argument(x: Any, at: At, out: Losses) -> Any:
-    """PromptArgument."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "title" in y and type(y["title"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "title", at, out)
-    return y
-
-
 def up_prompt_arguments(x: Any, at: At, out: Losses) -> Any:
     """Prompt.arguments."""
     if type(x) is not list:
@@ -551,7 +525,7 @@ def up_prompt_arguments(x: Any, at: At, out: Losses) -> Any:
     for i, v in enumerate(x):
         if type(v) is dict and "title" not in v:
             continue
-        w = up_prompt_argument(v, (at, i), out)
+        w = up_implementation(v, (at, i), out)
         if w is not v:
             y = x.copy() if y is x else y
             y[i] = w
@@ -570,17 +544,6 @@ def up_prompt_message(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
-    return y
-
-
-def up_prompt_reference(x: Any, at: At, out: Losses) -> Any:
-    """PromptReference."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "title" in y and type(y["title"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -635,38 +598,7 @@ def up_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_resource(x: Any, at: At, out: Losses) -> Any:
-    """Resource."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and type(y["_meta"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    if "title" in y and type(y["title"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "title", at, out)
-    v = y.get("annotations")
-    if v is not None:
-        w = up_annotations(v, (at, "annotations"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["annotations"] = w
-    return y
-
-
-def up_resource_contents(x: Any, at: At, out: Losses) -> Any:
-    """ResourceContents."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and type(y["_meta"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
-def up_resource_template(x: Any, at: At, out: Losses) -> Any:
-    """ResourceTemplate."""
+    """Resource, ResourceTemplate."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -730,17 +662,6 @@ def up_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> Any
     return y
 
 
-def up_root(x: Any, at: At, out: Losses) -> Any:
-    """Root."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and type(y["_meta"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
 def up_roots_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of roots/list."""
     if type(x) is not dict:
@@ -768,49 +689,6 @@ def up_sampling_create_message_result_frame(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
-    return y
-
-
-def up_sampling_message(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "content" not in y:
-        raise MissingRequiredField(pointer(at), "content")
-    v = y["content"]
-    w = up_create_message_result_content(v, (at, "content"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["content"] = w
-    return y
-
-
-def up_text_content(x: Any, at: At, out: Losses) -> Any:
-    """TextContent."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and type(y["_meta"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    v = y.get("annotations")
-    if v is not None:
-        w = up_annotations(v, (at, "annotations"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["annotations"] = w
-    return y
-
-
-def up_text_resource_contents(x: Any, at: At, out: Losses) -> Any:
-    """TextResourceContents."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and type(y["_meta"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     return y
 
 
@@ -895,19 +773,7 @@ def up_initialize_request_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_initialize_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    named = out.target or "2025-06-18"
-    if y.get("protocolVersion") != named:
-        y = x.copy() if y is x else y
-        y["protocolVersion"] = named
-    return y
-
-
-def up_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeResult, only what validity needs."""
+    """InitializeRequest.params, InitializeResult, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -926,7 +792,7 @@ def up_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = up_initialize_result_minimal(v, (at, "result"), out)
+    w = up_initialize_request_params_minimal(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -973,17 +839,17 @@ _UP_STRICT = Direction(
         "ListRootsResult": up_list_roots_result,
         "ListToolsResult": up_list_tools_result,
         "Prompt": up_prompt,
-        "PromptArgument": up_prompt_argument,
+        "PromptArgument": up_implementation,
         "PromptMessage": up_prompt_message,
-        "PromptReference": up_prompt_reference,
+        "PromptReference": up_implementation,
         "ReadResourceResult": up_read_resource_result,
         "Resource": up_resource,
-        "ResourceContents": up_resource_contents,
-        "ResourceTemplate": up_resource_template,
-        "Root": up_root,
-        "SamplingMessage": up_sampling_message,
-        "TextContent": up_text_content,
-        "TextResourceContents": up_text_resource_contents,
+        "ResourceContents": up_blob_resource_contents,
+        "ResourceTemplate": up_resource,
+        "Root": up_blob_resource_contents,
+        "SamplingMessage": up_create_message_result,
+        "TextContent": up_audio_content,
+        "TextResourceContents": up_blob_resource_contents,
         "Tool": up_tool,
         "CompleteRequestParams": up_complete_request_params,
         "CreateMessageRequestParams": up_create_message_request_params,
@@ -1011,7 +877,7 @@ _UP_MINIMAL = Direction(
     },
     definitions={
         "InitializeRequest": up_initialize_request_minimal,
-        "InitializeResult": up_initialize_result_minimal,
+        "InitializeResult": up_initialize_request_params_minimal,
         "InitializeRequestParams": up_initialize_request_params_minimal,
     },
     refused={},
@@ -1040,7 +906,7 @@ def down_annotations(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_audio_content(x: Any, at: At, out: Losses) -> Any:
-    """AudioContent, ImageContent."""
+    """AudioContent, ImageContent, TextContent."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1057,7 +923,7 @@ def down_audio_content(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_blob_resource_contents(x: Any, at: At, out: Losses) -> Any:
-    """BlobResourceContents."""
+    """BlobResourceContents, ResourceContents, Root, TextResourceContents."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1096,7 +962,7 @@ def down_call_tool_result_content(x: Any, at: At, out: Losses) -> Any:
 def down_call_tool_result_content_item(x: Any, at: At, out: Losses) -> Any:
     """CallToolResult.content[], PromptMessage.content."""
     if type(x) is dict and x.get("type") == "text":
-        return down_text_content(x, at, out)
+        return down_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "image":
         return down_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
@@ -1162,7 +1028,7 @@ def down_complete_request_params(x: Any, at: At, out: Losses) -> Any:
 def down_complete_request_params_ref(x: Any, at: At, out: Losses) -> Any:
     """CompleteRequest.params.ref."""
     if type(x) is dict and x.get("type") == "ref/prompt":
-        return down_prompt_reference(x, at, out)
+        return down_implementation(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
     return x
@@ -1200,11 +1066,11 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
 
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, down_sampling_message)
+    return do.each(x, at, out, down_create_message_result)
 
 
 def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult."""
+    """CreateMessageResult, SamplingMessage."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1221,7 +1087,7 @@ def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
 def down_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageResult.content, SamplingMessage.content."""
     if type(x) is dict and x.get("type") == "text":
-        return down_text_content(x, at, out)
+        return down_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "image":
         return down_audio_content(x, at, out)
     if type(x) is dict and x.get("type") == "audio":
@@ -1258,7 +1124,7 @@ def down_embedded_resource(x: Any, at: At, out: Losses) -> Any:
 def down_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
     """EmbeddedResource.resource, ReadResourceResult.contents[]."""
     if type(x) is dict and "text" in x and (type(x["text"]) is str):
-        return down_text_resource_contents(x, at, out)
+        return down_blob_resource_contents(x, at, out)
     if type(x) is dict and "blob" in x and (type(x["blob"]) is str):
         return down_blob_resource_contents(x, at, out)
     return x
@@ -1285,7 +1151,7 @@ def down_get_prompt_result_messages(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_implementation(x: Any, at: At, out: Losses) -> Any:
-    """Implementation."""
+    """Implementation, PromptArgument, PromptReference."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1416,14 +1282,14 @@ def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_list_resource_templates_result_resource_templates(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult.resourceTemplates."""
+    """ListResourceTemplatesResult.resourceTemplates, ListResourcesResult.resources."""
     if type(x) is not list:
         raise wrong(at, "a list", x)
     y = x
     for i, v in enumerate(x):
         if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
             continue
-        w = down_resource_template(v, (at, i), out)
+        w = down_resource(v, (at, i), out)
         if w is not v:
             y = x.copy() if y is x else y
             y[i] = w
@@ -1438,25 +1304,10 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     if "resources" not in y:
         raise MissingRequiredField(pointer(at), "resources")
     v = y["resources"]
-    w = down_list_resources_result_resources(v, (at, "resources"), out)
+    w = down_list_resource_templates_result_resource_templates(v, (at, "resources"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["resources"] = w
-    return y
-
-
-def down_list_resources_result_resources(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult.resources."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
-            continue
-        w = down_resource(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
     return y
 
 
@@ -1483,7 +1334,7 @@ def down_list_roots_result_roots(x: Any, at: At, out: Losses) -> Any:
     for i, v in enumerate(x):
         if type(v) is dict and "_meta" not in v:
             continue
-        w = down_root(v, (at, i), out)
+        w = down_blob_resource_contents(v, (at, i), out)
         if w is not v:
             y = x.copy() if y is x else y
             y[i] = w
@@ -1540,17 +1391,6 @@ def down_prompt(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_prompt_argument(x: Any, at: At, out: Losses) -> Any:
-    """PromptArgument."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "title" in y:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "title", at, out)
-    return y
-
-
 def down_prompt_arguments(x: Any, at: At, out: Losses) -> Any:
     """Prompt.arguments."""
     if type(x) is not list:
@@ -1559,7 +1399,7 @@ def down_prompt_arguments(x: Any, at: At, out: Losses) -> Any:
     for i, v in enumerate(x):
         if type(v) is dict and "title" not in v:
             continue
-        w = down_prompt_argument(v, (at, i), out)
+        w = down_implementation(v, (at, i), out)
         if w is not v:
             y = x.copy() if y is x else y
             y[i] = w
@@ -1578,17 +1418,6 @@ def down_prompt_message(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["content"] = w
-    return y
-
-
-def down_prompt_reference(x: Any, at: At, out: Losses) -> Any:
-    """PromptReference."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "title" in y:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "title", at, out)
     return y
 
 
@@ -1643,38 +1472,7 @@ def down_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_resource(x: Any, at: At, out: Losses) -> Any:
-    """Resource."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    if "title" in y:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "title", at, out)
-    v = y.get("annotations")
-    if v is not None:
-        w = down_annotations(v, (at, "annotations"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["annotations"] = w
-    return y
-
-
-def down_resource_contents(x: Any, at: At, out: Losses) -> Any:
-    """ResourceContents."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
-def down_resource_template(x: Any, at: At, out: Losses) -> Any:
-    """ResourceTemplate."""
+    """Resource, ResourceTemplate."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1738,17 +1536,6 @@ def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> A
     return y
 
 
-def down_root(x: Any, at: At, out: Losses) -> Any:
-    """Root."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
 def down_roots_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of roots/list."""
     if type(x) is not dict:
@@ -1776,49 +1563,6 @@ def down_sampling_create_message_result_frame(x: Any, at: At, out: Losses) -> An
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
-    return y
-
-
-def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "content" not in y:
-        raise MissingRequiredField(pointer(at), "content")
-    v = y["content"]
-    w = down_create_message_result_content(v, (at, "content"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["content"] = w
-    return y
-
-
-def down_text_content(x: Any, at: At, out: Losses) -> Any:
-    """TextContent."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    v = y.get("annotations")
-    if v is not None:
-        w = down_annotations(v, (at, "annotations"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["annotations"] = w
-    return y
-
-
-def down_text_resource_contents(x: Any, at: At, out: Losses) -> Any:
-    """TextResourceContents."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     return y
 
 
@@ -1942,19 +1686,7 @@ def down_initialize_request_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_initialize_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    named = out.target or "2025-03-26"
-    if y.get("protocolVersion") != named:
-        y = x.copy() if y is x else y
-        y["protocolVersion"] = named
-    return y
-
-
-def down_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeResult, only what validity needs."""
+    """InitializeRequest.params, InitializeResult, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1973,7 +1705,7 @@ def down_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_initialize_result_minimal(v, (at, "result"), out)
+    w = down_initialize_request_params_minimal(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -2065,17 +1797,17 @@ _DOWN_STRICT = Direction(
         "ListRootsResult": down_list_roots_result,
         "ListToolsResult": down_list_tools_result,
         "Prompt": down_prompt,
-        "PromptArgument": down_prompt_argument,
+        "PromptArgument": down_implementation,
         "PromptMessage": down_prompt_message,
-        "PromptReference": down_prompt_reference,
+        "PromptReference": down_implementation,
         "ReadResourceResult": down_read_resource_result,
         "Resource": down_resource,
-        "ResourceContents": down_resource_contents,
-        "ResourceTemplate": down_resource_template,
-        "Root": down_root,
-        "SamplingMessage": down_sampling_message,
-        "TextContent": down_text_content,
-        "TextResourceContents": down_text_resource_contents,
+        "ResourceContents": down_blob_resource_contents,
+        "ResourceTemplate": down_resource,
+        "Root": down_blob_resource_contents,
+        "SamplingMessage": down_create_message_result,
+        "TextContent": down_audio_content,
+        "TextResourceContents": down_blob_resource_contents,
         "Tool": down_tool,
         "CompleteRequestParams": down_complete_request_params,
         "CreateMessageRequestParams": down_create_message_request_params,
@@ -2116,7 +1848,7 @@ _DOWN_MINIMAL = Direction(
         "CallToolResult": down_call_tool_result_minimal,
         "GetPromptResult": down_get_prompt_result_minimal,
         "InitializeRequest": down_initialize_request_minimal,
-        "InitializeResult": down_initialize_result_minimal,
+        "InitializeResult": down_initialize_request_params_minimal,
         "PromptMessage": down_prompt_message_minimal,
         "InitializeRequestParams": down_initialize_request_params_minimal,
     },

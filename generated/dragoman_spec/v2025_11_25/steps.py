@@ -258,7 +258,7 @@ def up_client_capabilities_sampling(x: Any, at: At, out: Losses) -> Any:
 def up_content_block(x: Any, at: At, out: Losses) -> Any:
     """ContentBlock."""
     if type(x) is dict and x.get("type") == "resource_link":
-        return up_resource_link(x, at, out)
+        return up_prompt(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
     return x
@@ -394,7 +394,7 @@ def up_elicit_request_params_requested_schema_properties(x: Any, at: At, out: Lo
 
 
 def up_enum_schema_as_legacy_titled_enum_schema(x: Any, at: At, out: Losses) -> Any:
-    """EnumSchema."""
+    """EnumSchema, StringSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -539,7 +539,7 @@ def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_list_prompts_result_prompts(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsResult.prompts."""
+    """ListPromptsResult.prompts, ListResourceTemplatesResult.resourceTemplates, ListResourcesResult.resources."""
     if type(x) is not list:
         raise wrong(at, "a list", x)
     y = x
@@ -561,25 +561,10 @@ def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
     if "resourceTemplates" not in y:
         raise MissingRequiredField(pointer(at), "resourceTemplates")
     v = y["resourceTemplates"]
-    w = up_list_resource_templates_result_resource_templates(v, (at, "resourceTemplates"), out)
+    w = up_list_prompts_result_prompts(v, (at, "resourceTemplates"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["resourceTemplates"] = w
-    return y
-
-
-def up_list_resource_templates_result_resource_templates(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult.resourceTemplates."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "icons" not in v:
-            continue
-        w = up_resource_template(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
     return y
 
 
@@ -591,25 +576,10 @@ def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     if "resources" not in y:
         raise MissingRequiredField(pointer(at), "resources")
     v = y["resources"]
-    w = up_list_resources_result_resources(v, (at, "resources"), out)
+    w = up_list_prompts_result_prompts(v, (at, "resources"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["resources"] = w
-    return y
-
-
-def up_list_resources_result_resources(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult.resources."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "icons" not in v:
-            continue
-        w = up_resource(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
     return y
 
 
@@ -693,7 +663,7 @@ def up_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
     ):
         return up_enum_schema_as_legacy_titled_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") == "string":
-        return up_string_schema(x, at, out)
+        return up_enum_schema_as_legacy_titled_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") in ("integer", "number"):
         return up_number_schema(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
@@ -702,7 +672,7 @@ def up_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_prompt(x: Any, at: At, out: Losses) -> Any:
-    """Prompt."""
+    """Prompt, Resource, ResourceLink, ResourceTemplate."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -754,39 +724,6 @@ def up_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
-    return y
-
-
-def up_resource(x: Any, at: At, out: Losses) -> Any:
-    """Resource."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "icons", at, out)
-    return y
-
-
-def up_resource_link(x: Any, at: At, out: Losses) -> Any:
-    """ResourceLink."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "icons", at, out)
-    return y
-
-
-def up_resource_template(x: Any, at: At, out: Losses) -> Any:
-    """ResourceTemplate."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "icons" in y and not (type(y["icons"]) is list and all(up_is_icon(i1) for i1 in y["icons"])):
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -859,17 +796,6 @@ def up_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     ):
         y = x.copy() if y is x else y
         do.lose(y, "tasks", at, out)
-    return y
-
-
-def up_string_schema(x: Any, at: At, out: Losses) -> Any:
-    """StringSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "default" in y and type(y["default"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "default", at, out)
     return y
 
 
@@ -957,19 +883,7 @@ def up_initialize_request_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_initialize_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    named = out.target or "2025-11-25"
-    if y.get("protocolVersion") != named:
-        y = x.copy() if y is x else y
-        y["protocolVersion"] = named
-    return y
-
-
-def up_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeResult, only what validity needs."""
+    """InitializeRequest.params, InitializeResult, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -988,7 +902,7 @@ def up_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = up_initialize_result_minimal(v, (at, "result"), out)
+    w = up_initialize_request_params_minimal(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -1043,12 +957,12 @@ _UP_STRICT = Direction(
         "PaginatedRequest": up_paginated_request,
         "Prompt": up_prompt,
         "PromptMessage": up_prompt_message,
-        "Resource": up_resource,
-        "ResourceLink": up_resource_link,
-        "ResourceTemplate": up_resource_template,
+        "Resource": up_prompt,
+        "ResourceLink": up_prompt,
+        "ResourceTemplate": up_prompt,
         "SamplingMessage": up_sampling_message,
         "ServerCapabilities": up_server_capabilities,
-        "StringSchema": up_string_schema,
+        "StringSchema": up_enum_schema_as_legacy_titled_enum_schema,
         "Tool": up_tool,
         "CallToolRequestParams": up_call_tool_request_params,
         "CreateMessageRequestParams": up_create_message_request_params,
@@ -1077,7 +991,7 @@ _UP_MINIMAL = Direction(
     },
     definitions={
         "InitializeRequest": up_initialize_request_minimal,
-        "InitializeResult": up_initialize_result_minimal,
+        "InitializeResult": up_initialize_request_params_minimal,
         "PaginatedRequest": up_paginated_request_minimal,
         "InitializeRequestParams": up_initialize_request_params_minimal,
     },
@@ -1225,7 +1139,7 @@ def down_client_capabilities_sampling(x: Any, at: At, out: Losses) -> Any:
 def down_content_block(x: Any, at: At, out: Losses) -> Any:
     """ContentBlock."""
     if type(x) is dict and x.get("type") == "resource_link":
-        return down_resource_link(x, at, out)
+        return down_prompt(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
     return x
@@ -1281,7 +1195,7 @@ def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> 
 
 
 def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult."""
+    """CreateMessageResult, SamplingMessage."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1465,6 +1379,19 @@ def down_elicitation_create_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
+def down_error_frame(x: Any, at: At, out: Losses) -> Any:
+    """error responses, JSONRPCErrorResponse."""
+    if type(x) is not dict:
+        raise wrong(at, "an object", x)
+    y = x
+    if "id" not in y:
+        # swallow-errors-without-id
+        w = do.swallow_without(y, at, out, field="id")
+        y = x.copy() if y is x else y
+        y["id"] = w
+    return y
+
+
 def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
     """GetPromptResult."""
     if type(x) is not dict:
@@ -1584,21 +1511,8 @@ def down_initialize_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_jsonrpc_error_response_as_jsonrpc_error(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCErrorResponse."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "id" not in y:
-        # swallow-error-models-without-id
-        w = do.swallow_without(y, at, out, field="id")
-        y = x.copy() if y is x else y
-        y["id"] = w
-    return y
-
-
 def down_jsonrpc_notification(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCNotification."""
+    """JSONRPCNotification, Notification."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1623,7 +1537,7 @@ def down_jsonrpc_notification_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_jsonrpc_request(x: Any, at: At, out: Losses) -> Any:
-    """JSONRPCRequest."""
+    """JSONRPCRequest, Request."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1651,7 +1565,7 @@ def down_jsonrpc_request_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_legacy_titled_enum_schema_as_enum_schema(x: Any, at: At, out: Losses) -> Any:
-    """LegacyTitledEnumSchema."""
+    """LegacyTitledEnumSchema, NumberSchema, StringSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1677,7 +1591,7 @@ def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_list_prompts_result_prompts(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsResult.prompts."""
+    """ListPromptsResult.prompts, ListResourceTemplatesResult.resourceTemplates, ListResourcesResult.resources."""
     if type(x) is not list:
         raise wrong(at, "a list", x)
     y = x
@@ -1699,25 +1613,10 @@ def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
     if "resourceTemplates" not in y:
         raise MissingRequiredField(pointer(at), "resourceTemplates")
     v = y["resourceTemplates"]
-    w = down_list_resource_templates_result_resource_templates(v, (at, "resourceTemplates"), out)
+    w = down_list_prompts_result_prompts(v, (at, "resourceTemplates"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["resourceTemplates"] = w
-    return y
-
-
-def down_list_resource_templates_result_resource_templates(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult.resourceTemplates."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "icons" not in v:
-            continue
-        w = down_resource_template(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
     return y
 
 
@@ -1729,25 +1628,10 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     if "resources" not in y:
         raise MissingRequiredField(pointer(at), "resources")
     v = y["resources"]
-    w = down_list_resources_result_resources(v, (at, "resources"), out)
+    w = down_list_prompts_result_prompts(v, (at, "resources"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["resources"] = w
-    return y
-
-
-def down_list_resources_result_resources(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult.resources."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "icons" not in v:
-            continue
-        w = down_resource(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
     return y
 
 
@@ -1779,31 +1663,6 @@ def down_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
             y = x.copy() if y is x else y
             y[i] = w
     return do.without_gone(x, y, at, out)
-
-
-def down_notification(x: Any, at: At, out: Losses) -> Any:
-    """Notification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = down_jsonrpc_notification_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def down_number_schema(x: Any, at: At, out: Losses) -> Any:
-    """NumberSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "default" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "default", at, out)
-    return y
 
 
 def down_paginated_request(x: Any, at: At, out: Losses) -> Any:
@@ -1926,16 +1785,16 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
     ):
         return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") == "string":
-        return down_string_schema(x, at, out)
+        return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") in ("integer", "number"):
-        return down_number_schema(x, at, out)
+        return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
     return x
 
 
 def down_prompt(x: Any, at: At, out: Losses) -> Any:
-    """Prompt."""
+    """Prompt, Resource, ResourceLink, ResourceTemplate."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1987,53 +1846,6 @@ def down_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
-    return y
-
-
-def down_request(x: Any, at: At, out: Losses) -> Any:
-    """Request."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("params")
-    if v is not None:
-        w = down_jsonrpc_request_params(v, (at, "params"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["params"] = w
-    return y
-
-
-def down_resource(x: Any, at: At, out: Losses) -> Any:
-    """Resource."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "icons" in y:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "icons", at, out)
-    return y
-
-
-def down_resource_link(x: Any, at: At, out: Losses) -> Any:
-    """ResourceLink."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "icons" in y:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "icons", at, out)
-    return y
-
-
-def down_resource_template(x: Any, at: At, out: Losses) -> Any:
-    """ResourceTemplate."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "icons" in y:
-        y = x.copy() if y is x else y
-        do.lose_cosmetic(y, "icons", at, out)
     return y
 
 
@@ -2117,17 +1929,6 @@ def down_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if "tasks" in y:
         y = x.copy() if y is x else y
         do.lose_declared(y, "tasks", at, out)
-    return y
-
-
-def down_string_schema(x: Any, at: At, out: Losses) -> Any:
-    """StringSchema."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "default" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "default", at, out)
     return y
 
 
@@ -2237,7 +2038,7 @@ def down_create_message_request_params_minimal(x: Any, at: At, out: Losses) -> A
 
 def down_create_message_request_params_messages_minimal(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages, only what validity needs."""
-    return do.each(x, at, out, down_sampling_message_minimal)
+    return do.each(x, at, out, down_create_message_result)
 
 
 def down_elicit_request_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -2331,19 +2132,7 @@ def down_initialize_request_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_initialize_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeRequest.params, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    named = out.target or "2025-06-18"
-    if y.get("protocolVersion") != named:
-        y = x.copy() if y is x else y
-        y["protocolVersion"] = named
-    return y
-
-
-def down_initialize_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """InitializeResult, only what validity needs."""
+    """InitializeRequest.params, InitializeResult, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2362,7 +2151,7 @@ def down_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_initialize_result_minimal(v, (at, "result"), out)
+    w = down_initialize_request_params_minimal(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -2455,21 +2244,6 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
     return x
 
 
-def down_sampling_message_minimal(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "content" not in y:
-        raise MissingRequiredField(pointer(at), "content")
-    v = y["content"]
-    w = down_create_message_result_content(v, (at, "content"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["content"] = w
-    return y
-
-
 def down_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     """result of tools/call, only what validity needs."""
     if type(x) is not dict:
@@ -2531,25 +2305,25 @@ _DOWN_STRICT = Direction(
         "Implementation": down_implementation,
         "InitializeRequest": down_initialize_request,
         "InitializeResult": down_initialize_result,
-        "JSONRPCErrorResponse": down_jsonrpc_error_response_as_jsonrpc_error,
+        "JSONRPCErrorResponse": down_error_frame,
         "JSONRPCNotification": down_jsonrpc_notification,
         "JSONRPCRequest": down_jsonrpc_request,
         "ListPromptsResult": down_list_prompts_result,
         "ListResourceTemplatesResult": down_list_resource_templates_result,
         "ListResourcesResult": down_list_resources_result,
         "ListToolsResult": down_list_tools_result,
-        "Notification": down_notification,
-        "NumberSchema": down_number_schema,
+        "Notification": down_jsonrpc_notification,
+        "NumberSchema": down_legacy_titled_enum_schema_as_enum_schema,
         "PaginatedRequest": down_paginated_request,
         "Prompt": down_prompt,
         "PromptMessage": down_prompt_message,
-        "Request": down_request,
-        "Resource": down_resource,
-        "ResourceLink": down_resource_link,
-        "ResourceTemplate": down_resource_template,
+        "Request": down_jsonrpc_request,
+        "Resource": down_prompt,
+        "ResourceLink": down_prompt,
+        "ResourceTemplate": down_prompt,
         "SamplingMessage": down_sampling_message,
         "ServerCapabilities": down_server_capabilities,
-        "StringSchema": down_string_schema,
+        "StringSchema": down_legacy_titled_enum_schema_as_enum_schema,
         "Tool": down_tool,
         "CallToolRequestParams": down_call_tool_request_params,
         "CancelledNotificationParams": down_cancelled_notification_params,
@@ -2575,10 +2349,7 @@ _DOWN_STRICT = Direction(
         # name-urls-in-message
         ErrorRepair(-32042, -32042, lambda x, method, out: mcp.name_urls(x, method, out, cosmetic=True)),
     ),
-    every_error=(
-        # swallow-errors-without-id
-        lambda x, at, out: frames.swallow_without_id(x, at, out),
-    ),
+    every_error=(down_error_frame,),
     repairs=(
         Repair(
             "flatten-sampling-tools",
@@ -2612,13 +2383,13 @@ _DOWN_MINIMAL = Direction(
         "ElicitRequest": down_elicit_request_minimal,
         "ElicitResult": down_elicit_result,
         "InitializeRequest": down_initialize_request_minimal,
-        "InitializeResult": down_initialize_result_minimal,
-        "JSONRPCErrorResponse": down_jsonrpc_error_response_as_jsonrpc_error,
+        "InitializeResult": down_initialize_request_params_minimal,
+        "JSONRPCErrorResponse": down_error_frame,
         "JSONRPCNotification": down_jsonrpc_notification,
         "JSONRPCRequest": down_jsonrpc_request,
-        "Notification": down_notification,
-        "Request": down_request,
-        "SamplingMessage": down_sampling_message_minimal,
+        "Notification": down_jsonrpc_notification,
+        "Request": down_jsonrpc_request,
+        "SamplingMessage": down_create_message_result,
         "CancelledNotificationParams": down_cancelled_notification_params,
         "CreateMessageRequestParams": down_create_message_request_params_minimal,
         "InitializeRequestParams": down_initialize_request_params_minimal,
@@ -2641,10 +2412,7 @@ _DOWN_MINIMAL = Direction(
         # name-urls-in-message
         ErrorRepair(-32042, -32042, lambda x, method, out: mcp.name_urls(x, method, out, cosmetic=True)),
     ),
-    every_error=(
-        # swallow-errors-without-id
-        lambda x, at, out: frames.swallow_without_id(x, at, out),
-    ),
+    every_error=(down_error_frame,),
     repairs=(
         Repair(
             "flatten-sampling-tools",

@@ -423,7 +423,7 @@ def up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities
 
 
 def up_call_tool_result(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult."""
+    """CallToolResult, GetPromptResult, PaginatedResult, Result."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -552,7 +552,7 @@ def up_complete_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequestParams."""
+    """CompleteRequestParams, PaginatedRequestParams, RequestParams, ResourceRequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -745,7 +745,7 @@ def up_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_elicit_result(x: Any, at: At, out: Losses) -> Any:
-    """ElicitResult."""
+    """ElicitResult, ListRootsResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -757,12 +757,12 @@ def up_elicit_result(x: Any, at: At, out: Losses) -> Any:
 
 def up_empty_result(x: Any, at: At, out: Losses) -> Any:
     """EmptyResult."""
-    return up_result(x, at, out)
+    return up_call_tool_result(x, at, out)
     return x
 
 
 def up_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequest."""
+    """GetPromptRequest, ReadResourceRequest."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -777,7 +777,7 @@ def up_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequestParams."""
+    """GetPromptRequestParams, ReadResourceRequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -795,27 +795,6 @@ def up_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" in y and type(y["resultType"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "resultType", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = up_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    return y
-
-
 def up_jsonrpc_result_response(x: Any, at: At, out: Losses) -> Any:
     """JSONRPCResultResponse."""
     if type(x) is not dict:
@@ -824,7 +803,7 @@ def up_jsonrpc_result_response(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = up_result(v, (at, "result"), out)
+    w = up_call_tool_result(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -837,7 +816,7 @@ def up_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("params")
-    w = up_paginated_request_params({} if v is None else v, (at, "params"), out)
+    w = up_complete_request_params({} if v is None else v, (at, "params"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["params"] = w
@@ -845,81 +824,7 @@ def up_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
-        y = x.copy() if y is x else y
-        do.lose(y, "cacheScope", at, out)
-    if "resultType" in y and type(y["resultType"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "resultType", at, out)
-    if "ttlMs" in y and not (
-        (type(y["ttlMs"]) is int or (type(y["ttlMs"]) is float and y["ttlMs"].is_integer())) and y["ttlMs"] >= 0
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "ttlMs", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = up_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    if "cacheScope" not in y:
-        # stamp-cache-scope
-        y = x.copy() if y is x else y
-        y["cacheScope"] = "private"
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    if "ttlMs" not in y:
-        # stamp-time-to-live
-        y = x.copy() if y is x else y
-        y["ttlMs"] = 0
-    return y
-
-
-def up_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
-        y = x.copy() if y is x else y
-        do.lose(y, "cacheScope", at, out)
-    if "resultType" in y and type(y["resultType"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "resultType", at, out)
-    if "ttlMs" in y and not (
-        (type(y["ttlMs"]) is int or (type(y["ttlMs"]) is float and y["ttlMs"].is_integer())) and y["ttlMs"] >= 0
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "ttlMs", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = up_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    if "cacheScope" not in y:
-        # stamp-cache-scope
-        y = x.copy() if y is x else y
-        y["cacheScope"] = "private"
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    if "ttlMs" not in y:
-        # stamp-time-to-live
-        y = x.copy() if y is x else y
-        y["ttlMs"] = 0
-    return y
-
-
-def up_list_resources_result(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult."""
+    """ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1000,17 +905,6 @@ def up_list_roots_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_list_roots_result(x: Any, at: At, out: Losses) -> Any:
-    """ListRootsResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
 def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult."""
     if type(x) is not dict:
@@ -1056,7 +950,7 @@ def up_list_tools_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_logging_message_notification(x: Any, at: At, out: Losses) -> Any:
-    """LoggingMessageNotification."""
+    """LoggingMessageNotification, ProgressNotification, ResourceUpdatedNotification."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1071,84 +965,7 @@ def up_logging_message_notification(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_logging_message_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """LoggingMessageNotificationParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    if v is not None:
-        w = up_cancelled_notification_params_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def up_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """NotificationParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    if v is not None:
-        w = up_cancelled_notification_params_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def up_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequestParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_paginated_result(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" in y and type(y["resultType"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "resultType", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = up_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    return y
-
-
-def up_progress_notification(x: Any, at: At, out: Losses) -> Any:
-    """ProgressNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = up_progress_notification_params(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def up_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """ProgressNotificationParams."""
+    """LoggingMessageNotificationParams, NotificationParams, ProgressNotificationParams, ResourceUpdatedNotificationParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1168,7 +985,7 @@ def up_prompt_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("params")
     if v is not None:
-        w = up_notification_params(v, (at, "params"), out)
+        w = up_logging_message_notification_params(v, (at, "params"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["params"] = w
@@ -1185,7 +1002,7 @@ def up_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = up_get_prompt_result(v, (at, "result"), out)
+    w = up_call_tool_result(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -1193,7 +1010,7 @@ def up_prompts_get_result_frame(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of prompts/list."""
+    """result of prompts/list, result of resources/list, result of resources/read, result of resources/templates/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     # drop-accidental-result-types
@@ -1206,204 +1023,6 @@ def up_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
-    return y
-
-
-def up_read_resource_request(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = up_read_resource_request_params(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def up_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequestParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "inputResponses" in y and not (up_is_input_responses(y["inputResponses"])):
-        y = x.copy() if y is x else y
-        do.lose(y, "inputResponses", at, out)
-    if "requestState" in y and type(y["requestState"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "requestState", at, out)
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_read_resource_result(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" in y and not (type(y["cacheScope"]) is str and y["cacheScope"] in ("private", "public")):
-        y = x.copy() if y is x else y
-        do.lose(y, "cacheScope", at, out)
-    if "resultType" in y and type(y["resultType"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "resultType", at, out)
-    if "ttlMs" in y and not (
-        (type(y["ttlMs"]) is int or (type(y["ttlMs"]) is float and y["ttlMs"].is_integer())) and y["ttlMs"] >= 0
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "ttlMs", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = up_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    if "cacheScope" not in y:
-        # stamp-cache-scope
-        y = x.copy() if y is x else y
-        y["cacheScope"] = "private"
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    if "ttlMs" not in y:
-        # stamp-time-to-live
-        y = x.copy() if y is x else y
-        y["ttlMs"] = 0
-    return y
-
-
-def up_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """RequestParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_resource_request_params(x: Any, at: At, out: Losses) -> Any:
-    """ResourceRequestParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_resource_updated_notification(x: Any, at: At, out: Losses) -> Any:
-    """ResourceUpdatedNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = up_resource_updated_notification_params(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def up_resource_updated_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """ResourceUpdatedNotificationParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    if v is not None:
-        w = up_cancelled_notification_params_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def up_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/list."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # drop-accidental-result-types
-    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = up_list_resources_result(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def up_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/read."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # drop-accidental-result-types
-    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = up_read_resource_result(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def up_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/templates/list."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # drop-accidental-result-types
-    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = up_list_resource_templates_result(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def up_result(x: Any, at: At, out: Losses) -> Any:
-    """Result."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" in y and type(y["resultType"]) is not str:
-        y = x.copy() if y is x else y
-        do.lose(y, "resultType", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = up_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
     return y
 
 
@@ -1478,7 +1097,7 @@ def up_tools_list_result_frame(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_call_tool_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequest, GetPromptRequest, only what validity needs."""
+    """CallToolRequest, CompleteRequest, GetPromptRequest, ReadResourceRequest, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1493,7 +1112,7 @@ def up_call_tool_request_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequestParams, GetPromptRequestParams, only what validity needs."""
+    """CallToolRequestParams, CompleteRequestParams, GetPromptRequestParams, PaginatedRequestParams and 3 more, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1523,7 +1142,7 @@ def up_call_tool_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any
 
 
 def up_call_tool_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult, only what validity needs."""
+    """CallToolResult, GetPromptResult, PaginatedResult, Result, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1559,34 +1178,6 @@ def up_cancelled_notification_params_minimal(x: Any, at: At, out: Losses) -> Any
         w = do.swallow_without(y, at, out, field="requestId")
         y = x.copy() if y is x else y
         y["requestId"] = w
-    return y
-
-
-def up_complete_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = up_complete_request_params_minimal(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def up_complete_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
     return y
 
 
@@ -1628,20 +1219,8 @@ def up_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -> 
 
 def up_empty_result_minimal(x: Any, at: At, out: Losses) -> Any:
     """EmptyResult, only what validity needs."""
-    return up_result_minimal(x, at, out)
+    return up_call_tool_result_minimal(x, at, out)
     return x
-
-
-def up_get_prompt_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    return y
 
 
 def up_jsonrpc_result_response_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -1652,7 +1231,7 @@ def up_jsonrpc_result_response_minimal(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = up_result_minimal(v, (at, "result"), out)
+    w = up_call_tool_result_minimal(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -1665,7 +1244,7 @@ def up_list_prompts_request_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("params")
-    w = up_paginated_request_params_minimal({} if v is None else v, (at, "params"), out)
+    w = up_call_tool_request_params_minimal({} if v is None else v, (at, "params"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["params"] = w
@@ -1673,7 +1252,7 @@ def up_list_prompts_request_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_list_prompts_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsResult, only what validity needs."""
+    """ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult and 1 more, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -1689,91 +1268,6 @@ def up_list_prompts_result_minimal(x: Any, at: At, out: Losses) -> Any:
         # stamp-time-to-live
         y = x.copy() if y is x else y
         y["ttlMs"] = 0
-    return y
-
-
-def up_list_resource_templates_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" not in y:
-        # stamp-cache-scope
-        y = x.copy() if y is x else y
-        y["cacheScope"] = "private"
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    if "ttlMs" not in y:
-        # stamp-time-to-live
-        y = x.copy() if y is x else y
-        y["ttlMs"] = 0
-    return y
-
-
-def up_list_resources_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" not in y:
-        # stamp-cache-scope
-        y = x.copy() if y is x else y
-        y["cacheScope"] = "private"
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    if "ttlMs" not in y:
-        # stamp-time-to-live
-        y = x.copy() if y is x else y
-        y["ttlMs"] = 0
-    return y
-
-
-def up_list_tools_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ListToolsResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" not in y:
-        # stamp-cache-scope
-        y = x.copy() if y is x else y
-        y["cacheScope"] = "private"
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    if "ttlMs" not in y:
-        # stamp-time-to-live
-        y = x.copy() if y is x else y
-        y["ttlMs"] = 0
-    return y
-
-
-def up_paginated_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_paginated_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
     return y
 
 
@@ -1787,7 +1281,7 @@ def up_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = up_get_prompt_result_minimal(v, (at, "result"), out)
+    w = up_call_tool_result_minimal(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -1795,7 +1289,7 @@ def up_prompts_get_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def up_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of prompts/list, only what validity needs."""
+    """result of prompts/list, result of resources/list, result of resources/read, result of resources/templates/list and 1 more, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     # drop-accidental-result-types
@@ -1808,143 +1302,6 @@ def up_prompts_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
-    return y
-
-
-def up_read_resource_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = up_read_resource_request_params_minimal(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def up_read_resource_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_read_resource_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" not in y:
-        # stamp-cache-scope
-        y = x.copy() if y is x else y
-        y["cacheScope"] = "private"
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
-    if "ttlMs" not in y:
-        # stamp-time-to-live
-        y = x.copy() if y is x else y
-        y["ttlMs"] = 0
-    return y
-
-
-def up_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
-    """RequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_resource_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ResourceRequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def up_resources_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/list, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # drop-accidental-result-types
-    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = up_list_resources_result_minimal(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def up_resources_read_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/read, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # drop-accidental-result-types
-    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = up_read_resource_result_minimal(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def up_resources_templates_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/templates/list, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # drop-accidental-result-types
-    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = up_list_resource_templates_result_minimal(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def up_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """Result, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" not in y:
-        # stamp-result-type
-        y = x.copy() if y is x else y
-        y["resultType"] = "complete"
     return y
 
 
@@ -1974,30 +1331,13 @@ def up_tools_call_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def up_tools_list_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
-    """result of tools/list, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # drop-accidental-result-types
-    x = frames.drop_result_field(x, at, out, field="resultType", unless="complete")
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = up_list_tools_result_minimal(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
 _UP_STRICT = Direction(
     requests={
         "completion/complete": up_complete_request,
         "prompts/get": up_get_prompt_request,
         "prompts/list": up_list_prompts_request,
         "resources/list": up_list_prompts_request,
-        "resources/read": up_read_resource_request,
+        "resources/read": up_get_prompt_request,
         "resources/templates/list": up_list_prompts_request,
         "tools/call": up_call_tool_request,
         "tools/list": up_list_prompts_request,
@@ -2005,19 +1345,19 @@ _UP_STRICT = Direction(
     notifications={
         "notifications/cancelled": up_cancelled_notification,
         "notifications/message": up_logging_message_notification,
-        "notifications/progress": up_progress_notification,
+        "notifications/progress": up_logging_message_notification,
         "notifications/prompts/list_changed": up_prompt_list_changed_notification,
         "notifications/resources/list_changed": up_prompt_list_changed_notification,
-        "notifications/resources/updated": up_resource_updated_notification,
+        "notifications/resources/updated": up_logging_message_notification,
         "notifications/tools/list_changed": up_prompt_list_changed_notification,
     },
     results={
         "completion/complete": up_completion_complete_result_frame,
         "prompts/get": up_prompts_get_result_frame,
         "prompts/list": up_prompts_list_result_frame,
-        "resources/list": up_resources_list_result_frame,
-        "resources/read": up_resources_read_result_frame,
-        "resources/templates/list": up_resources_templates_list_result_frame,
+        "resources/list": up_prompts_list_result_frame,
+        "resources/read": up_prompts_list_result_frame,
+        "resources/templates/list": up_prompts_list_result_frame,
         "tools/call": up_tools_call_result_frame,
         "tools/list": up_tools_list_result_frame,
     },
@@ -2040,36 +1380,36 @@ _UP_STRICT = Direction(
         "EmptyResult": up_empty_result,
         "GetPromptRequest": up_get_prompt_request,
         "GetPromptRequestParams": up_get_prompt_request_params,
-        "GetPromptResult": up_get_prompt_result,
+        "GetPromptResult": up_call_tool_result,
         "JSONRPCResultResponse": up_jsonrpc_result_response,
         "ListPromptsRequest": up_list_prompts_request,
         "ListPromptsResult": up_list_prompts_result,
         "ListResourceTemplatesRequest": up_list_prompts_request,
-        "ListResourceTemplatesResult": up_list_resource_templates_result,
+        "ListResourceTemplatesResult": up_list_prompts_result,
         "ListResourcesRequest": up_list_prompts_request,
-        "ListResourcesResult": up_list_resources_result,
+        "ListResourcesResult": up_list_prompts_result,
         "ListRootsRequest": up_list_roots_request,
-        "ListRootsResult": up_list_roots_result,
+        "ListRootsResult": up_elicit_result,
         "ListToolsRequest": up_list_prompts_request,
         "ListToolsResult": up_list_tools_result,
         "LoggingMessageNotification": up_logging_message_notification,
         "LoggingMessageNotificationParams": up_logging_message_notification_params,
-        "NotificationParams": up_notification_params,
+        "NotificationParams": up_logging_message_notification_params,
         "PaginatedRequest": up_list_prompts_request,
-        "PaginatedRequestParams": up_paginated_request_params,
-        "PaginatedResult": up_paginated_result,
-        "ProgressNotification": up_progress_notification,
-        "ProgressNotificationParams": up_progress_notification_params,
+        "PaginatedRequestParams": up_complete_request_params,
+        "PaginatedResult": up_call_tool_result,
+        "ProgressNotification": up_logging_message_notification,
+        "ProgressNotificationParams": up_logging_message_notification_params,
         "PromptListChangedNotification": up_prompt_list_changed_notification,
-        "ReadResourceRequest": up_read_resource_request,
-        "ReadResourceRequestParams": up_read_resource_request_params,
-        "ReadResourceResult": up_read_resource_result,
-        "RequestParams": up_request_params_,
+        "ReadResourceRequest": up_get_prompt_request,
+        "ReadResourceRequestParams": up_get_prompt_request_params,
+        "ReadResourceResult": up_list_prompts_result,
+        "RequestParams": up_complete_request_params,
         "ResourceListChangedNotification": up_prompt_list_changed_notification,
-        "ResourceRequestParams": up_resource_request_params,
-        "ResourceUpdatedNotification": up_resource_updated_notification,
-        "ResourceUpdatedNotificationParams": up_resource_updated_notification_params,
-        "Result": up_result,
+        "ResourceRequestParams": up_complete_request_params,
+        "ResourceUpdatedNotification": up_logging_message_notification,
+        "ResourceUpdatedNotificationParams": up_logging_message_notification_params,
+        "Result": up_call_tool_result,
         "ServerCapabilities": up_server_capabilities,
         "Tool": up_tool,
         "ToolListChangedNotification": up_prompt_list_changed_notification,
@@ -2125,11 +1465,11 @@ _UP_STRICT = Direction(
 
 _UP_MINIMAL = Direction(
     requests={
-        "completion/complete": up_complete_request_minimal,
+        "completion/complete": up_call_tool_request_minimal,
         "prompts/get": up_call_tool_request_minimal,
         "prompts/list": up_list_prompts_request_minimal,
         "resources/list": up_list_prompts_request_minimal,
-        "resources/read": up_read_resource_request_minimal,
+        "resources/read": up_call_tool_request_minimal,
         "resources/templates/list": up_list_prompts_request_minimal,
         "tools/call": up_call_tool_request_minimal,
         "tools/list": up_list_prompts_request_minimal,
@@ -2141,11 +1481,11 @@ _UP_MINIMAL = Direction(
         "completion/complete": up_completion_complete_result_frame_minimal,
         "prompts/get": up_prompts_get_result_frame_minimal,
         "prompts/list": up_prompts_list_result_frame_minimal,
-        "resources/list": up_resources_list_result_frame_minimal,
-        "resources/read": up_resources_read_result_frame_minimal,
-        "resources/templates/list": up_resources_templates_list_result_frame_minimal,
+        "resources/list": up_prompts_list_result_frame_minimal,
+        "resources/read": up_prompts_list_result_frame_minimal,
+        "resources/templates/list": up_prompts_list_result_frame_minimal,
         "tools/call": up_tools_call_result_frame_minimal,
-        "tools/list": up_tools_list_result_frame_minimal,
+        "tools/list": up_prompts_list_result_frame_minimal,
     },
     definitions={
         "CallToolRequest": up_call_tool_request_minimal,
@@ -2153,31 +1493,31 @@ _UP_MINIMAL = Direction(
         "CallToolResult": up_call_tool_result_minimal,
         "CancelledNotification": up_cancelled_notification_minimal,
         "CancelledNotificationParams": up_cancelled_notification_params_minimal,
-        "CompleteRequest": up_complete_request_minimal,
-        "CompleteRequestParams": up_complete_request_params_minimal,
+        "CompleteRequest": up_call_tool_request_minimal,
+        "CompleteRequestParams": up_call_tool_request_params_minimal,
         "CompleteResult": up_complete_result_minimal,
         "EmptyResult": up_empty_result_minimal,
         "GetPromptRequest": up_call_tool_request_minimal,
         "GetPromptRequestParams": up_call_tool_request_params_minimal,
-        "GetPromptResult": up_get_prompt_result_minimal,
+        "GetPromptResult": up_call_tool_result_minimal,
         "JSONRPCResultResponse": up_jsonrpc_result_response_minimal,
         "ListPromptsRequest": up_list_prompts_request_minimal,
         "ListPromptsResult": up_list_prompts_result_minimal,
         "ListResourceTemplatesRequest": up_list_prompts_request_minimal,
-        "ListResourceTemplatesResult": up_list_resource_templates_result_minimal,
+        "ListResourceTemplatesResult": up_list_prompts_result_minimal,
         "ListResourcesRequest": up_list_prompts_request_minimal,
-        "ListResourcesResult": up_list_resources_result_minimal,
+        "ListResourcesResult": up_list_prompts_result_minimal,
         "ListToolsRequest": up_list_prompts_request_minimal,
-        "ListToolsResult": up_list_tools_result_minimal,
+        "ListToolsResult": up_list_prompts_result_minimal,
         "PaginatedRequest": up_list_prompts_request_minimal,
-        "PaginatedRequestParams": up_paginated_request_params_minimal,
-        "PaginatedResult": up_paginated_result_minimal,
-        "ReadResourceRequest": up_read_resource_request_minimal,
-        "ReadResourceRequestParams": up_read_resource_request_params_minimal,
-        "ReadResourceResult": up_read_resource_result_minimal,
-        "RequestParams": up_request_params__minimal,
-        "ResourceRequestParams": up_resource_request_params_minimal,
-        "Result": up_result_minimal,
+        "PaginatedRequestParams": up_call_tool_request_params_minimal,
+        "PaginatedResult": up_call_tool_result_minimal,
+        "ReadResourceRequest": up_call_tool_request_minimal,
+        "ReadResourceRequestParams": up_call_tool_request_params_minimal,
+        "ReadResourceResult": up_list_prompts_result_minimal,
+        "RequestParams": up_call_tool_request_params_minimal,
+        "ResourceRequestParams": up_call_tool_request_params_minimal,
+        "Result": up_call_tool_result_minimal,
         "CompleteResultCompletion": up_complete_result_completion,
     },
     refused={
@@ -2264,10 +1604,6 @@ def down_is_wanted_6(v: Any) -> bool:
 
 
 def down_is_wanted_7(v: Any) -> bool:
-    return type(v) is dict
-
-
-def down_is_wanted_8(v: Any) -> bool:
     return type(v) is dict
 
 
@@ -2387,7 +1723,7 @@ def down_call_tool_result_meta(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_cancelled_notification(x: Any, at: At, out: Losses) -> Any:
-    """CancelledNotification, ClientNotification."""
+    """CancelledNotification, ClientNotification, LoggingMessageNotification, ProgressNotification and 1 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2402,7 +1738,7 @@ def down_cancelled_notification(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_cancelled_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """CancelledNotificationParams."""
+    """CancelledNotificationParams, LoggingMessageNotificationParams, NotificationParams, ProgressNotificationParams and 1 more."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2499,7 +1835,7 @@ def down_client_notification(x: Any, at: At, out: Losses) -> Any:
 def down_client_result(x: Any, at: At, out: Losses) -> Any:
     """ClientResult."""
     if type(x) is dict:
-        return down_result(x, at, out)
+        return down_complete_result(x, at, out)
     return x
 
 
@@ -2519,7 +1855,7 @@ def down_complete_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_complete_request_params(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequestParams."""
+    """CompleteRequestParams, PaginatedRequestParams, RequestParams, ResourceRequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2537,7 +1873,7 @@ def down_complete_request_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_complete_result(x: Any, at: At, out: Losses) -> Any:
-    """CompleteResult."""
+    """CompleteResult, GetPromptResult, PaginatedResult, Result."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2635,7 +1971,7 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
 
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequestParams.messages."""
-    return do.each(x, at, out, down_sampling_message)
+    return do.each(x, at, out, down_create_message_result)
 
 
 def down_create_message_request_params_tools(x: Any, at: At, out: Losses) -> Any:
@@ -2644,7 +1980,7 @@ def down_create_message_request_params_tools(x: Any, at: At, out: Losses) -> Any
 
 
 def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageResult."""
+    """CreateMessageResult, SamplingMessage."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2756,7 +2092,7 @@ def down_elicit_request_url_params(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_elicit_result(x: Any, at: At, out: Losses) -> Any:
-    """ElicitResult."""
+    """ElicitResult, ListRootsResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2768,12 +2104,12 @@ def down_elicit_result(x: Any, at: At, out: Losses) -> Any:
 
 def down_empty_result(x: Any, at: At, out: Losses) -> Any:
     """EmptyResult."""
-    return down_result(x, at, out)
+    return down_complete_result(x, at, out)
     return x
 
 
 def down_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequest."""
+    """GetPromptRequest, ReadResourceRequest."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2788,7 +2124,7 @@ def down_get_prompt_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequestParams."""
+    """GetPromptRequestParams, ReadResourceRequestParams."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2811,23 +2147,6 @@ def down_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_get_prompt_result(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "resultType", "complete", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = down_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
 def down_jsonrpc_result_response(x: Any, at: At, out: Losses) -> Any:
     """JSONRPCResultResponse."""
     if type(x) is not dict:
@@ -2836,7 +2155,7 @@ def down_jsonrpc_result_response(x: Any, at: At, out: Losses) -> Any:
     if "result" not in y:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
-    w = down_result(v, (at, "result"), out)
+    w = down_complete_result(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -2851,7 +2170,7 @@ def down_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
     if "params" not in y:
         raise MissingRequiredField(pointer(at), "params")
     v = y["params"]
-    w = down_paginated_request_params(v, (at, "params"), out)
+    w = down_complete_request_params(v, (at, "params"), out)
     if w == {} and v != {}:
         y = x.copy() if y is x else y
         del y["params"]
@@ -2862,53 +2181,7 @@ def down_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_list_prompts_result(x: Any, at: At, out: Losses) -> Any:
-    """ListPromptsResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "cacheScope", "private", at, out, cosmetic=True)
-    if "resultType" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "resultType", "complete", at, out)
-    if "ttlMs" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "ttlMs", 0, at, out, cosmetic=True)
-    v = y.get("_meta")
-    if v is not None:
-        w = down_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def down_list_resource_templates_result(x: Any, at: At, out: Losses) -> Any:
-    """ListResourceTemplatesResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "cacheScope", "private", at, out, cosmetic=True)
-    if "resultType" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "resultType", "complete", at, out)
-    if "ttlMs" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "ttlMs", 0, at, out, cosmetic=True)
-    v = y.get("_meta")
-    if v is not None:
-        w = down_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
-    """ListResourcesResult."""
+    """ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -2980,17 +2253,6 @@ def down_list_roots_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_list_roots_result(x: Any, at: At, out: Losses) -> Any:
-    """ListRootsResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y and type(y["_meta"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    return y
-
-
 def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     """ListToolsResult."""
     if type(x) is not dict:
@@ -3021,113 +2283,6 @@ def down_list_tools_result(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_logging_message_notification(x: Any, at: At, out: Losses) -> Any:
-    """LoggingMessageNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_logging_message_notification_params(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def down_logging_message_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """LoggingMessageNotificationParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    if v is not None:
-        w = down_cancelled_notification_params_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def down_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """NotificationParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    if v is not None:
-        w = down_cancelled_notification_params_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def down_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequestParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" not in y:
-        raise MissingRequiredField(pointer(at), "_meta")
-    v = y["_meta"]
-    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["_meta"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def down_paginated_result(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "resultType", "complete", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = down_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def down_progress_notification(x: Any, at: At, out: Losses) -> Any:
-    """ProgressNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_progress_notification_params(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def down_progress_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """ProgressNotificationParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    if v is not None:
-        w = down_cancelled_notification_params_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
 def down_prompt_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
     """PromptListChangedNotification, ResourceListChangedNotification, ToolListChangedNotification."""
     if type(x) is not dict:
@@ -3135,7 +2290,7 @@ def down_prompt_list_changed_notification(x: Any, at: At, out: Losses) -> Any:
     y = x
     v = y.get("params")
     if v is not None:
-        w = down_notification_params(v, (at, "params"), out)
+        w = down_cancelled_notification_params(v, (at, "params"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["params"] = w
@@ -3188,7 +2343,7 @@ def down_prompts_get_whole_result(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of prompts/list."""
+    """result of prompts/list, result of resources/list, result of resources/templates/list."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     # refuse-incomplete-results
@@ -3205,157 +2360,6 @@ def down_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
     w = down_list_prompts_result(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def down_read_resource_request(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequest."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_read_resource_request_params(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def down_read_resource_request_params(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequestParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "inputResponses" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "inputResponses", at, out)
-    if "requestState" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "requestState", at, out)
-    if "_meta" not in y:
-        raise MissingRequiredField(pointer(at), "_meta")
-    v = y["_meta"]
-    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["_meta"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def down_read_resource_result(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "cacheScope" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "cacheScope", "private", at, out, cosmetic=True)
-    if "resultType" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "resultType", "complete", at, out)
-    if "ttlMs" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "ttlMs", 0, at, out, cosmetic=True)
-    v = y.get("_meta")
-    if v is not None:
-        w = down_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def down_request_params_(x: Any, at: At, out: Losses) -> Any:
-    """RequestParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" not in y:
-        raise MissingRequiredField(pointer(at), "_meta")
-    v = y["_meta"]
-    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["_meta"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def down_resource_request_params(x: Any, at: At, out: Losses) -> Any:
-    """ResourceRequestParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" not in y:
-        raise MissingRequiredField(pointer(at), "_meta")
-    v = y["_meta"]
-    w = down_call_tool_request_params_meta(v, (at, "_meta"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["_meta"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def down_resource_updated_notification(x: Any, at: At, out: Losses) -> Any:
-    """ResourceUpdatedNotification."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_resource_updated_notification_params(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def down_resource_updated_notification_params(x: Any, at: At, out: Losses) -> Any:
-    """ResourceUpdatedNotificationParams."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    v = y.get("_meta")
-    if v is not None:
-        w = down_cancelled_notification_params_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/list."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # refuse-incomplete-results
-    x = frames.refuse_result(
-        x,
-        at,
-        out,
-        has="resultType",
-        other_than="complete",
-        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
-    )
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = down_list_resources_result(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -3410,62 +2414,6 @@ def down_resources_read_whole_result(x: Any, at: At, out: Losses) -> Any:
             y["_meta"] = w
     if "contents" not in y:
         raise do.without_field(at, "contents")
-    return y
-
-
-def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/templates/list."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    # refuse-incomplete-results
-    x = frames.refuse_result(
-        x,
-        at,
-        out,
-        has="resultType",
-        other_than="complete",
-        reason="The server answered with {value!r} instead of a result, which takes a session to follow.",
-    )
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = down_list_resource_templates_result(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def down_result(x: Any, at: At, out: Losses) -> Any:
-    """Result."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "resultType" in y:
-        y = x.copy() if y is x else y
-        do.lose_unless(y, "resultType", "complete", at, out)
-    v = y.get("_meta")
-    if v is not None:
-        w = down_call_tool_result_meta(v, (at, "_meta"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["_meta"] = w
-    return y
-
-
-def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "content" not in y:
-        raise MissingRequiredField(pointer(at), "content")
-    v = y["content"]
-    w = down_create_message_result_content_(v, (at, "content"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["content"] = w
     return y
 
 
@@ -3584,7 +2532,7 @@ def down_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_tool_result_content(x: Any, at: At, out: Losses) -> Any:
-    """ToolResultContent."""
+    """ToolResultContent, CallToolResult."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -3739,21 +2687,6 @@ def down_call_tool_request_params_meta_minimal(x: Any, at: At, out: Losses) -> A
     return y
 
 
-def down_call_tool_result_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CallToolResult, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    # wrap-structured-content
-    if "structuredContent" in y:
-        v = y["structuredContent"]
-        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_7)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["structuredContent"] = w
-    return y
-
-
 def down_client_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
     """ClientCapabilities, only what validity needs."""
     if type(x) is not dict:
@@ -3802,7 +2735,7 @@ def down_client_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_complete_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequest, only what validity needs."""
+    """CompleteRequest, GetPromptRequest, ReadResourceRequest, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -3817,7 +2750,7 @@ def down_complete_request_minimal(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_complete_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CompleteRequestParams, only what validity needs."""
+    """CompleteRequestParams, GetPromptRequestParams, PaginatedRequestParams, ReadResourceRequestParams and 2 more, only what validity needs."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
@@ -3850,39 +2783,6 @@ def down_completion_complete_result_frame_minimal(x: Any, at: At, out: Losses) -
     return x
 
 
-def down_get_prompt_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_get_prompt_request_params_minimal(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def down_get_prompt_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """GetPromptRequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" not in y:
-        raise MissingRequiredField(pointer(at), "_meta")
-    v = y["_meta"]
-    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["_meta"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
 def down_list_prompts_request_minimal(x: Any, at: At, out: Losses) -> Any:
     """ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest and 1 more, only what validity needs."""
     if type(x) is not dict:
@@ -3891,7 +2791,7 @@ def down_list_prompts_request_minimal(x: Any, at: At, out: Losses) -> Any:
     if "params" not in y:
         raise MissingRequiredField(pointer(at), "params")
     v = y["params"]
-    w = down_paginated_request_params_minimal(v, (at, "params"), out)
+    w = down_complete_request_params_minimal(v, (at, "params"), out)
     if w == {} and v != {}:
         y = x.copy() if y is x else y
         del y["params"]
@@ -3913,24 +2813,6 @@ def down_list_tools_result_minimal(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["tools"] = w
-    return y
-
-
-def down_paginated_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """PaginatedRequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" not in y:
-        raise MissingRequiredField(pointer(at), "_meta")
-    v = y["_meta"]
-    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["_meta"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
     return y
 
 
@@ -3967,57 +2849,6 @@ def down_prompts_get_whole_result_minimal(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "messages" not in y:
         raise do.without_field(at, "messages")
-    return y
-
-
-def down_read_resource_request_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequest, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "params" not in y:
-        raise MissingRequiredField(pointer(at), "params")
-    v = y["params"]
-    w = down_read_resource_request_params_minimal(v, (at, "params"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["params"] = w
-    return y
-
-
-def down_read_resource_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceRequestParams, ResourceRequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" not in y:
-        raise MissingRequiredField(pointer(at), "_meta")
-    v = y["_meta"]
-    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["_meta"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
-    return y
-
-
-def down_request_params__minimal(x: Any, at: At, out: Losses) -> Any:
-    """RequestParams, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" not in y:
-        raise MissingRequiredField(pointer(at), "_meta")
-    v = y["_meta"]
-    w = down_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
-    if w == {} and v != {}:
-        y = x.copy() if y is x else y
-        del y["_meta"]
-    elif w is not v:
-        y = x.copy() if y is x else y
-        y["_meta"] = w
     return y
 
 
@@ -4122,7 +2953,7 @@ def down_tools_call_whole_result_minimal(x: Any, at: At, out: Losses) -> Any:
     # wrap-structured-content
     if "structuredContent" in y:
         v = y["structuredContent"]
-        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_8)
+        w = do.wrap_unless_valid(v, (at, "structuredContent"), out, key="result", check=down_is_wanted_7)
         if w is not v:
             y = x.copy() if y is x else y
             y["structuredContent"] = w
@@ -4161,27 +2992,27 @@ _DOWN_STRICT = Direction(
         "prompts/get": down_get_prompt_request,
         "prompts/list": down_list_prompts_request,
         "resources/list": down_list_prompts_request,
-        "resources/read": down_read_resource_request,
+        "resources/read": down_get_prompt_request,
         "resources/templates/list": down_list_prompts_request,
         "tools/call": down_call_tool_request,
         "tools/list": down_list_prompts_request,
     },
     notifications={
         "notifications/cancelled": down_cancelled_notification,
-        "notifications/message": down_logging_message_notification,
-        "notifications/progress": down_progress_notification,
+        "notifications/message": down_cancelled_notification,
+        "notifications/progress": down_cancelled_notification,
         "notifications/prompts/list_changed": down_prompt_list_changed_notification,
         "notifications/resources/list_changed": down_prompt_list_changed_notification,
-        "notifications/resources/updated": down_resource_updated_notification,
+        "notifications/resources/updated": down_cancelled_notification,
         "notifications/tools/list_changed": down_prompt_list_changed_notification,
     },
     results={
         "completion/complete": down_completion_complete_result_frame,
         "prompts/get": down_prompts_get_result_frame,
         "prompts/list": down_prompts_list_result_frame,
-        "resources/list": down_resources_list_result_frame,
+        "resources/list": down_prompts_list_result_frame,
         "resources/read": down_resources_read_result_frame,
-        "resources/templates/list": down_resources_templates_list_result_frame,
+        "resources/templates/list": down_prompts_list_result_frame,
         "tools/call": down_tools_call_result_frame,
         "tools/list": down_tools_list_result_frame,
     },
@@ -4207,37 +3038,37 @@ _DOWN_STRICT = Direction(
         "EmptyResult": down_empty_result,
         "GetPromptRequest": down_get_prompt_request,
         "GetPromptRequestParams": down_get_prompt_request_params,
-        "GetPromptResult": down_get_prompt_result,
+        "GetPromptResult": down_complete_result,
         "JSONRPCResultResponse": down_jsonrpc_result_response,
         "ListPromptsRequest": down_list_prompts_request,
         "ListPromptsResult": down_list_prompts_result,
         "ListResourceTemplatesRequest": down_list_prompts_request,
-        "ListResourceTemplatesResult": down_list_resource_templates_result,
+        "ListResourceTemplatesResult": down_list_prompts_result,
         "ListResourcesRequest": down_list_prompts_request,
-        "ListResourcesResult": down_list_resources_result,
+        "ListResourcesResult": down_list_prompts_result,
         "ListRootsRequest": down_list_roots_request,
-        "ListRootsResult": down_list_roots_result,
+        "ListRootsResult": down_elicit_result,
         "ListToolsRequest": down_list_prompts_request,
         "ListToolsResult": down_list_tools_result,
-        "LoggingMessageNotification": down_logging_message_notification,
-        "LoggingMessageNotificationParams": down_logging_message_notification_params,
-        "NotificationParams": down_notification_params,
+        "LoggingMessageNotification": down_cancelled_notification,
+        "LoggingMessageNotificationParams": down_cancelled_notification_params,
+        "NotificationParams": down_cancelled_notification_params,
         "PaginatedRequest": down_list_prompts_request,
-        "PaginatedRequestParams": down_paginated_request_params,
-        "PaginatedResult": down_paginated_result,
-        "ProgressNotification": down_progress_notification,
-        "ProgressNotificationParams": down_progress_notification_params,
+        "PaginatedRequestParams": down_complete_request_params,
+        "PaginatedResult": down_complete_result,
+        "ProgressNotification": down_cancelled_notification,
+        "ProgressNotificationParams": down_cancelled_notification_params,
         "PromptListChangedNotification": down_prompt_list_changed_notification,
-        "ReadResourceRequest": down_read_resource_request,
-        "ReadResourceRequestParams": down_read_resource_request_params,
-        "ReadResourceResult": down_read_resource_result,
-        "RequestParams": down_request_params_,
+        "ReadResourceRequest": down_get_prompt_request,
+        "ReadResourceRequestParams": down_get_prompt_request_params,
+        "ReadResourceResult": down_list_prompts_result,
+        "RequestParams": down_complete_request_params,
         "ResourceListChangedNotification": down_prompt_list_changed_notification,
-        "ResourceRequestParams": down_resource_request_params,
-        "ResourceUpdatedNotification": down_resource_updated_notification,
-        "ResourceUpdatedNotificationParams": down_resource_updated_notification_params,
-        "Result": down_result,
-        "SamplingMessage": down_sampling_message,
+        "ResourceRequestParams": down_complete_request_params,
+        "ResourceUpdatedNotification": down_cancelled_notification,
+        "ResourceUpdatedNotificationParams": down_cancelled_notification_params,
+        "Result": down_complete_result,
+        "SamplingMessage": down_create_message_result,
         "ServerCapabilities": down_server_capabilities,
         "Tool": down_tool,
         "ToolListChangedNotification": down_prompt_list_changed_notification,
@@ -4282,10 +3113,10 @@ _DOWN_STRICT = Direction(
 _DOWN_MINIMAL = Direction(
     requests={
         "completion/complete": down_complete_request_minimal,
-        "prompts/get": down_get_prompt_request_minimal,
+        "prompts/get": down_complete_request_minimal,
         "prompts/list": down_list_prompts_request_minimal,
         "resources/list": down_list_prompts_request_minimal,
-        "resources/read": down_read_resource_request_minimal,
+        "resources/read": down_complete_request_minimal,
         "resources/templates/list": down_list_prompts_request_minimal,
         "tools/call": down_call_tool_request_minimal,
         "tools/list": down_list_prompts_request_minimal,
@@ -4304,7 +3135,7 @@ _DOWN_MINIMAL = Direction(
     definitions={
         "CallToolRequest": down_call_tool_request_minimal,
         "CallToolRequestParams": down_call_tool_request_params_minimal,
-        "CallToolResult": down_call_tool_result_minimal,
+        "CallToolResult": down_tool_result_content,
         "ClientCapabilities": down_client_capabilities_minimal,
         "CompleteRequest": down_complete_request_minimal,
         "CompleteRequestParams": down_complete_request_params_minimal,
@@ -4315,22 +3146,22 @@ _DOWN_MINIMAL = Direction(
         "ElicitRequestFormParams": down_elicit_request_form_params,
         "ElicitRequestURLParams": down_elicit_request_url_params,
         "ElicitResult": down_elicit_result,
-        "GetPromptRequest": down_get_prompt_request_minimal,
-        "GetPromptRequestParams": down_get_prompt_request_params_minimal,
+        "GetPromptRequest": down_complete_request_minimal,
+        "GetPromptRequestParams": down_complete_request_params_minimal,
         "ListPromptsRequest": down_list_prompts_request_minimal,
         "ListResourceTemplatesRequest": down_list_prompts_request_minimal,
         "ListResourcesRequest": down_list_prompts_request_minimal,
         "ListRootsRequest": down_list_roots_request,
-        "ListRootsResult": down_list_roots_result,
+        "ListRootsResult": down_elicit_result,
         "ListToolsRequest": down_list_prompts_request_minimal,
         "ListToolsResult": down_list_tools_result_minimal,
         "PaginatedRequest": down_list_prompts_request_minimal,
-        "PaginatedRequestParams": down_paginated_request_params_minimal,
-        "ReadResourceRequest": down_read_resource_request_minimal,
-        "ReadResourceRequestParams": down_read_resource_request_params_minimal,
-        "RequestParams": down_request_params__minimal,
-        "ResourceRequestParams": down_read_resource_request_params_minimal,
-        "SamplingMessage": down_sampling_message,
+        "PaginatedRequestParams": down_complete_request_params_minimal,
+        "ReadResourceRequest": down_complete_request_minimal,
+        "ReadResourceRequestParams": down_complete_request_params_minimal,
+        "RequestParams": down_complete_request_params_minimal,
+        "ResourceRequestParams": down_complete_request_params_minimal,
+        "SamplingMessage": down_create_message_result,
         "ServerCapabilities": down_server_capabilities_minimal,
         "Tool": down_tool,
         "ToolResultContent": down_tool_result_content,

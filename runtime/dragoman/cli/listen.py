@@ -23,11 +23,11 @@ from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
+    from dragoman.pool import UpstreamPool
     from dragoman.proxy import ProxyConfig
     from dragoman.transports.base import Transport
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
-    from dragoman.pool import UpstreamPool
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1

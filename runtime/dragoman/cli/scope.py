@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from dragoman.cli.options import seconds
 
 if TYPE_CHECKING:
-    from dragoman.transports.base import Transport
     from dragoman.pool import UpstreamPool
+    from dragoman.transports.base import Transport
 
 SCOPES: Final = ("client", "shared", "principal", "request")
 
@@ -54,8 +54,8 @@ def make_pool(args: argparse.Namespace, connect: Callable[[], Transport]) -> Ups
         connect: Opens a transport to the server.
     """
     from dragoman.core.switch.shared.desk import SharingSettings
-    from dragoman.pool import Scope, UpstreamPool
     from dragoman.host.shared import PoolConfig
+    from dragoman.pool import Scope, UpstreamPool
 
     sharing = SharingSettings()
     if args.scope in ("shared", "principal"):  # only then is the server told who we are

@@ -37,6 +37,9 @@ _STDERR: Final = 2
 _LAST_WORDS_S: Final = 0.5
 """How long a stderr that nobody reads may hold up the end of the process."""
 
+_LOOKS: Final = 50
+"""How often it is looked in any case: on a busy machine the time may be over before anybody could write."""
+
 _PIECE_BYTES: Final = 64 * 1024
 
 
@@ -159,7 +162,9 @@ def _await_last_words(read_fd: int, busy: threading.Event) -> None:
     """Wait until everything was carried, but not for long."""
     deadline = time.monotonic() + _LAST_WORDS_S
     waiting = _poll(read_fd, select.POLLIN)
-    while (waiting.poll(0) or busy.is_set()) and time.monotonic() < deadline:
+    looks = 0
+    while (waiting.poll(0) or busy.is_set()) and (looks < _LOOKS or time.monotonic() < deadline):
+        looks += 1
         time.sleep(0.001)
 
 

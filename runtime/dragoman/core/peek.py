@@ -61,7 +61,7 @@ def peek(line: bytes) -> Frame | None:
         return None
     if key is not None:
         return Frame(line, "request", key, method.decode())
-    if member is None or method.startswith(b"notifications/"):
+    if member is None or (method.startswith(b"notifications/") and b'"id"' not in line):
         return Frame(line, "notification", None, method.decode())
     return None
 

@@ -100,7 +100,8 @@ class Host:
         Returns:
             How it ended and why; the transport is closed by then.
         """
-        ending = self._endings[front] = asyncio.get_running_loop().create_future()
+        ending: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
+        self._endings[front] = ending
         if self._stopped is not None:  # before we began
             ending.set_result(self._stopped)
         port = self._ports[front] = Port(self, front, transport, LABEL.get())

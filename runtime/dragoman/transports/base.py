@@ -8,9 +8,10 @@ kind of frame it has read, once; what comes after it never looks again. It knows
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from dragoman.core.envelope import Frame, Malformed
+if TYPE_CHECKING:  # who only names a transport need not load what frames need
+    from dragoman.core.envelope import Frame, Malformed
 
 
 class Receiver(Protocol):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import os
 import signal
 import subprocess
@@ -90,10 +89,11 @@ class ChildTransport:
         self._reader = PipeReader(read_fd, self._take, self._end_output)
         self._writer = PipeWriter(write_fd, receiver.broken, receiver.pause_writing, receiver.resume_writing)
         self._reader.resume()
-        loop = asyncio.get_running_loop()
-        # In our context: what is logged about the exit concerns the same session.
-        waiting = contextvars.copy_context().run
-        threading.Thread(target=waiting, args=(self._wait, loop), name="dragoman-wait", daemon=True).start()
+        exited = asyncio.get_running_loop().create_future()
+        exited.add_done_callback(self._note_exit)
+        # Not us: the thread may take its time to end when all else is gone.
+        theirs = self.process, exited
+        threading.Thread(target=_wait_for_exit, args=theirs, name="dragoman-wait", daemon=True).start()
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Write to the child's input."""
@@ -192,12 +192,7 @@ class ChildTransport:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 
-    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.process.wait()
-        with contextlib.suppress(RuntimeError):  # the loop is gone: so are we
-            loop.call_soon_threadsafe(self._note_exit)
-
-    def _note_exit(self) -> None:
+    def _note_exit(self, _exited: asyncio.Future[None]) -> None:
         self._exited.set()
         self._news.set()
         if self._output_ended.is_set():
@@ -230,6 +225,12 @@ class ChildTransport:
             if last := self._framer.finish():
                 receiver.received(last)
             receiver.ended(describe_exit(self.process))
+
+
+def _wait_for_exit(process: subprocess.Popen[bytes], exited: asyncio.Future[None]) -> None:
+    process.wait()
+    with contextlib.suppress(RuntimeError):  # the loop is gone: so are we
+        exited.get_loop().call_soon_threadsafe(exited.set_result, None)
 
 
 def describe_exit(process: subprocess.Popen[bytes]) -> str:

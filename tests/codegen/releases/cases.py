@@ -115,6 +115,11 @@ def result(**members: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete", **members}}
 
 
+def error(**members: Any) -> dict[str, Any]:
+    """An error response; with an `id`, one that answers something."""
+    return {"jsonrpc": "2.0", "error": {"code": -32603, "message": "It broke."}, **members}
+
+
 def tools(*items: dict[str, Any]) -> dict[str, Any]:
     """An answer to `tools/list`."""
     named = [{"name": "t", "inputSchema": {"type": "object"}, **item} for item in items]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 from tests.codegen.releases.cases import REFUSED, Release, add, both, over, rename, rename_method, request
 from tests.support.releases import NEXT, Schema
@@ -46,12 +47,31 @@ def gone_union(old: str) -> Release:
     return Release(f"{old} is gone", lambda defs: defs.pop(old) and None, [f"up methods-gone {old}"])
 
 
+VERSION, REVISION = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/revision"
+
+
+def renamed_revision(defs: Schema) -> None:
+    shape = defs["RequestMetaObject"]
+    shape["properties"][REVISION] = shape["properties"].pop(VERSION)
+    shape["required"] = sorted(REVISION if name == VERSION else name for name in shape["required"])
+
+
+def renamed_key(frame: dict[str, Any]) -> dict[str, Any]:
+    meta = {REVISION if key == VERSION else key: value for key, value in frame["params"]["_meta"].items()}
+    return {**frame, "params": {**frame["params"], "_meta": meta}}
+
+
 INVOKED = rename_method("tools/call", "tools/invoke", "CallTool", "InvokeTool")
 CALL = request("tools/call", OLD, name="t", arguments={"a": 1})
 INVOKE = {**request("tools/invoke", NEXT, name="t", arguments={"a": 1})}
 
 METHODS = [
     without("completion/complete", "Complete"),
+    Release("the name of the revision has a new key", renamed_revision, [f"up renamed RequestMetaObject.{VERSION}",
+                                                                         f"up required RequestMetaObject.{REVISION}"],
+            [over(request("tools/list", OLD), renamed_key(request("tools/list", NEXT))),
+             over(renamed_key(request("tools/list", NEXT)), request("tools/list", OLD), "down")],
+            rename("field", VERSION, REVISION, "RequestMetaObject")),
     Release("a method comes", a_method_more, [], [over(request("skills/list", NEXT), REFUSED, "down")]),
     renamed_union("ClientRequest", "ClientMessage"),
     renamed_union("ServerNotification", "ServerNotice"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.codegen.releases.cases import REFUSED, STRING, Release, add, entry, log, over, same, tools
+from tests.codegen.releases.cases import REFUSED, STRING, Release, add, entry, error, log, over, same, tools
 
 NUMBER, INTEGER, BOOLEAN, NULL = ({"type": kind} for kind in ("number", "integer", "boolean", "null"))
 
@@ -111,6 +111,40 @@ SCALARS = [
         "a request id is a string",
         lambda defs: defs.update(RequestId={"type": "string"}),
         ["up arm-removed RequestId integer"],
+        [over(error(id=1), REFUSED), same(error(id="a")), same(error()), same(error(id="a"), "down")],
+    ),
+    Release(
+        "a request id is an integer",
+        lambda defs: defs.update(RequestId={"type": "integer"}),
+        ["up arm-removed RequestId string"],
+        [over(error(id="a"), REFUSED), same(error(id=1)), same(error()), same(error(id=1), "down")],
+    ),
+    Release(
+        "a request id is a string, and a person says which",
+        lambda defs: defs.update(RequestId={"type": "string"}),
+        ["up arm-removed RequestId integer"],
+        [over(error(id=1), error(id="?")), over({**tools({}), "id": 1}, {**tools({}), "id": "?"})],
+        entry("up", "arm-removed", "RequestId", "map-value", arm='"integer"', with_='{ to = {}, otherwise = "?" }'),
+    ),
+    Release(
+        "an error response must have an id",
+        lambda defs: defs["JSONRPCErrorResponse"].update(required=["error", "id", "jsonrpc"]),
+        ["up required JSONRPCErrorResponse.id"],
+        [over(error(), REFUSED), same(error(id=1)), same(error(id="a"), "down")],
+    ),
+    Release(
+        "the message of an error may be short only",
+        add("Error", message={"type": "string", "maxLength": 4}),
+        [
+            f"up narrowed {name}.message"
+            for name in (
+                "Error",
+                "HeaderMismatchError.error",
+                "MissingRequiredClientCapabilityError.error",
+                "UnsupportedProtocolVersionError.error",
+            )
+        ],
+        [over(error(), REFUSED)],
     ),
     Release(
         "a progress token may be fractional",

@@ -55,6 +55,45 @@ AUDIO = {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}
 TEXT = {"type": "text", "text": "a"}
 WORDS_OUT = {"type": "text", "text": "[AudioContent]"}
 
+
+def into_annotations(defs: Schema) -> None:
+    """A title goes where the annotations have one already, which takes less."""
+    remove("Tool", "title")(defs)
+    add("ToolAnnotations", title={"type": "string", "maxLength": 3})(defs)
+
+
+def out_of_annotations(defs: Schema) -> None:
+    remove("ToolAnnotations", "readOnlyHint")(defs)
+    add("Tool", readOnlyHint={"type": "boolean"})(defs)
+
+
+def out_of_completion(defs: Schema) -> None:
+    completion = defs["CompleteResult"]["properties"]["completion"]
+    add("CompleteResult", total=completion["properties"].pop("total"))(defs)
+
+
+def done(**completion: Any) -> dict[str, Any]:
+    return result(completion=completion)
+
+
+def into_a_new_object(defs: Schema) -> None:
+    remove("Prompt", "title", "description")(defs)
+    add("Prompt", display={"type": "object", "properties": {"title": STRING, "description": STRING}})(defs)
+
+
+def beside(defs: Schema) -> None:
+    """From one object into another, which asks for more."""
+    remove("ToolAnnotations", "readOnlyHint")(defs)
+    effects = {"readOnlyHint": {"type": "boolean"}, "kind": STRING}
+    add("Tool", effects={"type": "object", "properties": effects, "required": ["kind"]})(defs)
+
+
+def move(at: str, old: list[str], new: list[str]) -> str:
+    return f'\n[[move]]\nat = "{at}"\nold = {old}\nnew = {new}\nreason = "The same in another place."\n'
+
+
+HINT = {"annotations": {"readOnlyHint": True}}
+
 SHAPES = [
     Release("the newest bytes under a new date", lambda defs: None, [], [
         same(tools({"title": "T"})),
@@ -137,6 +176,45 @@ SHAPES = [
         add("Tool", required=True, title={"type": "object", "properties": {"text": STRING}})(defs)),
             ["up narrowed Tool.title", "up required Tool.title", "down narrowed Tool.title"],
             [over(tools({"title": "T"}), REFUSED), over(tools({}), REFUSED)]),
+    Release("a field comes out of an object, and nobody says so", out_of_annotations,
+            ["up moved Tool.annotations.readOnlyHint"], [over(tools(HINT), tools({"annotations": {}}))]),
+    Release("a field comes out of an object", out_of_annotations, ["up moved Tool.annotations.readOnlyHint"],
+            [over(tools(HINT), tools({"readOnlyHint": True})), over(tools({"readOnlyHint": True}), tools(HINT), "down"),
+             same(tools({"annotations": {"openWorldHint": True}})),
+             over(tools({"annotations": {"openWorldHint": True, "readOnlyHint": True}}),
+                  tools({"annotations": {"openWorldHint": True}, "readOnlyHint": True})),
+             over(tools({"annotations": {"title": "T"}, "readOnlyHint": True}),
+                  tools({"annotations": {"title": "T", "readOnlyHint": True}}), "down"),
+             over(tools({**HINT, "readOnlyHint": False}), tools({"readOnlyHint": False}))],
+            move("Tool", ["annotations", "readOnlyHint"], ["readOnlyHint"])),
+    Release("fields go into an object that is new", into_a_new_object,
+            ["up moved Prompt.description", "up moved Prompt.title"],
+            [over(prompts(title="T", description="D"), prompts(display={"title": "T", "description": "D"}),
+                  method="prompts/list"),
+             over(prompts(display={"title": "T"}), prompts(title="T"), "down", "prompts/list"),
+             same(prompts(), method="prompts/list")],
+            move("Prompt", ["title"], ["display", "title"]) + move("Prompt", ["description"], ["display", "description"])),
+    Release("a field goes into an object that has one of its name and takes less", into_annotations,
+            ["up narrowed ToolAnnotations.title"],
+            [over(tools({"title": "T"}), tools({}))]),
+    Release("a field comes out of an object that must be there", out_of_completion,
+            ["up moved CompleteResult.completion.total"],
+            [over(done(values=[], total=3), {**done(values=[]), "result": {**done(values=[])["result"], "total": 3}},
+                  method="completion/complete")],
+            move("CompleteResult", ["completion", "total"], ["total"])),
+    Release("a field goes into an object that asks for more", beside,
+            ["up moved Tool.annotations.readOnlyHint"],
+            [over(tools(HINT), REFUSED), same(tools({})),
+             over(tools({"effects": {"kind": "k", "readOnlyHint": True}}), tools(HINT), "down")],
+            move("Tool", ["annotations", "readOnlyHint"], ["effects", "readOnlyHint"])),
+    Release("values of other keys have a type", lambda defs: defs["MetaObject"].update(additionalProperties=STRING),
+            ["up narrowed MetaObject{}"],
+            [over(tools({"_meta": {"a": None, "b": 1, "c": "x"}}), tools({"_meta": {"c": "x"}})),
+             same(tools({"_meta": {"c": "x"}}), "down")]),
+    Release("the envelope of answers asks for more", add("JSONRPCResultResponse", required=True, via=STRING),
+            ["up required JSONRPCResultResponse.via"],
+            [over(tools({}), {**tools({}), "via": "?"}), over({**tools({}), "via": "x"}, tools({}), "down")],
+            entry("up", "required", "JSONRPCResultResponse.via", "default", with_='{ value = "?" }')),
     Release("a reference into a definition", add("Prompt", hint={"$ref": "#/$defs/Tool/properties/annotations"}), [],
             [over(prompts(hint={"readOnlyHint": True}), prompts(), "down", "prompts/list")]),
 ]  # fmt: skip

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.annotations import Invalid, Mirrored, find_mirrored, leave_out_invalid
+from dragoman.core.bridge.annotations import (
+    Invalid,
+    Mirrored,
+    find_mirrored,
+    leave_out_invalid,
+    may_be_annotated,
+    strip_invalid,
+)
 
 
 def schema(**properties: Any) -> dict[str, Any]:
@@ -111,3 +118,54 @@ def test_a_list_without_them_stays_the_same_object(whole: Any) -> None:
     result, invalid = leave_out_invalid(whole)
     assert result is whole
     assert invalid == ()
+
+
+def without_annotations(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_annotations(member) for name, member in value.items() if name != "x-mcp-header"}
+    return [without_annotations(member) for member in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("invalid", INVALID)
+def test_annotations_come_off_a_tool_whose_are_invalid(invalid: Any) -> None:
+    good = {"name": "good", "inputSchema": schema(a={"type": "string", "x-mcp-header": "A"})}
+    bad = {"name": "bad", "title": "Bad", "inputSchema": invalid}
+    result, stripped = strip_invalid({"tools": [good, bad]})
+    assert result == {"tools": [good, {**bad, "inputSchema": without_annotations(invalid)}]}
+    assert [tool.tool for tool in stripped] == ["bad"]
+    assert find_mirrored(result["tools"][1]["inputSchema"]) == ()
+
+
+def test_stripping_changes_nothing_of_what_it_is_given() -> None:
+    bad = {"name": "bad", "inputSchema": schema(a={"type": "number", "x-mcp-header": "A"})}
+    strip_invalid({"tools": [bad]})
+    assert bad["inputSchema"] == schema(a={"type": "number", "x-mcp-header": "A"})
+
+
+def test_a_tool_that_nobody_can_write_is_left_out() -> None:
+    deep: Any = {"x-mcp-header": ""}
+    for _ in range(200_000):
+        deep = [deep]
+    result, stripped = strip_invalid({"tools": [{"name": "deep", "inputSchema": {"anyOf": deep}}]})
+    assert result == {"tools": []}
+    assert [tool.tool for tool in stripped] == ["deep"]
+    while isinstance(deep, list):
+        (deep,) = deep
+
+
+def test_a_list_of_good_tools_stays_the_same_object() -> None:
+    whole = {"tools": [{"name": "plain"}]}
+    assert strip_invalid(whole) == (whole, ())
+
+
+@pytest.mark.parametrize(
+    ("line", "may_be"),
+    [
+        (b'{"tools":[{"name":"a","inputSchema":{}}]}', False),
+        (b'{"a":{"x-mcp-header":"A"}}', True),
+        (rb'{"a":{"\u0078-mcp-header":"A"}}', True),
+        ('{"a":"ünï\\n"}'.encode(), False),
+    ],
+)
+def test_the_bytes_of_a_frame_show_that_it_has_no_annotation(line: bytes, may_be: bool) -> None:
+    assert may_be_annotated(line) is may_be

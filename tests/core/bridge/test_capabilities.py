@@ -149,6 +149,10 @@ def test_a_client_is_promised_no_notice_that_nobody_brings(path: Path) -> None:
     ]
 
 
+def test_a_capability_that_is_no_object_is_told_as_it_is() -> None:
+    assert declare_down({"tools": 5}, Path(D, E, can_notify=False)) == ({"tools": 5}, ())
+
+
 @pytest.mark.parametrize(
     ("path", "told", "lost"),
     [

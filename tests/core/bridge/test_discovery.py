@@ -87,7 +87,7 @@ def test_a_per_request_client_is_answered_from_a_handshake() -> None:
     assert result == {
         **DISCOVERED,
         "capabilities": {"tools": {"listChanged": True}},
-        "supportedVersions": [E, D, C, B, A],
+        "supportedVersions": list(reversed(dragoman_spec.REVISIONS)),
         "ttlMs": 0,
         "cacheScope": "private",
     }

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.inputs import Asked, Fail, Finish, InputLoop, Limits, Pose, Retry, WhenUnaskable
+from dragoman.core.bridge.inputs import Fail, Finish, InputLoop, Limits, Retry
+from dragoman.core.bridge.posing import Asked, Pose, WhenUnaskable
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 A, B, C, D = HANDSHAKE_REVISIONS
@@ -27,7 +28,7 @@ YES = {"action": "accept", "content": {"name": "x"}}
 
 
 def loop(revision: str = D, method: str = "tools/call", capabilities: Any = ALL, **more: Any) -> InputLoop:
-    client = {name: more.pop(name) for name in ("can_ask", "roots") if name in more}
+    client = {name: more.pop(name) for name in ("can_ask", "roots", "unaskable") if name in more}
     return InputLoop(method, CALL, Asked(revision, capabilities, **client), **more)
 
 

@@ -192,6 +192,14 @@ def test_each_failure_waits_longer() -> None:
     assert [command.after_s for command in opened if isinstance(command, Open)] == [1, 2, 4, 8, 16, 30, 30]
 
 
+def test_a_client_that_comes_back_begins_anew() -> None:
+    desk = listening()
+    desk.end(1)
+    assert desk.reach(False) == [Close(2)]
+    assert desk.reach(True) == [Open(3, LISTS, 0.0)]
+    assert desk.acknowledge(3, LISTS) == []
+
+
 def test_a_stream_that_breaks_while_the_next_is_on_its_way_is_replaced_by_it() -> None:
     desk = listening()
     desk.subscribe(b"5", A)

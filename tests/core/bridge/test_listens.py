@@ -55,6 +55,7 @@ def test_resources_are_subscribed_to_before_the_acknowledgement() -> None:
 def test_a_resource_that_the_server_refuses_is_left_out() -> None:
     desk = listens()
     open_(desk, toolsListChanged=True, resourceSubscriptions=[A, B])
+    open_(desk, "two", resourcesListChanged=True)
     desk.settle(A, False)
     agreed = {"toolsListChanged": True, "resourceSubscriptions": [B]}
     assert desk.settle(B, True) == [Tell(ONE, ACK, tag(1, notifications=agreed))]
@@ -188,3 +189,12 @@ def test_a_new_session_is_subscribed_to_anew_and_anything_may_have_changed() -> 
         Tell(ONE, TOOLS, tag(1)),
         Tell(ONE, UPDATED, tag(1, uri=A)),
     ]
+
+
+def test_after_a_new_session_a_listener_waits_for_the_new_subscription() -> None:
+    desk = listens()
+    open_(desk, resourceSubscriptions=[A])
+    desk.settle(A, True)
+    desk.restart()
+    assert open_(desk, "two", resourceSubscriptions=[A]) == []
+    assert [command.to.connection for command in desk.settle(A, True) if isinstance(command, Tell)] == ["two"]

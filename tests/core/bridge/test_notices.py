@@ -18,6 +18,7 @@ TOOLS = "notifications/tools/list_changed"
         ("file:///a", "file:///ab", False),
         ("file:///a/b", "file:///a", False),
         ("urn:x", "urn:x:y", False),
+        ("/", "/a", True),
     ],
 )
 def test_a_subscription_covers_what_is_below_it(subscribed: str, uri: str, covered: bool) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.parked import Caller, Expired, Parking, Turned
+from dragoman.core.bridge.asking import Caller, Turned
+from dragoman.core.bridge.parked import Expired, Parking
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params
@@ -167,7 +168,7 @@ def test_a_response_that_comes_while_nobody_is_there_is_kept() -> None:
     _, state = park(desk)
     assert not desk.finish("c", {"result": {"content": []}})
     resumed = desk.resume(state, {"question-1": YES}, ALL)
-    assert resumed == ("c", (), {"result": {"content": []}}, False, ())
+    assert resumed == ("c", [], {"result": {"content": []}}, False, ())
     assert len(desk) == 0
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import dragoman_spec
 from dragoman.core.bridge.verdict import HANDSHAKE_HOLDS_S, PROBE, Answer, Era, Event, Verdict, judge
 
 D = "2025-11-25"
@@ -103,7 +104,7 @@ def test_a_discover_result_comes_with_the_verdict() -> None:
         (Answer(result(supportedVersions=[D, E, "2027-01-01"])), E),
         (Answer(result(supportedVersions=["2027-01-01"])), None),
         (Answer(error(-32022, supported=["2027-01-01", E])), E),
-        (Answer(error(-32020)), E),
+        (Answer(error(-32020)), dragoman_spec.LATEST),
         (Answer(result(supportedVersions=["2024-11-05", "2025-03-26"])), "2025-03-26"),
         (Answer(error(-32601)), D),
     ],

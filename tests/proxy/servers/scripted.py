@@ -27,8 +27,10 @@ behaves = set(options.behave)
 
 
 def say(frame: Any) -> None:
-    sys.stdout.write(json.dumps(frame) + "\n")
-    sys.stdout.flush()
+    data = json.dumps(frame).encode() + b"\n"
+    # Not by print: where Python does not buffer, it loses what a write leaves that the machine stopped.
+    while data:
+        data = data[os.write(1, data) :]
 
 
 def answer(frame: dict[str, Any], result: Any) -> None:
@@ -63,11 +65,11 @@ def call(frame: dict[str, Any]) -> None:
             pass
         case "close-output":
             os.close(1)
-            time.sleep(30)
+            time.sleep(600)
         case "close-input":
             os.close(0)
             answer(frame, {"content": []})
-            time.sleep(30)
+            time.sleep(600)
         case "ask":
             say({"jsonrpc": "2.0", "id": "ask-1", "method": "roots/list"})
         case "flood":
@@ -94,11 +96,11 @@ def main() -> None:
     if "banner" in behaves:
         print("Welcome to the scripted server!", flush=True)
     if "grandchild" in behaves:
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"])
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     print("scripted server is up", file=sys.stderr, flush=True)
     for line in sys.stdin:
         if "garbage" in behaves:
-            sys.stdout.write('\x00nonsense\n{"jsonrpc":"2.0","id":\n\n')
+            os.write(1, b'\x00nonsense\n{"jsonrpc":"2.0","id":\n\n')
         frame = json.loads(line)
         method = frame.get("method")
         if method == "initialize":
@@ -115,7 +117,7 @@ def main() -> None:
         elif "id" in frame:
             answer(frame, frame.get("params", {}))
     if "linger" in behaves:
-        time.sleep(30)
+        time.sleep(600)
 
 
 main()

@@ -15,6 +15,8 @@ from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.serve import Address, HttpServer, bind
 from dragoman.transports.memory import connect_pair
+from tests.support import waiting
+from tests.support.waiting import until
 from tests.transports.http.wire import PATIENCE_S, Reply, hang_up, request
 
 BOTH = "application/json, text/event-stream"
@@ -160,15 +162,9 @@ def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 
     @wraps(test)
     def run(*arguments: Any, **named: Any) -> None:
-        asyncio.run(test(*arguments, **named))
+        waiting.run(test(*arguments, **named))
 
     return run
-
-
-async def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
-    async with asyncio.timeout(patience_s):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def within(awaitable: Awaitable[Any], patience_s: float = PATIENCE_S) -> Any:

@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.transports.http.calls import Call
 from dragoman.transports.http.streams import Ledger, Stream
+from tests.support.waiting import run
 from tests.transports.http.stage import call, content, log_message, on_loop, serving, within
 
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
@@ -38,7 +39,7 @@ def test_a_call_that_is_over_already_becomes_a_stream_that_ends(end: Callable[[C
         assert expected.strip() in stream.take(one.connection)
         assert stream.finished
 
-    asyncio.run(main())
+    run(main())
 
 
 @on_loop

@@ -19,6 +19,7 @@ from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.door import Door
 from dragoman.transports.http.refusals import Refusals
 from dragoman.transports.http.serve import Address, bind
+from tests.support.waiting import pass_time
 from tests.transports.http.stage import on_loop, serving, until, within
 from tests.transports.http.wire import connect, read_reply
 
@@ -34,7 +35,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["-nodes", "-days", "1", "-keyout", str(path.with_name("key.pem")), "-out", str(path)]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", *options, *subject]
     try:
-        subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=30)
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=60)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no openssl to make a certificate")
     return path
@@ -185,7 +186,7 @@ async def test_whoever_made_the_front_may_tidy_up_after_many_connections_have_en
         for _ in range(2):
             await leave(stage.port, certificate)
         await until(lambda: not stage.connections)
-        await asyncio.sleep(0.05)
+        await pass_time(0.05)
         assert not tidied
         await leave(stage.port, certificate)
         await until(lambda: bool(tidied))

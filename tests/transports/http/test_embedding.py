@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE_S, wait_until
 from tests.transports.http.stage import call, initialize
 
 pytest.importorskip("starlette")
@@ -24,42 +25,34 @@ SERVER = ROOT / "bench" / "server.py"
 NOTED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE)
     try:
         yield process
     finally:
         process.terminate()
-        process.communicate(timeout=15)
+        process.communicate(timeout=PATIENCE_S)
 
 
 def post(url: str, frame: Any, session: str = "") -> tuple[str, Any]:
     headers = {"content-type": "application/json", **({"mcp-session-id": session} if session else {})}
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(frame).encode(), headers), timeout=10) as reply:
+    request = urllib.request.Request(url, json.dumps(frame).encode(), headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
         body = reply.read()
         return reply.headers.get("mcp-session-id", ""), json.loads(body) if body else None
 
 
 def wait_for(url: str) -> bytes:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(url, timeout=10) as reply:
-                body: bytes = reply.read()
-                return body
-        except urllib.error.URLError:
-            time.sleep(0.05)
-    raise AssertionError(f"nothing at {url}")
+    found: list[bytes] = []
 
+    def answers() -> bool:
+        with contextlib.suppress(urllib.error.URLError), urllib.request.urlopen(url, timeout=PATIENCE_S) as reply:
+            found.append(reply.read())
+        return bool(found)
 
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    wait_until(answers)
+    return found[0]
 
 
 def use(base: str) -> None:
@@ -81,7 +74,7 @@ def test_the_endpoint_of_http_sse_is_where_the_application_is_mounted() -> None:
     port = free_port()
     with running("examples/embedded.py", str(port), sys.executable, str(SERVER), "2025-06-18"):
         wait_for(f"http://127.0.0.1:{port}/")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/tools/sse", timeout=10) as stream:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/tools/sse", timeout=PATIENCE_S) as stream:
             assert stream.readline() == b"event: endpoint\n"
             assert stream.readline().startswith(b"data: /tools/message?sessionId=")
 

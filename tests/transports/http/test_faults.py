@@ -12,6 +12,7 @@ import tracemalloc
 import pytest
 
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
+from tests.support.waiting import linger, pass_time
 from tests.transports.http.stage import (
     Stage,
     call,
@@ -47,7 +48,7 @@ async def test_headers_that_never_end_are_cut_off(said: bytes) -> None:
         reader, writer = await connect(stage.port)
         for byte in said:
             writer.write(bytes([byte]))
-            await asyncio.sleep(0.001)
+            await linger(0.001)
         answer = await within(reader.read())
         assert answer.startswith(b"HTTP/1.1 408") == bool(said)
         await still_serves(stage)
@@ -67,12 +68,14 @@ async def test_a_body_that_never_ends_is_cut_off() -> None:
 async def test_half_a_body_and_a_disconnect_is_no_message() -> None:
     async with serving(HURRIED) as stage:
         await stage.open()
+        before = set(stage.connections)
         _, writer = await connect(stage.port)
+        await until(lambda: stage.connections - before)
         head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {stage.session}\r\ncontent-length: 100\r\n"
         writer.write(f'{head}content-type: application/json\r\n\r\n{{"jsonrpc":"2.0","id":5,'.encode())
         await writer.drain()
         writer.close()
-        await asyncio.sleep(0.05)
+        await until(lambda: not stage.connections - before)
         assert stage.server.hears_nothing()
         await still_serves(stage)
 
@@ -140,7 +143,7 @@ async def test_endless_trailers_are_not_kept(said: bytes) -> None:
         reader, writer = await connect(stage.port)
         writer.write(CHUNKED + b"mcp-session-id: " + stage.session.encode() + b"\r\n\r\n" + said)
         await writer.drain()
-        await asyncio.sleep(0.05)
+        await pass_time(0.05)
         writer.write(b"y" * 50_000)
         assert (await within(reader.readline())).startswith(b"HTTP/1.1 431")
 
@@ -169,7 +172,7 @@ async def test_bodies_for_a_server_that_does_not_read_wait_in_their_sockets(path
         session.transport.pause_reading()
         frame = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"x": "y" * 3_000_000}}
         posts = [asyncio.create_task(stage.post(frame, path)) for _ in range(4)]
-        await asyncio.sleep(1.5)  # longer than a body may take where it is the client that does not send
+        await pass_time(1.5)  # longer than a body may take where it is the client that does not send
         assert not any(post.done() for post in posts)
         assert sum(connection._in_body for connection in stage.connections) == 4
         session.transport.resume_reading()
@@ -200,7 +203,7 @@ async def test_requests_before_their_turn_are_not_read_without_end() -> None:
         connection = next(one for one in stage.connections if not one.cycle.response_complete)
         for _ in range(10):
             writer.write(head * 5)
-            await asyncio.sleep(0.01)
+            await pass_time(0.01)
         assert len(connection.pipeline) < 10
         reader, writer = await connect(stage.port)
         writer.write(head * 200)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from dragoman.transports.http.flow import Gate
+from tests.support.waiting import run
 
 
 def test_a_gate_is_open_from_the_start() -> None:
@@ -13,7 +14,7 @@ def test_a_gate_is_open_from_the_start() -> None:
         assert gate.is_set()
         await asyncio.wait_for(gate.wait(), 1)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_whoever_waits_at_a_gate_passes_once_it_is_opened() -> None:
@@ -28,7 +29,7 @@ def test_whoever_waits_at_a_gate_passes_once_it_is_opened() -> None:
         await asyncio.wait_for(asyncio.gather(*waiting), 1)
         assert gate.is_set()
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_who_was_let_through_a_gate_passes_even_if_it_shuts_at_once() -> None:
@@ -42,4 +43,4 @@ def test_who_was_let_through_a_gate_passes_even_if_it_shuts_at_once() -> None:
         await asyncio.wait_for(waiting, 1)
         assert not gate.is_set()
 
-    asyncio.run(main())
+    run(main())

@@ -11,6 +11,7 @@ import pytest
 
 from dragoman.transports.http import door
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
+from tests.support.waiting import linger
 from tests.transports.http.stage import Stage, on_loop, serving, text_of, until, within
 from tests.transports.http.wire import connect, read_reply, request, send_raw
 
@@ -116,7 +117,7 @@ async def send_on(writer: asyncio.StreamWriter) -> None:
     while True:
         writer.write(b"x" * 1000)
         await writer.drain()
-        await asyncio.sleep(0.01)
+        await linger(0.01)
 
 
 @on_loop

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from dragoman.transports.http.config import FrontConfig, Limits, Paths, Patience
+from tests.support.waiting import pass_time
 from tests.transports.http.stage import (
     Stage,
     call,
@@ -120,7 +121,7 @@ async def test_only_so_many_posts_wait_for_a_server_that_does_not_read() -> None
         session.transport.pause_reading()
         posts = [asyncio.create_task(stage.post(call(key), endpoint)) for key in range(5)]
         await until(lambda: any(post.done() for post in posts))
-        await asyncio.sleep(0.05)
+        await pass_time(0.05)
         assert [post.result().status for post in posts if post.done()] == [429]
         session.transport.resume_reading()
         assert sorted([(await post).status for post in posts]) == [202] * 4 + [429]

@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.transports.http import corked
 from dragoman.transports.http.config import FrontConfig, Patience
+from tests.support.waiting import pass_time
 from tests.transports.http.stage import BOTH, Stage, call, content, on_loop, serving, text_of, until
 from tests.transports.http.test_websocket import closed_with, dial, hear, say, shake_hands
 from tests.transports.http.wire import connect, hang_up
@@ -94,7 +95,7 @@ async def test_requests_behind_an_unanswered_one_are_served_after_many_glances(m
     async with serving(PATIENT) as stage:
         await stage.open()
         await send_two(stage, "application/json")
-        await asyncio.sleep(0.1)  # some glances
+        await pass_time(0.1)  # some glances
         stage.server.answer(2, **content("first"))
         assert (await stage.server.hear())["id"] == 3
 
@@ -123,7 +124,7 @@ async def test_a_websocket_client_is_not_cut_off_for_pongs_that_nobody_reads() -
             await say(socket, call(key, text=LARGE))
         session = stage.front.sessions.all()[0]
         await until(lambda: not session.transport.readable.is_set())
-        await asyncio.sleep(0.5)  # some pings, each with the time for its pong
+        await pass_time(0.5)  # some pings, each with the time for its pong
         stage.server.end.resume_reading()
         for key in range(2, 6):
             assert (await stage.server.hear())["id"] == key

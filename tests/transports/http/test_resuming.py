@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.streams import Ledger, Stream
+from tests.support.waiting import pass_time
 from tests.transports.http.stage import content, log_message, on_loop, serving, text_of, until, within
 from tests.transports.http.wire import PATIENCE_S, Event, Reply
 
@@ -161,7 +162,7 @@ async def test_an_older_client_is_never_asked_to_poll() -> None:
         await stage.open("2025-06-18")
         reply = await within(stage.call(2))
         await stage.server.hear()
-        await asyncio.sleep(0.3)
+        await pass_time(0.3)
         stage.server.answer(2, **content("done"))
         assert text_of((await expect_event(reply)).frame) == "done"
 
@@ -208,7 +209,7 @@ async def test_a_finished_stream_can_be_resumed_for_a_while_only() -> None:
             assert text_of((await resumed.frames())[0]) == "done"
         async with asyncio.timeout(PATIENCE_S):
             while (status := (await stage.get(last_event_id=before)).status) == 200:
-                await asyncio.sleep(0.1)
+                await pass_time(0.1)
         assert status == 410
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
+from tests.support.waiting import pass_time
 from tests.transports.http.stage import (
     call,
     content,
@@ -345,9 +346,10 @@ async def test_a_disconnect_is_no_cancellation() -> None:
         reply = await within(stage.call(2))
         await stage.server.hear()
         reply.leave()
-        await asyncio.sleep(0.1)
-        assert stage.server.hears_nothing()
+        (session,) = stage.front.sessions.all()
+        await until(lambda: not session.visits)
         assert (await stage.post({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})).status == 202
+        assert (await stage.server.hear())["method"] == "notifications/roots/list_changed"
 
 
 @on_loop
@@ -422,7 +424,7 @@ async def test_an_idle_session_ends_but_not_while_a_stream_is_open() -> None:
     async with serving(FrontConfig(patience=Patience(idle_s=0.2, keepalive_s=0.05))) as stage:
         await stage.open()
         async with await stage.get():
-            await asyncio.sleep(0.4)
+            await pass_time(0.4)
             assert len(stage.front.sessions) == 1
         await until(lambda: not len(stage.front.sessions) and stage.server.gone is not None)
         assert (await stage.post(call(3))).status == 404

@@ -15,6 +15,7 @@ from websockets.typing import Subprotocol
 from dragoman.errors import TransportClosed
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
+from tests.support.waiting import pass_time
 from tests.transports.http.stage import (
     Stage,
     call,
@@ -78,7 +79,7 @@ async def test_the_patience_with_requests_does_not_end_an_open_connection() -> N
     patience = Patience(headers_s=0.1, body_s=0.1)
     async with serving(FrontConfig(patience=patience)) as stage, dial(stage) as socket:
         await shake_hands(stage, socket)
-        await asyncio.sleep(0.4)
+        await pass_time(0.4)
         await say(socket, call(2))
         stage.server.answer((await stage.server.hear())["id"], **content("still here"))
         assert text_of(await hear(socket)) == "still here"
@@ -105,7 +106,7 @@ async def test_pings_are_answered_and_sent() -> None:
     config = FrontConfig(patience=Patience(keepalive_s=0.05, stall_s=0.2))
     async with serving(config) as stage, dial(stage, ping_interval=None) as socket:
         await within(await socket.ping())
-        await asyncio.sleep(0.4)  # longer than a connection without pongs would live
+        await pass_time(0.4)  # longer than a connection without pongs would live
         await within(await socket.ping())
 
 

@@ -23,6 +23,7 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import connect_pair
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
+from tests.support import waiting
 
 PATIENCE_S = 20.0
 BLOCK = b"x" * 65536
@@ -39,7 +40,7 @@ def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
             left = asyncio.all_tasks() - {asyncio.current_task()}
             assert not left, left
 
-        asyncio.run(main())
+        waiting.run(main())
 
     return run
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance, Lease
+from tests.support.waiting import pass_time
 from tests.transports.upstream.stage import on_loop
 
 MUCH = 10 * FREE_BYTES
@@ -84,7 +85,7 @@ async def test_an_eldest_that_is_stuck_is_passed_over_but_no_more_than_three_are
     leases = [allowance.lease() for _ in range(5)]
     for lease in leases[:4]:
         assert await is_let_through(lease, MUCH, 5)
-        await asyncio.sleep(0.02)
+        await pass_time(0.02)
     assert not await is_let_through(leases[4], MUCH, 0.1)
 
 

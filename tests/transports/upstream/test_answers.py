@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.connection import HEAD_BYTES, HEADERS
+from tests.support.waiting import linger
 from tests.transports.upstream.raw import CHUNKED, OK, Line, ask, on_both_loops, raw_server, wire_to
 
 KEPT, CLOSED = True, False
@@ -117,7 +118,7 @@ async def test_a_reset_is_named(said: bytes) -> None:
     async def handle(line: Line) -> None:
         await line.reader.readuntil(b"\r\n\r\n")
         await line.say(said)
-        await asyncio.sleep(0.05)
+        await linger(0.05)
         line.reset()  # the body has not been read, which makes it a reset
 
     async with raw_server(handle) as url, wire_to(url) as wire:

@@ -15,6 +15,7 @@ from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES
 from tests.support.frames import sent as frames
+from tests.support.waiting import hang, pass_time, until
 from tests.transports.recorder import Recorder
 from tests.transports.upstream.stage import PATIENCE_S, Reply, Request, on_loop, server, shake_hands
 from tests.transports.upstream.test_websocket import echo, socket_server
@@ -69,7 +70,7 @@ async def still(count: Callable[[], int]) -> None:
         last = -1
         while last != count():
             last = count()
-            await asyncio.sleep(0.3)
+            await pass_time(0.3)
 
 
 @on_loop
@@ -81,7 +82,7 @@ async def test_a_paused_reader_stops_a_stream() -> None:
         transport.pause_reading()
         await still(lambda: flood.sent)
         handed_on, sent = len(recorder.data), flood.sent
-        await asyncio.sleep(0.3)
+        await pass_time(0.3)
         assert len(recorder.data) == handed_on
         assert flood.sent == sent
         assert sent - handed_on < ENOUGH
@@ -98,7 +99,7 @@ async def test_a_paused_reader_keeps_an_answer_back() -> None:
     async with server(serve) as url, opened(url) as (transport, recorder):
         transport.pause_reading()
         transport.send(frames(line("tools/list", 3)))
-        await asyncio.sleep(0.2)
+        await pass_time(0.2)
         assert b'"id": 3' not in recorder.data
         transport.resume_reading()
         await recorder.until(lambda: b'"id": 3' in recorder.data)
@@ -145,7 +146,7 @@ async def test_large_answers_stay_in_their_sockets_while_the_client_is_held_back
         tracemalloc.start()
         for number in range(4):
             transport.send(frames(line("tools/call", 10 + number)))
-        await asyncio.sleep(1.0)  # longer than the server may be silent
+        await pass_time(1.0)  # longer than the server may be silent
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert large.whole == 0
@@ -165,9 +166,7 @@ async def test_large_answers_come_one_after_the_other_where_they_are_too_much_to
         tracemalloc.start()
         for number in range(8):
             transport.send(frames(line("tools/call", 10 + number)))
-        async with asyncio.timeout(10):
-            while taken.count < 8:
-                await asyncio.sleep(0.01)
+        await until(lambda: taken.count >= 8)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 60 * MEGABYTE
@@ -203,7 +202,7 @@ async def test_a_server_that_wants_another_answer_read_first_is_not_waited_for_f
 
     async with server(serve) as url, opened(url, held_bytes=MEGABYTE) as (transport, recorder):
         transport.send(frames(line("resources/read", 10)))
-        await asyncio.sleep(0.2)
+        await pass_time(0.2)
         transport.send(frames(line("tools/call", 11)))
         await recorder.until(lambda: b'"id":10' in recorder.data and b'"id":11' in recorder.data, 10)
 
@@ -244,7 +243,7 @@ async def opened_by_itself(url: str, let_go: asyncio.Event) -> AsyncIterator[tup
 async def test_many_requests_that_take_long_hold_nobody_back() -> None:
     async def serve(request: Request, reply: Reply) -> None:
         if request.rpc == "tools/call":
-            await asyncio.sleep(60)
+            await hang()
         elif request.rpc == "ping":
             await reply.result(request, {})
         else:
@@ -254,7 +253,7 @@ async def test_many_requests_that_take_long_hold_nobody_back() -> None:
     async with server(serve) as url, opened(url) as (transport, recorder):
         for number in range(10):
             transport.send(frames(line("tools/call", 100 + number, text=payload)))
-            await asyncio.sleep(0.02)
+            await pass_time(0.02)
         await recorder.until(lambda: not recorder.paused)
         transport.send(frames(line("ping", 3)))
         await recorder.until(lambda: b'"id": 3' in recorder.data)
@@ -280,7 +279,7 @@ async def test_a_paused_reader_stops_a_websocket() -> None:
         transport.pause_reading()
         await still(lambda: sent)
         handed_on, before = len(recorder.data), sent
-        await asyncio.sleep(0.3)
+        await pass_time(0.3)
         assert len(recorder.data) == handed_on
         assert sent == before
         assert sent - handed_on < ENOUGH
@@ -297,6 +296,6 @@ async def test_closing_while_paused_does_not_hang(kind: Kind) -> None:
         transport.start(Recorder())
         transport.pause_reading()
         transport.send(frames(line("initialize", 1, protocolVersion="2025-11-25")))
-        await asyncio.sleep(0.1)
+        await pass_time(0.1)
         async with asyncio.timeout(3):
             await transport.close()

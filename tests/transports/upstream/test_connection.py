@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.transports.upstream.connection import Connection
+from tests.support.waiting import run
 from tests.transports.upstream.test_answers import ANSWERS, FAILURES
 
 CASES = {**{name: case[0] for name, case in ANSWERS.items()}, **{name: case[0] for name, case in FAILURES.items()}}
@@ -56,7 +57,7 @@ def read(pieces: list[bytes]) -> tuple[int, bytes, bool, str, int | None, str, b
         about = (answer.header("Content-Length"), reusable[0])
         return answer.status, b"".join(parts), answer.complete, answer.failure, answer.length, *about
 
-    return asyncio.run(main())
+    return run(main())
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -12,6 +12,8 @@ import pytest
 from dragoman.errors import TransportError
 from dragoman.transports.upstream import dialling
 from dragoman.transports.upstream.dialling import Address, dial, explain
+from tests.support.ports import free_port
+from tests.support.waiting import hang, run
 from tests.transports.upstream.raw import OK, Line, ask, on_both_loops, raw_server, wire_to
 
 PATIENT_S = 2.0
@@ -23,9 +25,7 @@ def listen(backlog: int = 8) -> tuple[socket.socket, Address]:
 
 
 def closed_address() -> Address:
-    listener, address = listen()
-    listener.close()
-    return address
+    return socket.AF_INET, ("127.0.0.1", free_port())
 
 
 @on_both_loops
@@ -89,7 +89,7 @@ def test_families_take_turns() -> None:
             patch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
             return [address[1][0] for address in await dialling._resolve("h", 1)]
 
-    assert asyncio.run(main()) == ["::1", "127.0.0.1", "::2", "127.0.0.2", "127.0.0.3"]
+    assert run(main()) == ["::1", "127.0.0.1", "::2", "127.0.0.2", "127.0.0.3"]
 
 
 @on_both_loops
@@ -140,7 +140,7 @@ async def test_a_server_without_tls_is_named() -> None:
 async def test_a_handshake_that_does_not_end_is_not_waited_for() -> None:
     async def handle(line: Line) -> None:
         await line.reader.read(1)
-        await asyncio.sleep(60)
+        await hang()
 
     async with raw_server(handle) as url, wire_to(url.replace("http", "https"), connect_timeout_s=0.2) as wire:
         with pytest.raises(TransportError, match="no connection in time"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import re
@@ -11,6 +10,8 @@ import zlib
 
 import pytest
 
+from tests.support.ports import free_port
+from tests.support.waiting import hang, pass_time
 from tests.transports.upstream.stage import (
     BLOCK,
     Reply,
@@ -89,12 +90,13 @@ async def test_a_server_that_went_away_fails_requests_until_it_is_back() -> None
             await reply.result(request, {})
             reply.cut()
 
-    async with server(serve) as url:
+    port = free_port()
+    async with server(serve, port) as url:
         joined = client(url, end_session=False)
         peer = await joined.__aenter__()
         assert "result" in await peer.ask("tools/list")
     gone = await peer.ask("tools/list")
-    async with server(serve, int(url.split(":")[2].split("/")[0])):
+    async with server(serve, port):
         back = await peer.ask("tools/list")
         await joined.__aexit__(None, None, None)
     assert "no connection: connection refused" in gone["error"]["message"]
@@ -103,7 +105,7 @@ async def test_a_server_that_went_away_fails_requests_until_it_is_back() -> None
 
 @on_loop
 async def test_a_silent_server_times_out() -> None:
-    error = await call(lambda request, reply: asyncio.sleep(60), idle_timeout_s=0.2)
+    error = await call(lambda request, reply: hang(), idle_timeout_s=0.2)
     assert error["message"].endswith("nothing came from it for too long")
 
 
@@ -156,7 +158,7 @@ async def test_invalid_utf_8_in_an_answer_is_named_where_it_is_translated() -> N
 async def test_a_body_over_the_limit_is_not_read() -> None:
     async def misbehave(request: Request, reply: Reply) -> None:
         await reply.head("200 OK", "Content-Type: application/json", "Content-Length: 104857600")
-        await asyncio.sleep(60)
+        await hang()
 
     assert "a frame is larger than the limit of 1000 bytes" in (await call(misbehave, limit_bytes=1000))["message"]
 
@@ -289,6 +291,6 @@ async def test_a_notification_whose_receipt_does_not_end_counts_as_delivered(cap
 
     async with server(after_handshake(misbehave)) as url, client(url) as peer:
         peer.notify("notifications/progress", progressToken="t", progress=1)
-        await asyncio.sleep(1.2)  # as long as a receipt is waited for
+        await pass_time(1.2)  # as long as a receipt is waited for
         assert "result" in await peer.ask("ping")
     assert "not delivered" not in caplog.text

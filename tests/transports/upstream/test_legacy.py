@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman.transports.upstream.config import Kind
+from tests.support.waiting import hang, pass_time
 from tests.transports.upstream.stage import PATIENCE_S, Client, Reply, Request, client, hello, on_loop, server
 
 
@@ -31,7 +32,7 @@ class Old:
             await reply.stream()
             await reply.event(self.endpoint, name="endpoint")
             self.stream = reply
-            await asyncio.sleep(60)
+            await hang()
         elif request.path == "/mcp":
             await reply.status(self.post_to_stream)
         else:
@@ -128,7 +129,7 @@ async def test_a_get_stream_without_endpoint_is_no_old_server() -> None:
             await reply.status("405 Method Not Allowed")
         else:
             await reply.stream()
-            await asyncio.sleep(60)
+            await hang()
 
     async with server(serve) as url, client(url, opened=False, connect_timeout_s=0.2) as peer:
         assert "no endpoint event came in time" in (await peer.initialize())["error"]["message"]
@@ -244,7 +245,7 @@ async def test_half_an_answer_on_the_stream_fails_the_request_once() -> None:
         await asyncio.wait_for(old.asked.wait(), 5)
         await old.stream_raw(b'data: {"jsonrpc":"2.0","id":%d,"result":{"a":{}\n\n' % asked)
         assert "is not one whole JSON object" in (await peer.answer(asked))["error"]["message"]
-        await asyncio.sleep(0.4)  # who was told already is not told of the silence too
+        await pass_time(0.4)  # who was told already is not told of the silence too
         assert "result" in await peer.ask("tools/list")
 
 
@@ -256,7 +257,7 @@ async def test_an_event_over_the_limit_fails_the_request_once() -> None:
         await asyncio.wait_for(old.asked.wait(), 5)
         await old.stream_raw(b'data: {"jsonrpc":"2.0","id":%d,"result":{"a":"' % asked + b"x" * 4000 + b'"}}\n\n')
         assert "larger than the limit of 2000 bytes" in (await peer.answer(asked))["error"]["message"]
-        await asyncio.sleep(0.4)
+        await pass_time(0.4)
         assert "result" in await peer.ask("tools/list")
 
 

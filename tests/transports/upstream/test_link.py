@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from dragoman.transports.upstream.link import Link
+from tests.support.waiting import run
 from tests.transports.recorder import Recorder
 
 
@@ -22,7 +21,7 @@ def test_a_message_that_is_not_json_is_shown_in_the_log(
         assert not await Link(recorder, "http://host/mcp").take(message)
         assert not recorder.data
 
-    asyncio.run(main())
+    run(main())
     (record,) = caplog.records
     assert record.getMessage().startswith("http://host/mcp sent ")
     assert shown in record.getMessage()

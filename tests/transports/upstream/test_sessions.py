@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.support.waiting import linger, until
 from tests.transports.upstream.stage import (
     PATIENCE_S,
     Reply,
@@ -50,7 +51,7 @@ async def test_requests_that_meet_the_same_404_share_one_new_session() -> None:
         nonlocal sessions
         if request.rpc == "initialize":
             sessions += 1
-            await asyncio.sleep(0.05)
+            await linger(0.05)
             await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
         elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
             await reply.status("404 Not Found")
@@ -211,9 +212,7 @@ async def test_a_response_to_a_dropped_session_is_not_told_to_the_new_one() -> N
         await peer.until(lambda: len(peer.others) == 2)
         for question in peer.others:
             peer.send({"jsonrpc": "2.0", "id": question["id"], "result": {}})
-        async with asyncio.timeout(PATIENCE_S):
-            while sessions < 2:
-                await asyncio.sleep(0.01)
+        await until(lambda: sessions >= 2)
         assert "result" in await peer.ask("tools/list")
     assert responses
     assert set(responses) == {"s1"}

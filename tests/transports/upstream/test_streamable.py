@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from tests.support.waiting import hang, linger, until
 from tests.transports.upstream.stage import PATIENCE_S, REVISION, Reply, Request, client, on_loop, server, shake_hands
 
 
@@ -113,9 +114,7 @@ async def test_notifications_keep_their_order() -> None:
         for number in range(20):
             peer.notify("notifications/progress", progressToken="t", progress=number)
         await peer.ask("ping")
-        async with asyncio.timeout(5):
-            while log.names.count("notifications/progress") < 20:
-                await asyncio.sleep(0.01)
+        await until(lambda: log.names.count("notifications/progress") == 20)
     sent = [r.frame["params"]["progress"] for r in log.seen if r.rpc == "notifications/progress"]
     assert sent == list(range(20))
 
@@ -144,7 +143,7 @@ async def test_no_more_requests_go_at_once_than_allowed() -> None:
             return
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.02)
+        await linger(0.02)
         running -= 1
         await reply.result(request, {})
 
@@ -200,7 +199,7 @@ async def test_the_get_stream_brings_what_the_server_says_unasked() -> None:
             assert request.headers["accept"] == "text/event-stream"
             await reply.stream()
             await reply.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
-            await asyncio.sleep(60)
+            await hang()
         await shake_hands(request, reply)
 
     async with server(serve) as url, client(url) as peer:
@@ -221,7 +220,7 @@ async def test_a_get_stream_that_ends_is_opened_again_where_it_ended() -> None:
             assert request.headers["last-event-id"] == "g-7"
             resumed.set()
             await reply.stream()
-            await asyncio.sleep(60)
+            await hang()
         else:
             await shake_hands(request, reply)
 
@@ -363,9 +362,7 @@ async def test_a_cancelled_request_that_waits_is_never_sent() -> None:
         running, waiting = peer.start("tools/call"), peer.start("tools/list")
         peer.notify("notifications/cancelled", requestId=waiting)
         peer.notify("notifications/roots/list_changed")
-        async with asyncio.timeout(PATIENCE_S):
-            while not {"tools/call", "notifications/roots/list_changed"} <= set(log.names):
-                await asyncio.sleep(0.005)
+        await until(lambda: {"tools/call", "notifications/roots/list_changed"} <= set(log.names))
         let_go.set()
         await peer.answer(running)
         await peer.ask("ping")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tracemalloc
 
 import pytest
 
 from dragoman.transports.upstream.following import choose_wait
+from tests.support.waiting import hang, linger, until
 from tests.transports.upstream.stage import (
     BLOCK,
     Reply,
@@ -29,7 +29,7 @@ from tests.transports.upstream.stage import (
 async def test_a_stream_that_falls_silent_times_out() -> None:
     async def misbehave(request: Request, reply: Reply) -> None:
         await reply.stream()
-        await asyncio.sleep(60)
+        await hang()
 
     assert "nothing came from it for too long" in (await call(misbehave, idle_timeout_s=0.2))["message"]
 
@@ -40,7 +40,7 @@ async def test_a_server_that_comments_is_not_silent() -> None:
         await reply.stream()
         for _ in range(8):
             await reply.raw(b": still here\r\n\r\n")
-            await asyncio.sleep(0.1)
+            await linger(0.1)
         await reply.event({"jsonrpc": "2.0", "id": request.frame["id"], "error": {"code": 1, "message": "at last"}})
         reply.cut()
 
@@ -200,9 +200,7 @@ async def test_a_notification_that_is_refused_hurts_nobody(caplog: pytest.LogCap
         peer.notify("notifications/roots/list_changed")
         assert "result" in await peer.ask("ping")
         await peer.until(lambda: True)
-        async with asyncio.timeout(5):
-            while "not delivered" not in caplog.text:
-                await asyncio.sleep(0.01)
+        await until(lambda: "not delivered" in caplog.text)
     assert "notifications/roots/list_changed of the client not delivered" in caplog.text
 
 

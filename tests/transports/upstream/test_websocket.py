@@ -13,10 +13,11 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.websocket import WebSocketTransport
+from tests.support.waiting import linger, until
 from tests.transports.recorder import Recorder
 from tests.transports.upstream.raw import Line
 from tests.transports.upstream.raw_websocket import CLOSE, NOT_LAST, frame_of, frames_server, read_frame
-from tests.transports.upstream.stage import PATIENCE_S, client, hello, on_loop
+from tests.transports.upstream.stage import client, hello, on_loop
 
 Say = Callable[[web.WebSocketResponse, dict[str, Any]], Awaitable[None]]
 
@@ -71,9 +72,7 @@ async def test_closing_says_goodbye() -> None:
     async with socket_server() as (url, notes):
         async with client(url) as peer:
             await peer.ask("ping")
-        async with asyncio.timeout(PATIENCE_S):
-            while len(notes) < 2:
-                await asyncio.sleep(0.005)
+        await until(lambda: len(notes) >= 2)
         assert notes[1] == WSCloseCode.OK
 
 
@@ -233,7 +232,7 @@ async def test_a_long_message_is_a_sign_of_life_before_it_has_ended() -> None:
     async def dribble(line: Line, frame: dict[str, Any]) -> None:
         for byte in frame_of(answer_to(frame)):
             await line.say(bytes([byte]))
-            await asyncio.sleep(0.02)
+            await linger(0.02)
 
     async with frames_server(dribble) as url, client(url, idle_timeout_s=0.5) as peer:
         assert "result" in await peer.ask("tools/call")

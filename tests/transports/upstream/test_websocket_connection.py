@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.upstream.websocket_connection import WebSocketConnection
+from tests.support.waiting import run
 from tests.transports.upstream.raw import PATIENCE_S, Line, on_both_loops, raw_server
 from tests.transports.upstream.raw_websocket import CLOSE, NOT_LAST, accept_of, frame_of, read_frame
 from tests.transports.upstream.test_upgrade import YES, opened
@@ -63,7 +64,7 @@ def read(pieces: list[bytes], limit_bytes: int = 2**20) -> tuple[list[bytes], st
         except TransportError as error:
             return messages, error.reason
 
-    return asyncio.run(main())
+    return run(main())
 
 
 FRAMES = [
@@ -149,7 +150,7 @@ def test_what_came_before_a_reset_is_read_first() -> None:
             assert len(await connection.receive()) == 1000
         assert (await end_of(connection)).reason == "it reset the connection"
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize(

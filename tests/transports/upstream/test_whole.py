@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import zlib
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import hang
 from tests.transports.upstream.stage import Reply, Request, call, client, on_loop, server, shake_hands
 
 NOT_WHOLE = "is not one whole JSON object"
@@ -101,7 +101,7 @@ async def test_an_event_whose_json_is_cut_fails_the_request_at_once(size: int, k
     async def misbehave(request: Request, reply: Reply) -> None:
         await reply.stream()
         await reply.raw(b"id: 1\ndata: " + cut(body_of(request, size), kept) + b"\n\n")
-        await asyncio.sleep(60)
+        await hang()
 
     assert NOT_WHOLE in (await call(misbehave))["message"]
 
@@ -148,7 +148,7 @@ async def test_two_texts_in_one_event_fail_the_request() -> None:
     async def misbehave(request: Request, reply: Reply) -> None:
         await reply.stream()
         await reply.raw(b"data: " + body_of(request, 8) + b"\ndata: " + body_of(request, 8) + b"\n\n")
-        await asyncio.sleep(60)
+        await hang()
 
     assert NOT_WHOLE in (await call(misbehave))["message"]
 

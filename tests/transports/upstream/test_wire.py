@@ -11,23 +11,24 @@ import pytest
 from dragoman.errors import TransportError
 from dragoman.transports.upstream import wire as wire_module
 from dragoman.transports.upstream.wire import Wire
-from tests.transports.upstream.raw import CHUNKED, OK, PATIENCE_S, Line, ask, on_both_loops, raw_server, wire_to
+from tests.support.waiting import hang, linger, pass_time, until
+from tests.transports.upstream.raw import CHUNKED, OK, Line, ask, on_both_loops, raw_server, wire_to
 
 
 async def given_up(wire: Wire) -> None:
     """Wait until no connection is kept for later."""
-    while wire._idle:
-        await asyncio.sleep(0.005)
+    await until(lambda: not wire._idle)
 
 
 @on_both_loops
 async def test_requests_at_once_go_on_connections_of_their_own_which_are_used_again() -> None:
     lines: set[int] = set()
+    all_arrived = asyncio.Barrier(4)
 
     async def handle(line: Line) -> None:
         while await line.request():
             lines.add(line.number)
-            await asyncio.sleep(0.02)
+            await all_arrived.wait()
             await line.say(OK)
 
     async with raw_server(handle) as url, wire_to(url) as wire:
@@ -167,9 +168,7 @@ async def test_idle_connections_are_closed_before_the_server_does() -> None:
         patch.setattr(wire_module, "_KEEP_ALIVE_S", 0.1)
         async with raw_server(handle) as url, wire_to(url) as wire:
             await asyncio.gather(ask(wire), ask(wire))
-            async with asyncio.timeout(PATIENCE_S):
-                while len(ended) < 2:
-                    await asyncio.sleep(0.02)
+            await until(lambda: len(ended) == 2)
             assert await ask(wire) == (200, b"ok")
 
 
@@ -221,7 +220,7 @@ async def test_a_body_that_is_not_taken_is_not_written() -> None:
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         asking = asyncio.create_task(ask(wire, body=body, on_sent=sent.set))
-        await asyncio.sleep(0.2)
+        await pass_time(0.2)
         assert not sent.is_set()
         go.set()
         assert await asking == (200, b"ok")
@@ -242,7 +241,7 @@ async def test_an_answer_that_comes_before_the_request_is_over_is_heard(closes: 
         line.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await line.say(refusal)
         if not closes:
-            await asyncio.sleep(60)
+            await hang()
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         assert await ask(wire, body=b"x" * 16_000_000) == (413, b"big")
@@ -280,7 +279,7 @@ async def test_silence_is_not_waited_out(said: bytes) -> None:
 async def test_a_server_that_never_takes_a_large_body_is_not_waited_for() -> None:
     async def handle(line: Line) -> None:
         line.writer.transport.pause_reading()  # type: ignore[attr-defined]
-        await asyncio.sleep(60)
+        await hang()
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         with pytest.raises(TransportError, match="nothing came from it for too long"):
@@ -294,7 +293,7 @@ async def test_a_server_that_takes_a_large_body_slowly_is_waited_for() -> None:
     async def handle(line: Line) -> None:
         await line.reader.readuntil(b"\r\n\r\n")
         for _ in range(8):
-            await asyncio.sleep(0.1)
+            await linger(0.1)
             await line.reader.readexactly(len(body) // 8)
         await line.say(OK)
 
@@ -311,7 +310,7 @@ async def test_every_byte_is_a_sign_of_life_and_every_request_has_its_own_patien
             await line.request()
             for byte in OK if slow else b"":
                 await line.say(bytes([byte]))
-                await asyncio.sleep(0.01)
+                await linger(0.01)
         await line.ended()
 
     async with raw_server(handle) as url, wire_to(url) as wire:
@@ -335,9 +334,9 @@ async def test_who_is_not_read_sends_no_more_and_is_not_silent() -> None:
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         answer = await wire.send("POST", url, {}, b"{}", idle_s=0.2)
-        await asyncio.sleep(0.6)
+        await pass_time(0.6)
         before = sent
-        await asyncio.sleep(0.3)
+        await pass_time(0.3)
         assert sent == before < blocks * len(block)
         size = 0
         while part := await answer.some():
@@ -356,7 +355,7 @@ async def test_a_large_body_of_known_length_is_read_whole() -> None:
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         answer = await wire.send("POST", url, {}, b"{}")
-        await asyncio.sleep(0.05)
+        await pass_time(0.05)
         assert await answer.whole() == body
         answer.close()
 
@@ -387,6 +386,7 @@ import asyncio, sys
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from dragoman.transports.upstream.wire import Wire
+from tests.support.waiting import hang, linger, pass_time, until
 open_upstream(UpstreamConfig("{scheme}://127.0.0.1:1/"))
 print("websockets" in sys.modules, "dragoman.transports.upstream.cookies" in sys.modules)
 """

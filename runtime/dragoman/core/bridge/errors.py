@@ -10,7 +10,8 @@ sent it, and its client, which sent something else, would only be confused by it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.names import (
@@ -24,11 +25,13 @@ from dragoman.core.bridge.names import (
 from dragoman_spec import era, facts
 
 
-class Relay(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Relay:
     """Pass the server's error on, over the steps."""
 
 
-class Say(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Say:
     """Answer the client with this error, in its own form.
 
     Attributes:
@@ -44,17 +47,20 @@ class Say(NamedTuple):
     is_stale: bool = False
 
 
-class Fail(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fail:
     """Answer the client with this result of a tool, in the form of 2026-07-28."""
 
     result: dict[str, Any]
 
 
-class Refresh(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Refresh:
     """List the server's tools anew and send the request once more: our headers were made from an outdated schema."""
 
 
-class Visit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Visit:
     """Ask the client to open URLs first (`urls`)."""
 
 

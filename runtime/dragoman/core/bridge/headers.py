@@ -18,8 +18,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.bridge.annotations import Mirrored
-from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, TASK_METHODS
+from dragoman.core.bridge.metadata import claims_per_request
+from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, PER_REQUEST_REVISIONS, TASK_METHODS
 from dragoman.errors import RemoteProtocolError
+from dragoman_spec.protocol import Era
 
 VERSION: Final = FACTS.headers["revision"].name
 METHOD: Final = FACTS.headers["method"].name
@@ -28,6 +30,9 @@ PARAM_PREFIX: Final = FACTS.headers["argument"].name
 
 NAMED_BY: Final[Mapping[str, str]] = MappingProxyType({**FACTS.headers["name"].members, **TASK_METHODS})
 """The param that `Mcp-Name` repeats, by method."""
+
+_OURS: Final = ("mcp-",)
+"""How the names of all these headers begin, in lower case."""
 
 _PLAIN: Final = re.compile(r"[\t\x20-\x7e]*")
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
@@ -56,6 +61,21 @@ def make_headers(body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()) -> 
     return headers
 
 
+def find_era(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -> Era:
+    """Say by whose rules a request is to be served at an endpoint for both eras.
+
+    It is of the per-request era if its header or its `_meta` says so; where only one of them does, `check_headers` then
+    refuses it. Without either it is of the era with a handshake, whatever else is missing.
+
+    Args:
+        headers: As they came.
+        body: Of the request.
+    """
+    claims = claims_per_request(body.get("params"))
+    said = _collect(headers).get(VERSION.lower(), [])
+    return "per_request" if claims or any(value in PER_REQUEST_REVISIONS for value in said) else "handshake"
+
+
 def check_headers(
     headers: Iterable[tuple[str, str]], body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()
 ) -> None:
@@ -77,6 +97,8 @@ def check_headers(
     field = NAMED_BY.get(method)
     if field is not None and isinstance(params.get(field), str):
         _compare(found, NAME, params[field], f"/params/{field}", encoded=True)
+    elif field is not None and NAME.lower() in found:
+        raise _mismatch(NAME, f"/params/{field}", "is there, but the body names nothing")
     for argument in mirrored if method == "tools/call" else ():
         _compare_argument(found, argument, _look_up(params.get("arguments"), argument.path))
 
@@ -166,7 +188,9 @@ def _look_up(arguments: object, path: Sequence[str]) -> object:
 def _collect(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in headers:
-        found.setdefault(name.lower(), []).append(value.strip(" \t"))
+        lowered = name.lower()
+        if lowered.startswith(_OURS):
+            found.setdefault(lowered, []).append(value.strip(" \t"))
     return found
 
 

@@ -25,7 +25,8 @@ FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0
 
 
-class Open(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Open:
     """Send `subscriptions/listen` with this filter after so many seconds; what comes on it has this number."""
 
     stream: int
@@ -33,20 +34,23 @@ class Open(NamedTuple):
     after_s: float
 
 
-class Close(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Close:
     """Cancel a listen request, or forget that it was to be sent."""
 
     stream: int
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Answer:
     """Answer a request of the client: with an empty result, or with an error."""
 
     key: bytes
     error: Refusal | None
 
 
-class Tell(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tell:
     """Send the client a notification."""
 
     method: str

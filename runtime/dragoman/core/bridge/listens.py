@@ -33,7 +33,8 @@ class ListenId(NamedTuple):
     key: bytes
 
 
-class Tell(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tell:
     """Send a notification on the stream of a listen request."""
 
     to: ListenId
@@ -41,14 +42,16 @@ class Tell(NamedTuple):
     params: dict[str, Any]
 
 
-class Refuse(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Refuse:
     """Answer a listen request with an error."""
 
     to: ListenId
     error: Refusal
 
 
-class End(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class End:
     """Answer a listen request with this result, after `cancel` where all share one channel; then close its stream."""
 
     to: ListenId
@@ -56,13 +59,15 @@ class End(NamedTuple):
     cancel: dict[str, Any]
 
 
-class Subscribe(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Subscribe:
     """Send the server `resources/subscribe`, and say what came of it by `Listens.settle`."""
 
     uri: str
 
 
-class Unsubscribe(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
     """Send the server `resources/unsubscribe`; whatever it answers."""
 
     uri: str

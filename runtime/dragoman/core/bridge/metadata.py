@@ -109,11 +109,15 @@ def take_off(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
     Of version and capabilities the form stays: a request without it is not one of 2026-07-28; the steps take it off.
     """
-    taken = _take(params, _USED_UP)
-    meta = taken.get("_meta")
-    if not isinstance(meta, dict) or not meta.get(META_CLIENT_CAPABILITIES):
-        return taken
-    return {**taken, "_meta": {**meta, META_CLIENT_CAPABILITIES: {}}}
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        return params
+    left = {key: value for key, value in meta.items() if key not in _USED_UP}
+    if left.get(META_CLIENT_CAPABILITIES):
+        left[META_CLIENT_CAPABILITIES] = {}
+    elif len(left) == len(meta):
+        return params
+    return {**params, "_meta": left}
 
 
 def take_identity(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:

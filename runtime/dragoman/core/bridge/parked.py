@@ -17,43 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.capabilities import spell_required
-from dragoman.core.bridge.names import INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY
-from dragoman.core.bridge.questions import Question, Reply, embed, is_question, unembed_answer
-from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
-from dragoman.core.switch.shared.declared import find_missing, read_declared
-from dragoman.core.translate import Refusal
-from dragoman.errors import TranslationError
+from dragoman.core.bridge.asking import Caller, OpenQuestions, Turned, turn
+from dragoman.core.bridge.questions import Question
+from dragoman.core.bridge.state import Keeper, Reason, State, refuse
 from dragoman_spec import Loss
 
 KIND: Final = "park"
 """The kind of state that stands for a parked call."""
-
-
-class Caller(NamedTuple):
-    """Whose call it is that a server asks about.
-
-    Attributes:
-        binding: The client's request.
-        capabilities: As this request declared them.
-        revision: Of the server.
-    """
-
-    binding: Binding
-    capabilities: Mapping[str, Any]
-    revision: str
-
-
-class Turned(NamedTuple):
-    """A question that is not put to the client.
-
-    Attributes:
-        reply: The error that answers the server.
-        error: The error that ends the call for the client, which is then to be cancelled; None where it can go on.
-    """
-
-    reply: Refusal
-    error: Refusal | None
 
 
 class Resumed(NamedTuple):
@@ -86,16 +56,9 @@ class Expired(NamedTuple):
     is_running: bool
 
 
-class _Open(NamedTuple):
-    id: bytes
-    question: Question
-
-
 @dataclass(slots=True)
 class _Call:
-    caller: Caller
-    open: dict[str, _Open] = field(default_factory=dict)
-    asked: int = 0
+    questions: OpenQuestions
     round: int = 0
     expires_s: float | None = None
     """When it is given up; None while a request of the client is there."""
@@ -139,25 +102,13 @@ class Parking:
         Returns:
             The question as the client gets it, in the next result of `compose`; or why it does not.
         """
-        if not is_question(method):
-            return Turned(Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}), None)
         known = self._calls.get(call)
-        if known is None:
-            if len(self._calls) >= self.most_calls:
-                return _turn(f"{self.most_calls} calls wait for their clients already")
-            known = _Call(caller)
-        if len(known.open) >= self.most_questions:
-            return _turn(f"{self.most_questions} questions of this call wait for an answer already")
-        try:
-            question = embed(method, params, known.caller.revision)
-        except TranslationError as error:
-            return Turned(Refusal(error.code, str(error), error.data), _turn(str(error)).error)
-        missing = find_missing(method, question.params or {}, read_declared(known.caller.capabilities))
-        if missing is not None:
-            return _turn_undeclared(method, missing)
-        self._calls[call] = known
-        known.asked += 1
-        known.open[f"question-{known.asked}"] = _Open(question_id, question)
+        if known is None and len(self._calls) >= self.most_calls:
+            return turn(f"{self.most_calls} calls wait for their clients already")
+        known = known or _Call(OpenQuestions(caller, self.most_questions))
+        question = known.questions.ask(question_id, method, params)
+        if isinstance(question, Question):
+            self._calls[call] = known
         return question
 
     def compose(self, call: str, now_s: float, nonce: bytes) -> dict[str, Any]:
@@ -174,8 +125,8 @@ class Parking:
         state = State(KIND, call, str(parked.round))
         return {
             "resultType": "input_required",
-            "inputRequests": {key: _spell(asked.question) for key, asked in parked.open.items()},
-            "requestState": self.keeper.write(state, parked.caller.binding, now_s, nonce),
+            "inputRequests": parked.questions.spell(),
+            "requestState": self.keeper.write(state, parked.questions.caller.binding, now_s, nonce),
         }
 
     def resume(self, state: State, answers: object, capabilities: Mapping[str, Any]) -> Resumed:
@@ -200,38 +151,17 @@ class Parking:
         if parked.is_lost:
             del self._calls[state.call]
             raise refuse(Reason.LOST)
-        replies, losses = self._read_answers(parked, answers)
+        replies, losses = parked.questions.answer(answers)
         parked.expires_s = None
-        parked.caller = parked.caller._replace(capabilities=capabilities)
+        parked.questions.caller = parked.questions.caller._replace(capabilities=capabilities)
         if parked.has_ended:
             del self._calls[state.call]
-            return Resumed(state.call, (), parked.outcome, False, ())
-        found = [(parked.open.pop(key).id, reply.result) for key, reply in replies.items()]
-        return Resumed(state.call, found, None, bool(parked.open), losses)
-
-    def _read_answers(self, parked: _Call, answers: object) -> tuple[dict[str, Reply], tuple[Loss, ...]]:
-        """Read the answers to what is open; "the server SHOULD ignore any information it does not recognize"."""
-        if answers is None:
-            return {}, ()
-        if not isinstance(answers, dict):
-            raise refuse(Reason.MALFORMED, {"pointer": "/params/inputResponses"})
-        replies: dict[str, Reply] = {}
-        for key in [key for key in parked.open if key in answers]:
-            where = {"pointer": f"/params/inputResponses/{key}"}
-            if not isinstance(answers[key], dict):
-                raise refuse(Reason.MALFORMED, where)
-            try:
-                method = parked.open[key].question.method
-                replies[key] = unembed_answer(method, answers[key], parked.caller.revision)
-            except TranslationError:
-                raise refuse(Reason.MALFORMED, where) from None
-        return replies, tuple(loss for reply in replies.values() for loss in reply.losses)
+        return Resumed(state.call, replies, parked.outcome, bool(parked.questions), losses)
 
     def withdraw(self, call: str, question_id: bytes) -> None:
         """Take note that the server does not want an answer to this any more."""
-        parked = self._calls.get(call)
-        if parked is not None:
-            parked.open = {key: asked for key, asked in parked.open.items() if asked.id != question_id}
+        if call in self._calls:
+            self._calls[call].questions.withdraw(question_id)
 
     def finish(self, call: str, response: Any) -> bool:
         """Take the server's response to the call.
@@ -243,7 +173,8 @@ class Parking:
         if parked is None or parked.is_attended:
             self._calls.pop(call, None)
             return True
-        parked.open, parked.has_ended, parked.outcome = {}, True, response
+        parked.questions.clear()
+        parked.has_ended, parked.outcome = True, response
         return False
 
     def lose(self, call: str) -> bool:
@@ -274,21 +205,3 @@ class Parking:
     def find_next_expiry(self) -> float | None:
         """Give the time at which `expire` has something to do; None while no call is parked."""
         return min((parked.expires_s for parked in self._calls.values() if parked.expires_s is not None), default=None)
-
-
-def _spell(question: Question) -> dict[str, Any]:
-    return {"method": question.method} | ({} if question.params is None else {"params": question.params})
-
-
-def _turn(reason: str) -> Turned:
-    refusal = Refusal(INTERNAL_ERROR, f"the client cannot be asked: {reason}", {})
-    return Turned(refusal, refusal)
-
-
-def _turn_undeclared(method: str, missing: str) -> Turned:
-    reason = f"the client did not declare the capability {missing}"
-    required = {"requiredCapabilities": spell_required(missing)}
-    return Turned(
-        Refusal(METHOD_NOT_FOUND, reason, {"method": method}),
-        Refusal(MISSING_CLIENT_CAPABILITY, f"the server asks {method}, and {reason}", required),
-    )

@@ -23,7 +23,7 @@ NONCE_BYTES: Final = 12
 
 _VERSION: Final = b"\x01"
 _HEAD_BYTES: Final = len(_VERSION) + INSTANCE_BYTES
-_LONGEST_TOKEN: Final = 1024 * 1024
+LONGEST_TOKEN: Final = 1024 * 1024
 """How long a token may be: more is not ours, and is not looked at."""
 
 
@@ -93,7 +93,7 @@ class Seal:
 
 def _decode(token: str) -> bytes | None:
     """Read the one way in which a token is spelled: another spelling of the same bytes is not ours."""
-    if len(token) > _LONGEST_TOKEN or not token.isascii():
+    if len(token) > LONGEST_TOKEN or not token.isascii():
         return None
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)

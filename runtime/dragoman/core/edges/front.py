@@ -191,7 +191,8 @@ class FrontEdge:
         """Take note of what the server speaks, or is offered: what crosses from here on is translated so."""
         greeting = self._expect_greeting()
         self.exchange.speak(
-            self._wiring.translate(greeting.revision, server_revision), self._wiring.translate(server_revision, greeting.revision)
+            self._wiring.translate(greeting.revision, server_revision),
+            self._wiring.translate(server_revision, greeting.revision),
         )
 
     def accepted(self, answer: Frame, revision: str) -> None:
@@ -207,7 +208,7 @@ class FrontEdge:
         if isinstance(adapted, Refusal):
             self.failed(Failed(adapted.code, adapted.message, adapted.data))
             return
-        self._welcome = write_welcome(greeting, answer if adapted is None else adapted, revision)
+        self._welcome = write_welcome(greeting, answer if adapted is None else adapted)
         self.speak(revision)
         logger.info("the server speaks %s, the client %s", revision, greeting.revision)
         self._advance(FrontEvent.SERVER_ACCEPTED)
@@ -293,14 +294,15 @@ class FrontEdge:
             self.exchange.reject(Side.CLIENT, greeting)
             return
         self.greeting, self._client_owed = greeting, frame.key
-        refusal = self.behind.ask(self) if self.state is FrontState.CONNECTING else None
+        has_failed = self.state is FrontState.FAILED
+        refusal = None if has_failed else self.behind.ask(self)
         if refusal is not None:
             self.greeting = self._client_owed = None
             answer = error_frame(frame.key, refusal.code, refusal.message, refusal.data)
             self._early.reply(Side.CLIENT, frame, answer)
             return
         self._advance(FrontEvent.INITIALIZE_REQUESTED)
-        if self.state is FrontState.INITIALIZING:
+        if not has_failed:
             self.behind.asked(self)
 
     def _take_initialized(self, frame: Frame) -> None:

@@ -10,8 +10,17 @@ import logging
 from typing import Any, NamedTuple
 
 from dragoman.core import negotiation
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, classify, error_frame
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.envelope import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Frame,
+    Malformed,
+    classify,
+    decoded,
+    error_frame,
+    rewrite,
+)
+from dragoman.core.exact_json import decode
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
 logger = logging.getLogger("dragoman.session")
@@ -73,20 +82,16 @@ def read_greeting(frame: Frame, client_revision: str) -> Greeting | Malformed:
     return Greeting(frame, frame.key, requested, revision, capabilities if isinstance(capabilities, dict) else {})
 
 
-def write_welcome(greeting: Greeting, answer: Frame, server_revision: str) -> Frame:
-    """Put the client's own revision and id on the answer; the bytes stay as they are if both are there already.
+def write_welcome(greeting: Greeting, answer: Frame) -> Frame:
+    """Put the client's own id on the answer; the bytes stay as they are if it is there already.
 
     Args:
         greeting: What the client asked.
-        answer: What the server answered, translated.
-        server_revision: What the server speaks.
+        answer: What the server answered, translated: it names the client's revision.
     """
-    if server_revision == greeting.revision and answer.key == greeting.key:
+    if answer.key == greeting.key:
         return answer
-    body = dict(decode(answer.raw) if answer.body is None else answer.body)
-    body["result"] = {**body["result"], "protocolVersion": greeting.revision}
-    body["id"] = decode(greeting.key)
-    return Frame(encode_line(body), "result", greeting.key, None, body)
+    return rewrite(answer, {**decoded(answer).body, "id": decode(greeting.key)})._replace(key=greeting.key)
 
 
 def read_per_request_revision(frame: Frame) -> str | None:

@@ -113,13 +113,17 @@ class Offer:
 
     def write(self) -> Frame | Refusal:
         """Write the `initialize` request for the server, in the revision that it is offered."""
-        frame = self._introduce(self.translatable)
+        target = self.translatable
+        frame = self._introduce(target)
         if isinstance(frame, Refusal):
             return frame
-        if self.offered == self._greeting.requested and self.offers == 1 and frame.key == self._key:
+        # A conversion names the revision that it leads to; without one, the offer may not be what was asked for.
+        named = target if target != self._greeting.revision else self._greeting.requested
+        if self.offered == named and self.offers == 1 and frame.key == self._key:
             return frame
         body = dict(decode(frame.raw) if frame.body is None else frame.body)
-        body["params"] = {**body.get("params", {}), "protocolVersion": self.offered}
+        params = body.get("params")
+        body["params"] = {**(params if isinstance(params, dict) else {}), "protocolVersion": self.offered}
         body["id"] = decode(self.key)
         return Frame(encode_line(body), "request", self.key, "initialize", body)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
+from dragoman.core.label import LABEL
 from dragoman.transports.base import Transport
 from dragoman.transports.http.budget import Budget, Hold
 from dragoman.transports.http.config import FrontConfig
@@ -33,7 +34,6 @@ from dragoman.transports.http.security import Gate
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.websocket import WebSocketFront, refuse
-from dragoman.core.label import LABEL
 
 logger = logging.getLogger("dragoman.http")
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from dragoman.core.commands import Finish, Outcome
+from dragoman.core.label import LABEL, write_label
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Refused
 from dragoman.transports.http.flow import Gate
 from dragoman.transports.http.tidying import Tidying
-from dragoman.core.label import LABEL, write_label
 
 logger = logging.getLogger("dragoman.http")
 

@@ -1,7 +1,7 @@
 """Whose is it? What the server says beside its answers names no session; here is what gives it away.
 
-Lives here: tasks and elicitations with their owners, and what a frame itself gives away. Must not: write frames. Used by
-`desk`.
+Lives here: tasks and elicitations with their owners, and what a frame itself gives away. Must not: write frames. Used
+by `desk`.
 
 Evidence counts also where it leads to nobody. What came on the stream of a request that is over, or names a task that
 is not known, is not somebody else's: it goes to nobody, and no other rule is asked.

@@ -191,8 +191,8 @@ class FromServer:
         if frame.stream is None:
             return frame
         loan = self._desk.loans.find(frame.stream)
-        is_own = loan is not None and loan.session is session and loan.call is not None
-        return frame._replace(stream=loan.call.key if is_own else None)
+        call = None if loan is None or loan.session is not session else loan.call
+        return frame._replace(stream=None if call is None else call.key)
 
     def _spread_update(self, frame: Frame, params: dict[str, Any]) -> None:
         uri = params.get("uri")

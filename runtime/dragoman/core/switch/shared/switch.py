@@ -55,9 +55,7 @@ class Shared:
         sharing = settings or SharingSettings()
         limit = min(wiring.settings.open_requests, sharing.calls)
         self.outbox = Outbox()
-        self._wiring = dataclasses.replace(
-            wiring, settings=dataclasses.replace(wiring.settings, open_requests=limit)
-        )
+        self._wiring = dataclasses.replace(wiring, settings=dataclasses.replace(wiring.settings, open_requests=limit))
         self._desk = Desk(sharing, wiring.settings.restore_ids, self.outbox)
         self.upstream = self._desk.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
         self._from_clients = FromClients(self._desk)
@@ -247,7 +245,11 @@ class Shared:
 
         def introduce(revision: str) -> Frame:
             identity = dict(self._desk.settings.identity)
-            params = {"protocolVersion": revision, "capabilities": facts(revision).shared_capabilities, "clientInfo": identity}
+            params = {
+                "protocolVersion": revision,
+                "capabilities": facts(revision).shared_capabilities,
+                "clientInfo": identity,
+            }
             return request_frame(key, "initialize", params)
 
         self._asking = front

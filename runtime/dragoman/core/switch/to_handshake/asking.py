@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from dragoman.core.bridge import urls
+from dragoman.core.bridge.asking import Caller, Turned
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, METHOD_NOT_FOUND
-from dragoman.core.bridge.parked import Caller, Parking, Turned
+from dragoman.core.bridge.parked import Parking
 from dragoman.core.bridge.questions import ROOTS
 from dragoman.core.bridge.roots import RootsCache
 from dragoman.core.bridge.state import Reason, State, refuse

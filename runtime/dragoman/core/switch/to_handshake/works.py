@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from dragoman.core.bridge.asking import Caller
 from dragoman.core.bridge.names import FACTS
-from dragoman.core.bridge.parked import Caller
 from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge

@@ -12,12 +12,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.sharing.desk import Deliveries, SharingSettings
-from dragoman.core.sharing.hub import Hub
-from dragoman.core.sharing.interests import LEVELS
+from dragoman.core.switch.shared.subscriptions import LEVELS
+from tests.core.switch.talk import Heard, Talk
 from tests.proxy.conversation import READY, initialize, initialized, notification, request, result
-from tests.support.frames import heard
 from tests.support.profile import hypothesis_settings
 
 Frame = dict[str, Any]
@@ -100,28 +97,27 @@ class Guest:
         return sorted(json.dumps(frame, sort_keys=True) for frame in self.heard)
 
 
-class Shared:
-    """The way through a hub."""
+class Together:
+    """The way through a shared switch."""
 
     def __init__(self, guests: list[Guest], server: Server) -> None:
-        self.hub = Hub(SharingSettings(asks=True))
+        self.talk = Talk(asks=True)
         self.server = server
-        self.members = {guest: self.hub.join() for guest in guests}
-        self.guests = {member: guest for guest, member in self.members.items()}
+        self.guests = {guest.name: guest for guest in guests}
 
     def up(self, guest: Guest, frame: Frame) -> None:
-        self.deliver(self.hub.receive(self.members[guest], heard(encode_line(frame)), 0.0))
+        self.deliver(self.talk.says(guest.name, frame))
 
     def down(self, frame: Frame) -> None:
-        self.deliver(self.hub.receive_server(heard(encode_line(frame)), 0.0))
+        self.deliver(self.talk.says("server", frame))
 
-    def deliver(self, deliveries: Deliveries) -> None:
-        for member, sent in deliveries:
-            (self.server if member is None else self.guests[member]).hear(decode(sent.raw))
-        assert self.hub.counters.refused == 0
+    def deliver(self, heard: Heard) -> None:
+        for name, frame in heard:
+            (self.server if name == "server" else self.guests[name]).hear(frame)
+        assert self.talk.switch.counters.refused == 0
 
 
-class Direct:
+class Alone:
     """The way of a session that has the server for itself."""
 
     def __init__(self, guests: list[Guest], server: Server) -> None:
@@ -135,7 +131,7 @@ class Direct:
         self.guest.hear(frame)
 
 
-def play(way: type[Shared | Direct], scripts: dict[str, list[Frame]], random: Random) -> dict[str, list[str]]:
+def play(way: type[Together | Alone], scripts: dict[str, list[Frame]], random: Random) -> dict[str, list[str]]:
     """Let everybody speak in random order until nobody has anything to say; give what each session saw."""
     guests, server = [Guest(name, script) for name, script in scripts.items()], Server()
     wire = way(guests, server)
@@ -187,9 +183,9 @@ def scripts(draw: st.DrawFn) -> dict[str, list[Frame]]:
 @given(scripts(), st.integers(0, 2**32))
 @hypothesis_settings(default=80, thorough=3000)
 def test_a_session_sees_what_it_would_have_seen_alone(all_scripts: dict[str, list[Frame]], seed: int) -> None:
-    together = play(Shared, all_scripts, Random(seed))
+    together = play(Together, all_scripts, Random(seed))
     for name, script in all_scripts.items():
-        alone = play(Direct, {name: script}, Random(seed))[name]
+        alone = play(Alone, {name: script}, Random(seed))[name]
         assert [line for line in together[name] if not own(line)] == [line for line in alone if not own(line)]
 
 
@@ -202,7 +198,7 @@ def own(line: str) -> bool:
 @given(scripts(), st.integers(0, 2**32))
 @hypothesis_settings(default=20, thorough=500)
 def test_every_request_is_answered_once_under_its_own_id(all_scripts: dict[str, list[Frame]], seed: int) -> None:
-    for name, seen in play(Shared, all_scripts, Random(seed)).items():
+    for name, seen in play(Together, all_scripts, Random(seed)).items():
         answered = [frame["id"] for line in seen if "method" not in (frame := json.loads(line))]
         asked = ["i", *(frame["id"] for frame in all_scripts[name])]
         assert sorted(map(repr, answered)) == sorted(map(repr, asked))

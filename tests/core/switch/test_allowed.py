@@ -9,8 +9,8 @@ import pytest
 import dragoman_spec
 from dragoman.core.exact_json import encode_line
 from dragoman_spec import HANDSHAKE_REVISIONS
-from tests.core.sharing.talk import Talk
-from tests.core.sharing.test_questions import ALL
+from tests.core.switch.talk import Talk
+from tests.core.switch.test_questions import ALL
 from tests.proxy.conversation import READY, an_error, initialize, initialized, notification, request
 
 METHODS = [
@@ -31,9 +31,13 @@ def opened(revision: str) -> Talk:
 @pytest.mark.parametrize(("revision", "method"), METHODS, ids=str)
 def test_a_known_method_in_the_wrong_kind_does_not_reach_the_server(revision: str, method: Any) -> None:
     talk = opened(revision)
-    if method.kind == "request":
+    if method.name == "initialize":
+        [(to, frame)] = talk.says("a", notification(method.name))
+        assert to == "a"
+        assert an_error(None, -32600, "initialize must be a request")(frame)
+    elif method.kind == "request":
         assert talk.says("a", notification(method.name, requestId=1)) == []
-        assert talk.hub.counters.dropped == 1
+        assert talk.switch.counters.dropped == 1
     else:
         [(to, frame)] = talk.says("a", request(3, method.name, requestId=1))
         assert to == "a"
@@ -79,7 +83,7 @@ def test_a_request_that_no_revision_knows_passes_under_an_id_of_ours() -> None:
 def test_a_notification_that_nothing_maps_does_not_reach_the_server(method: str) -> None:
     talk = opened("2025-11-25")
     assert talk.says("a", notification(method, requestId=1, taskId="t")) == []
-    assert talk.hub.counters.dropped == 1
+    assert talk.switch.counters.dropped == 1
 
 
 def test_a_request_named_like_a_notification_is_refused_whatever_it_is() -> None:
@@ -110,8 +114,3 @@ def test_an_id_that_is_too_long_to_be_kept_is_refused() -> None:
     [(to, frame)] = talk.says("server", request("x" * 2000, "elicitation/create", message="?"))
     assert to == "server"
     assert "longer than" in frame["error"]["message"]
-
-
-def test_an_unknown_revision_is_taken_for_the_newest() -> None:
-    [(to, _)] = opened("2099-01-01").says("a", request(3, "tasks/list"))
-    assert to == "server"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.core.sharing.talk import Heard, Talk
-from tests.core.sharing.test_hub import call
-from tests.core.sharing.test_questions import ALL, TASK, elicit
+from tests.core.switch.talk import Heard, Talk
+from tests.core.switch.test_questions import ALL, TASK, elicit
+from tests.core.switch.test_shared import call
 from tests.proxy.conversation import an_error, error, initialize, notification, request, result
 
 LOG = notification("notifications/message", level="info", data="about a")
@@ -25,7 +25,7 @@ def leaves(talk: Talk) -> None:
 
 
 def is_failed_by_the_transport(talk: Talk) -> None:
-    number = talk.hub._desk.calls._last
+    number = talk.switch._desk.loans._last
     talk.fails(number, "nothing came for 300 s")
 
 
@@ -52,7 +52,7 @@ def test_a_late_question_is_not_given_to_the_only_call(ending: Callable[[Talk], 
     talk, _ = left_unanswered(ending)
     talk.says("b", call(1))
     assert refused(talk.says("server", elicit(0)))
-    assert talk.hub.counters.refused == 1
+    assert talk.switch.counters.refused == 1
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -60,7 +60,7 @@ def test_a_late_log_message_is_not_given_to_the_only_call(ending: Callable[[Talk
     talk, _ = left_unanswered(ending)
     talk.says("b", call(1))
     assert talk.says("server", LOG) == []
-    assert talk.hub.counters.dropped == 1
+    assert talk.switch.counters.dropped == 1
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -132,7 +132,7 @@ def test_of_too_many_suspects_the_owners_stay_suspect() -> None:
         talk.says("a", call(key))
         talk.says("a", notification("notifications/cancelled", requestId=key))
     talk.time_passes(3600)
-    assert len(talk.hub._desk.calls.suspects) == 2
+    assert len(talk.switch._desk.loans.suspects) == 2
     for key in range(3):
         talk.says("server", result(number + key, {}))
     talk.says("a", call("mine"))
@@ -199,8 +199,8 @@ def test_what_comes_on_a_stream_after_its_answer_is_not_given_to_the_only_call()
     talk.says("b", call(1))
     assert refused(talk.streams(number, elicit(0)))
     assert talk.streams(number, LOG) == []
-    assert talk.hub.counters.dropped == 1
-    assert not talk.hub.asks
+    assert talk.switch.counters.dropped == 1
+    assert not talk.switch.asks
 
 
 def test_what_comes_in_one_array_with_its_answer_is_not_given_to_the_only_call() -> None:
@@ -310,25 +310,25 @@ def test_a_transport_that_gives_up_the_opening_or_what_is_answered_makes_nobody_
     talk.says("a", initialize("2025-11-25", key="i"))
     talk.fails(1, "no")
     talk.fails(77, "no")
-    assert len(talk.hub._desk.calls.suspects) == 0
+    assert len(talk.switch._desk.loans.suspects) == 0
 
 
 # The log
 
 
 def test_a_flood_of_refusals_is_no_flood_of_lines(caplog: pytest.LogCaptureFixture) -> None:
-    talk = Talk(calls=1)
+    talk = Talk()
     talk.opens("a", "b", **ALL)
     talk.says("a", call(0))
     talk.says("b", call(0))
     caplog.clear()
     for key in range(100):
         talk.says("server", elicit(key))
-        talk.says("a", call(key + 1))
+        talk.says("a", request(key + 1, "notifications/vendor"))
         talk.says("a", notification("tools/call"))
     assert [record.levelname for record in caplog.records if "refused" in record.getMessage()] == ["WARNING"] * 2
     assert len([record for record in caplog.records if "dropped" in record.getMessage()]) == 1
-    assert (talk.hub.counters.refused, talk.hub.counters.dropped) == (200, 100)
+    assert (talk.switch.counters.refused, talk.switch.counters.dropped) == (200, 100)
     talk.time_passes(2)
     talk.says("a", notification("tools/call"))
     assert "99 more" in caplog.text

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.sharing.talk import Heard, Talk
-from tests.core.sharing.test_questions import ALL
+from tests.core.switch.talk import Heard, Talk
+from tests.core.switch.test_questions import ALL
 from tests.proxy.conversation import notification, request, result
 from tests.support.profile import hypothesis_settings
 

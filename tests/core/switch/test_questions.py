@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.sharing.attribution import REMEMBERED
-from dragoman.core.sharing.declared import find_missing, read_declared
-from tests.core.sharing.talk import Talk
-from tests.core.sharing.test_hub import call
+from dragoman.core.switch.shared.attribution import REMEMBERED
+from dragoman.core.switch.shared.declared import find_missing, read_declared
+from tests.core.switch.talk import Talk
+from tests.core.switch.test_shared import call
 from tests.proxy.conversation import an_error, error, notification, request, result
 
 ALL: dict[str, Any] = {"roots": {}, "sampling": {}, "elicitation": {}}
@@ -60,7 +60,7 @@ def test_from_then_on_sessions_take_turns() -> None:
     number = talk.opens("a", "b", "c", **ALL)
     talk.says("a", call(1))
     talk.says("server", elicit(0))
-    assert talk.hub.asks
+    assert talk.switch.asks
     assert talk.says("b", call(1)) == []
     assert talk.says("c", call(1)) == []
     assert talk.says("b", request(2, "tools/list"))[0][0] == "server"
@@ -128,7 +128,7 @@ def test_the_stream_tells_whose_question_it_is() -> None:
     talk.says("a", call(1))
     talk.says("b", call(1))
     assert talk.streams(number + 1, elicit(0)) == [("b", elicit(0))]
-    assert not talk.hub.asks
+    assert not talk.switch.asks
 
 
 def test_a_task_tells_whose_question_it_is() -> None:
@@ -172,7 +172,7 @@ def test_of_several_sessions_there_are_no_roots() -> None:
     talk = Talk()
     talk.opens("a", "b", **ALL)
     assert talk.says("server", request(1, "roots/list")) == [("server", result(1, {"roots": []}))]
-    assert not talk.hub.asks
+    assert not talk.switch.asks
     assert talk.says("a", notification("notifications/roots/list_changed")) == []
 
 

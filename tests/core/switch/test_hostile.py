@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from dragoman.core.exact_json import encode_line
-from dragoman.core.sharing.throwaway import Throwaways
-from tests.core.sharing.talk import Talk
-from tests.core.sharing.test_hub import call
-from tests.proxy.conversation import READY, an_error, initialize, initialized, request
-from tests.support.frames import heard
+from tests.core.switch.talk import Talk
+from tests.core.switch.test_per_call import Alone
+from tests.core.switch.test_shared import call
+from tests.proxy.conversation import an_error, initialize, request
 
 WRONG: list[Any] = [None, True, 0, -1.5, "", "x", [], [[]], [1], {}, {"taskId": []}, {"uri": 1}]
 REQUESTS = [
@@ -110,19 +109,16 @@ def test_a_hostile_first_answer_is_an_error_or_passed_on() -> None:
         talk.says("server", line)
 
 
-def test_throwaway_servers_can_be_hostile_on_both_sides() -> None:
-    machine = Throwaways(limit=10_000)
+def test_servers_for_a_call_each_can_be_hostile_on_both_sides() -> None:
+    early = Alone(limit=10_000)
     for line in LINES:
-        machine.receive(heard(line))
-    [(run, _)] = machine.receive(heard(encode_line(initialize("2025-11-25", key="i"))))
-    assert run is not None
-    machine.receive_server(run, heard(encode_line(initialized("2025-11-25", "i"))))
-    machine.receive(heard(encode_line(READY)))
+        early.client_says(line)
+    alone = Alone(limit=10_000)
+    alone.opens()
     for line in LINES:
-        for run, _ in machine.receive(heard(line)):
-            if run is not None and line[:1] != b"[":
-                machine.receive_server(run, heard(encode_line(initialized("2025-11-25", "i"))))
-                machine.receive_server(run, heard(line))
+        for upstream in alone.client_says(line):
+            alone.accepts(upstream)
+            alone.server_says(upstream, line)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +163,7 @@ def test_what_the_server_says_and_cannot_be_read_goes_nowhere(method: str) -> No
     line = b'{"jsonrpc":"2.0",%s"method":"%s","params":{nonsense}}\n' % (key, method.encode())
     heard = talk.says("server", line)
     assert [(to, frame["error"]["code"]) for to, frame in heard] == ([("server", -32700)] if key else [])
-    assert talk.hub.counters.malformed == 1
+    assert talk.switch.counters.malformed == 1
 
 
 def test_a_line_over_the_limit_is_refused() -> None:
@@ -178,16 +174,12 @@ def test_a_line_over_the_limit_is_refused() -> None:
     assert an_error("x", -32600, "1000")(frame)
 
 
-def test_a_throwaway_server_may_not_ask_without_end() -> None:
-    machine = Throwaways()
-    [(run, _)] = machine.receive(heard(encode_line(initialize("2025-11-25", key="i"))))
-    assert run is not None
-    machine.receive_server(run, heard(encode_line(initialized("2025-11-25", "i"))))
-    [(run, _)] = machine.receive(heard(encode_line(call(1))))
-    assert run is not None
-    machine.receive_server(run, heard(encode_line(initialized("2025-11-25", "i"))))
-    answers = [machine.receive_server(run, heard(encode_line(request(n, "roots/list")))) for n in range(1025)]
-    assert [to for [(to, _)] in answers] == [None] * 1024 + [run]
+def test_a_server_for_one_call_may_not_ask_without_end() -> None:
+    alone = Alone()
+    alone.opens(roots={})
+    upstream = alone.asks(call(1))
+    heard = [alone.server_says(upstream, request(n, "roots/list")) for n in range(1025)]
+    assert [to for [(to, _)] in heard] == [None] * 1024 + [upstream]
 
 
 def test_a_whole_answer_without_line_feed_counts_when_the_server_ends() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.exact_json import encode_line
-from tests.core.sharing.talk import Talk
+from tests.core.switch.talk import Talk
 from tests.proxy.conversation import READY, an_error, error, initialize, initialized, notification, request, result
 
 REVISION = "2025-11-25"
@@ -26,17 +26,24 @@ def test_the_server_is_opened_once_in_the_name_of_the_proxy() -> None:
     answer = initialized(REVISION, offer["id"], tools={})
     heard = talk.says("server", answer)
     assert heard == [("a", {**answer, "id": "i"}), ("b", {**answer, "id": 7})]
-    assert talk.says("c", initialize("2025-03-26", key=0)) == [("c", {**answer, "id": 0})]
+    [(to, late)] = talk.says("c", initialize("2025-03-26", key=0))
+    assert (to, late["id"], late["result"]["protocolVersion"]) == ("c", 0, "2025-03-26")
 
 
 def test_only_the_first_initialized_crosses() -> None:
     talk = Talk()
     offer = talk.says("a", initialize(REVISION))[0][1]
-    assert talk.says("a", READY) == []
     talk.says("b", initialize(REVISION))
     talk.says("server", initialized(REVISION, offer["id"]))
     assert talk.says("b", READY) == [("server", READY)]
     assert talk.says("a", READY) == []
+
+
+def test_an_initialized_that_comes_early_crosses_once_the_server_has_answered() -> None:
+    talk = Talk()
+    offer = talk.says("a", initialize(REVISION))[0][1]
+    assert talk.says("a", READY) == []
+    assert talk.says("server", initialized(REVISION, offer["id"]))[-1] == ("server", READY)
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
@@ -50,7 +57,7 @@ def test_a_refusal_reaches_all_who_offered_the_same_and_the_next_offer_is_made()
     first = talk.says("a", initialize(REVISION, key=1))[0][1]
     talk.says("b", initialize(REVISION, key=2))
     talk.says("c", initialize("2025-06-18", key=3))
-    heard = talk.says("server", error(first["id"], -32602, "Unsupported protocol version"))
+    heard = talk.says("server", error(first["id"], -32603, "no API key"))
     assert [(to, frame.get("id"), "error" in frame) for to, frame in heard[:2]] == [("a", 1, True), ("b", 2, True)]
     assert heard[2][0] == "server"
     assert heard[2][1]["params"]["protocolVersion"] == "2025-06-18"
@@ -136,7 +143,7 @@ def test_progress_goes_to_whose_token_it_is() -> None:
     ]
     talk.says("server", result(number + 1, {}))
     assert talk.says("server", progress) == []
-    assert talk.hub.counters.dropped == 1
+    assert talk.switch.counters.dropped == 1
 
 
 def test_a_cancellation_names_our_id() -> None:
@@ -154,19 +161,25 @@ def test_a_cancelled_request_is_forgotten_after_a_while() -> None:
     talk.opens("a")
     talk.says("a", call(5))
     talk.says("a", notification("notifications/cancelled", requestId=5))
-    assert talk.hub.needs_clock
+    assert talk.switch.needs_clock
     talk.time_passes(6)
-    assert (talk.hub.needs_clock, talk.hub.held) == (False, 0)
+    assert (talk.switch.needs_clock, talk.switch.held) == (False, 0)
 
 
-def test_arrays_are_answered_one_by_one_and_taken_apart() -> None:
+def test_arrays_are_taken_apart_and_answered_as_arrays() -> None:
     talk = Talk()
-    number = talk.opens("a", "b")
-    batch = encode_line([call(1), call(2)])
-    assert talk.says("a", batch) == [("server", call(number)), ("server", call(number + 1))]
-    talk.says("b", call(1))
-    answers = encode_line([result(number, {}), result(number + 2, {})])
-    assert talk.says("server", answers) == [("a", result(1, {})), ("b", result(1, {}))]
+    revision = "2025-03-26"
+    for name in "ab":
+        for to, frame in talk.says(name, initialize(revision)):
+            if to == "server":
+                talk.says("server", initialized(revision, frame["id"]))
+        talk.says(name, READY)
+    heard = talk.says("a", encode_line([call(1), call(2)]))
+    assert [to for to, _ in heard] == ["server", "server"]
+    first, second = (frame["id"] for _, frame in heard)
+    [(_, other)] = talk.says("b", call(1))
+    assert talk.says("server", encode_line([result(first, {}), result(other["id"], {})])) == [("b", result(1, {}))]
+    assert talk.says("server", result(second, {})) == [("a", [result(1, {}), result(2, {})])]
 
 
 @pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
@@ -255,7 +268,7 @@ def test_a_log_message_of_one_of_several_sessions_is_nobodys() -> None:
     assert talk.says("server", message) == [("a", message)]
     talk.says("b", call(1))
     assert talk.says("server", message) == []
-    assert talk.hub.counters.dropped == 2
+    assert talk.switch.counters.dropped == 2
 
 
 def test_the_last_one_there_hears_what_is_nobodys() -> None:
@@ -291,7 +304,7 @@ def test_a_resource_whose_name_is_too_long_is_not_subscribed_to() -> None:
     [(to, frame)] = talk.says("a", request(1, "resources/subscribe", uri="x:" + "y" * 9000))
     assert to == "a"
     assert an_error(1, -32602, "8192")(frame)
-    assert talk.hub.held == 0
+    assert talk.switch.held == 0
 
 
 def test_an_id_in_use_is_refused() -> None:
@@ -317,20 +330,14 @@ def test_of_several_answers_in_an_array_the_first_counts() -> None:
     talk.says("a", call(1))
     answers = [result(number, {"n": 1}), result(number, {"n": 2}), result(str(number), {"n": 3})]
     assert talk.says("server", answers) == [("a", result(1, {"n": 1}))]
-    assert talk.hub.counters.unmatched == 2
+    assert talk.switch.counters.unmatched == 2
 
 
 def test_an_answer_that_nobody_waits_for_is_counted() -> None:
     talk = Talk()
     talk.opens("a")
     assert talk.says("server", result(77, {})) == []
-    assert talk.hub.counters.unmatched == 1
-
-
-def test_nothing_but_initialize_comes_first() -> None:
-    [(to, frame)] = Talk().says("a", request(1, "tools/list"))
-    assert to == "a"
-    assert an_error(1, -32600, "initialize")(frame)
+    assert talk.switch.counters.unmatched == 1
 
 
 def test_what_a_session_leaves_is_cancelled_unsubscribed_and_forgotten() -> None:
@@ -343,7 +350,7 @@ def test_what_a_session_leaves_is_cancelled_unsubscribed_and_forgotten() -> None
     assert heard[0][1]["params"]["requestId"] == number + 1
     assert heard[1] == ("server", request(number + 2, "resources/unsubscribe", uri="x:1"))
     assert talk.says("server", result(number + 2, {}), result(number + 1, {})) == []
-    assert talk.hub.held == 0
+    assert talk.switch.held == 0
     assert talk.says("a", call(3)) == []
     assert talk.leaves("a") == []
 
@@ -362,7 +369,7 @@ def test_a_server_that_does_not_answer_us_leaves_nothing_behind() -> None:
     talk.says("server", result(number, {}))
     assert [frame["method"] for _, frame in talk.leaves("a")] == ["resources/unsubscribe"]
     talk.time_passes(6)
-    assert (talk.hub.held, talk.hub.needs_clock) == (0, False)
+    assert (talk.switch.held, talk.switch.needs_clock) == (0, False)
 
 
 @pytest.mark.parametrize("answer", [result, error])
@@ -419,11 +426,14 @@ def test_the_roots_of_the_only_session_change_for_the_server_too() -> None:
     assert talk.says("a", news) == [("server", news)]
 
 
-def test_what_a_session_notifies_of_before_it_is_open_goes_nowhere() -> None:
+def test_what_a_session_says_before_it_is_open_waits() -> None:
     talk = Talk()
-    talk.says("a", initialize(REVISION))
-    assert talk.says("a", notification("notifications/vendor")) == []
-    assert talk.hub.counters.dropped == 1
+    offer = talk.says("a", initialize(REVISION))[0][1]
+    assert talk.says("a", notification("notifications/roots/list_changed")) == []
+    assert talk.says("a", READY) == []
+    heard = talk.says("server", initialized(REVISION, offer["id"]))
+    methods = [frame["method"] for to, frame in heard if to == "server"]
+    assert methods == ["notifications/initialized", "notifications/roots/list_changed"]
 
 
 def test_a_garbled_answer_to_a_session_that_has_gone_is_forgotten() -> None:
@@ -432,4 +442,4 @@ def test_a_garbled_answer_to_a_session_that_has_gone_is_forgotten() -> None:
     talk.says("a", call(1))
     talk.leaves("a")
     assert talk.says("server", b'{"x":1,"jsonrpc":"2.0","id":%d,"result":[]}\n' % number) == []
-    assert talk.hub.held == 0
+    assert talk.switch.held == 0
