@@ -60,31 +60,11 @@ class FrontEdge:
     """
 
     __slots__ = (
-        "_client_ended",
-        "_client_owed",
-        "_early",
-        "_failure",
-        "_finished",
-        "_initialized",
-        "_outbox",
-        "_outcome",
-        "_replaying",
-        "_welcome",
-        "_wiring",
-        "behind",
-        "exchange",
-        "greeting",
-        "outgoing",
-        "per_request",
-        "state",
-    )
+        "_client_ended", "_client_owed", "_early", "_failure", "_finished", "_initialized", "_outbox", "_outcome",
+        "_replaying", "_welcome", "_wiring", "behind", "exchange", "greeting", "outgoing", "per_request", "state",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        wiring: Wiring,
-        outbox: Outbox,
-        behind: Behind,
-    ) -> None:
+    def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind) -> None:
         self.state = FrontState.CONNECTING
         self.outgoing: list[Frame] = []
         self.per_request: PerRequestFront | None = None
