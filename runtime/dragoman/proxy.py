@@ -39,7 +39,8 @@ class ProxyConfig:
 
     Attributes:
         client_revision: `auto` (what the client asks for), or a handshake revision to speak with it.
-        server_revision: `auto` (the newest, then what the client asks for), or a handshake revision to offer first.
+        server_revision: `auto` (the newest, then what the client asks for), a handshake revision to offer first, or a
+            per-request revision for a server that is known to have no handshake.
         profile: `strict` drops every field the target revision does not name; `minimal` what validity needs.
         rules: Names of the repair rules that are on; None for the default ones.
         on_loss: What to do about a frame that cannot be carried whole.
@@ -152,7 +153,7 @@ def wiring_of(config: ProxyConfig, translate: Callable[[str, str], Translator] |
     """Give what the edges of a switch need."""
     if translate is None:
         return _wiring_of(config)
-    return Wiring(config.to_settings(), translate, _methods_of, make_bridging(config))
+    return Wiring(config.to_settings(), translate, _methods_of, time.monotonic, make_bridging(config))
 
 
 @functools.lru_cache(maxsize=8)
@@ -160,7 +161,7 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
     def translate(source: str, target: str) -> Translator:
         return dragoman_spec.translator(source, target, profile=config.profile, rules=config.rules)
 
-    return Wiring(config.to_settings(), translate, _methods_of, make_bridging(config))
+    return Wiring(config.to_settings(), translate, _methods_of, time.monotonic, make_bridging(config))
 
 
 def make_bridging(config: ProxyConfig) -> Bridging:

@@ -17,7 +17,16 @@ from dragoman.core.calls import NAME_BYTES, Call, Calls, Unfit, cancelled_key
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
 from dragoman.core.edges.behind import Behind
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, decoded, error_frame, rewrite, twin_of
+from dragoman.core.envelope import (
+    INVALID_REQUEST,
+    Frame,
+    Malformed,
+    decoded,
+    error_frame,
+    notification_frame,
+    rewrite,
+    twin_of,
+)
 from dragoman.core.exact_json import decode
 from dragoman.core.lines import show
 from dragoman.core.settings import Settings
@@ -51,6 +60,7 @@ class Exchange:
         "_behind",
         "_consent",
         "_front",
+        "_own",
         "_revisions",
         "_settings",
         "calls",
@@ -64,6 +74,7 @@ class Exchange:
         self.identity = True
         self._front = front
         self._behind = behind
+        self._own = behind.own
         self._settings = settings
         self._revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: Adaptor(None, settings.on_loss, self.counters) for side in Side}
@@ -82,6 +93,10 @@ class Exchange:
             for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
         self.identity = upward.identity and downward.identity
+
+    def serve(self, behind: Behind) -> None:
+        """Let somebody else serve the client from here on."""
+        self._behind, self._own = behind, behind.own
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
@@ -120,6 +135,30 @@ class Exchange:
         else:
             self._note_unmatched(Side.SERVER, call.key)
 
+    def settle(self, call: Call, frame: Frame) -> None:
+        """Give the client an answer to this call that is in its own revision already."""
+        if self.calls[Side.CLIENT].remove(call):
+            self._deliver(Side.CLIENT, call, frame)
+        else:
+            self._note_unmatched(Side.SERVER, call.key)
+
+    def pose(self, frame: Frame) -> Unfit | None:
+        """Ask the client something, in its own revision; its answer goes to who serves it, as it comes."""
+        assert frame.key is not None
+        assert frame.method is not None
+        call = Call(frame.key, frame.method)
+        call.own = True
+        unfit = self.calls[Side.SERVER].add(call)
+        if unfit is None:
+            self._front.send(frame)
+        return unfit
+
+    def withdraw(self, key: bytes, reason: str) -> None:
+        """Take back a question that was posed here; nothing where it is answered."""
+        if self.calls[Side.SERVER].take(key) is not None:
+            params = {"requestId": decode(key), "reason": reason}
+            self._front.send(notification_frame("notifications/cancelled", params))
+
     def reject(self, side: Side, malformed: Malformed) -> None:
         """Deal with a line of this peer that is not a frame.
 
@@ -148,6 +187,9 @@ class Exchange:
         unfit = self.calls[side].add(call)
         if unfit is not None:
             self._refuse_unfit(side, frame, call, unfit)
+            return
+        if side is Side.CLIENT and method in self._own:
+            self._behind.carry(call, frame)
             return
         refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
         adapted = refusal or self._adaptors[side].adapt(frame, method)
@@ -201,6 +243,9 @@ class Exchange:
     def _relay_notification(self, side: Side, frame: Frame) -> None:
         if frame.method == "notifications/cancelled":
             frame = self._note_cancellation(side, frame)
+        if side is Side.CLIENT and frame.method in self._own:
+            self._behind.notify(self._front, frame)
+            return
         adapted = self._adaptors[side].adapt(frame, frame.method)
         if isinstance(adapted, Frame):
             self._forward(side, adapted)
@@ -240,6 +285,9 @@ class Exchange:
             self._front.post(side.other, adapted)
 
     def _pass_answer(self, side: Side, call: Call, frame: Frame) -> None:
+        if call.own:
+            self._front.post(side.other, frame)
+            return
         adapted = self._adaptors[side].adapt(frame, call.method)
         if adapted is None:  # who asked must not wait for ever
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})

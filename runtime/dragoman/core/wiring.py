@@ -44,10 +44,12 @@ class Wiring:
         settings: What the user decided.
         translate: Gives the composed steps from one revision to another.
         methods_of: Gives the methods of a revision.
+        now_s: Reads a clock that never goes back, in seconds.
         bridging: What the bridge needs; None where there is none.
     """
 
     settings: Settings
     translate: Callable[[str, str], Translator]
     methods_of: Callable[[str], Mapping[str, Method]]
+    now_s: Callable[[], float] = lambda: 0.0
     bridging: Bridging | None = None

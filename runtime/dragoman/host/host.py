@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from dragoman.core.commands import Close, Command, Finish, Open, Outbox, Outcome, Reached, Send, Wake
+from dragoman.core.commands import Alarm, Close, Command, Finish, Open, Outbox, Outcome, Reached, Send, Sleeper, Wake
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
@@ -81,7 +81,7 @@ class Host:
         self._connect = connect
         self._settings = settings
         self._ports: dict[Reached, Port] = {}
-        self._timers: dict[FrontEdge, asyncio.TimerHandle] = {}
+        self._timers: dict[Sleeper, asyncio.TimerHandle] = {}
         self._endings: dict[FrontEdge, asyncio.Future[Finish]] = {}
         self._closing: dict[asyncio.Task[None], Transport] = {}
         self._stopped: Finish | None = None  # of a client that nobody serves yet
@@ -120,7 +120,7 @@ class Host:
                 self.hurry(front)  # it is going already
             return finish
         finally:
-            self._stop_timer(front)
+            self._stop_timers(front)
             await self.close_front(front, port, at_once=is_stopped)
             port.cut()
             self._ports.pop(front, None)
@@ -262,11 +262,11 @@ class Host:
                 port = self._ports.get(edge)
                 if port is not None:
                     self.send(port, frames)
-            case Wake(front, after_s):
-                self._stop_timer(front)
+            case Wake(sleeper, after_s):
+                self._stop_timer(sleeper)
                 if after_s is not None:
                     loop = asyncio.get_running_loop()
-                    self._timers[front] = loop.call_later(after_s, self._expire, front)
+                    self._timers[sleeper] = loop.call_later(after_s, self._expire, sleeper)
             case Open(upstream):
                 self._open(upstream)
             case Close(upstream):
@@ -278,14 +278,15 @@ class Host:
                 elif not ending.done():
                     ending.set_result(command)
 
-    def _expire(self, front: FrontEdge) -> None:
-        self._timers.pop(front, None)
-        self.perform(front.expire)
+    def _expire(self, sleeper: Sleeper) -> None:
+        self._timers.pop(sleeper, None)
+        self.perform(sleeper.expire)
 
     def _open(self, upstream: UpstreamEdge) -> None:
         self._close(upstream)
         try:
             port = self._ports[upstream] = Port(self, upstream, self._connect())
+            upstream.takes_headers = getattr(port.transport, "takes_headers", False)
             port.transport.start(port)
             self.note_started(port)
         except TransportClosed as error:
@@ -322,7 +323,13 @@ class Host:
             port.transport.hurry()
             self.take_end(port, reason)
 
-    def _stop_timer(self, front: FrontEdge) -> None:
-        timer = self._timers.pop(front, None)
+    def _stop_timers(self, front: FrontEdge) -> None:
+        self._stop_timer(front)
+        for sleeper in list(self._timers):
+            if isinstance(sleeper, Alarm) and sleeper.front is front:
+                self._stop_timer(sleeper)
+
+    def _stop_timer(self, sleeper: Sleeper) -> None:
+        timer = self._timers.pop(sleeper, None)
         if timer is not None:
             timer.cancel()

@@ -21,9 +21,12 @@ class Behind(Protocol):
 
     Attributes:
         takes_arrays: Whether an array may pass whole.
+        own: The methods of the client's requests and notifications that it takes as they came, in the client's
+            revision: those that mean nothing to its server.
     """
 
     takes_arrays: bool
+    own: frozenset[str]
 
     def ask(self, front: FrontEdge) -> Refusal | None:
         """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""

@@ -47,18 +47,25 @@ class Request:
         key: What it is known as at the connection; the id as canonical JSON, where the connection has one client.
         id: As the client wrote it.
         method: What it asks.
-        body: The frame, decoded.
+        frame: As it came, decoded.
         metadata: What it says of its client.
     """
 
-    __slots__ = ("body", "id", "key", "metadata", "method")
+    __slots__ = ("frame", "id", "key", "metadata", "method")
 
-    def __init__(self, key: bytes, body: dict[str, Any], metadata: Metadata) -> None:
-        self.key = key
-        self.id = body["id"]
-        self.method: str = body["method"]
-        self.body = body
+    def __init__(self, frame: Frame, metadata: Metadata) -> None:
+        assert frame.key is not None
+        self.key = frame.key
+        self.id = frame.body["id"]
+        self.method: str = frame.body["method"]
+        self.frame = frame
         self.metadata = metadata
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The whole frame, decoded."""
+        body: dict[str, Any] = self.frame.body
+        return body
 
     @property
     def params(self) -> dict[str, Any]:
@@ -120,6 +127,10 @@ class PerRequestFront:
         self._counters = counters
         self._behind = behind
 
+    def hand_to(self, behind: BehindRequests) -> None:
+        """Have somebody else serve what comes from here on."""
+        self._behind = behind
+
     def release(self) -> None:
         """Let go of who is at both ends."""
         self.requests.clear()
@@ -155,9 +166,11 @@ class PerRequestFront:
         self._behind.expire()
 
     def _take_request(self, frame: Frame) -> None:
-        assert frame.key is not None
+        key = frame.key
+        assert key is not None
         try:
-            body = decoded(frame).body
+            frame = decoded(frame)
+            body = frame.body
         except ValueError as error:
             self._sink.send(error_frame(None, PARSE_ERROR, str(error)))
             return
@@ -165,17 +178,17 @@ class PerRequestFront:
         if unfit is not None:
             self._counters.malformed += 1
             logger.warning("%s request of the client refused: %s", frame.method, unfit.message)
-            is_known = frame.key in self.requests  # under its id, the answer would end the one that rightly has it
-            self._write_error(frame.key, None if is_known else body["id"], unfit.code, unfit.message, unfit.data)
+            is_known = key in self.requests  # under its id, the answer would end the one that rightly has it
+            self._write_error(key, None if is_known else body["id"], unfit.code, unfit.message, unfit.data)
             return
         try:
-            request = read_request(frame.key, body)
+            request = read_request(frame)
         except RemoteProtocolError as error:
             self._counters.refused += 1
             logger.warning("%s request of the client refused: %s", frame.method, error.message)
-            self._write_error(frame.key, body["id"], error.code, error.message, error.data)
+            self._write_error(key, body["id"], error.code, error.message, error.data)
             return
-        self.requests[frame.key] = request
+        self.requests[key] = request
         self._behind.carry(request)
 
     def _find_unfit(self, frame: Frame) -> Failed | None:
@@ -230,13 +243,13 @@ class PerRequestFront:
         self._sink.send(Frame(encode_line(body), "error", key, None, body))
 
 
-def read_request(key: bytes, body: dict[str, Any]) -> Request:
+def read_request(frame: Frame) -> Request:
     """Check a request as far as that can be done without knowing the server.
 
     Raises:
         RemoteProtocolError: It cannot be served.
     """
-    method = body["method"]
+    body, method = frame.body, frame.body["method"]
     try:
         metadata = read(body.get("params"), PER_REQUEST_REVISIONS)
     except RemoteProtocolError as error:
@@ -246,7 +259,7 @@ def read_request(key: bytes, body: dict[str, Any]) -> Request:
         raise RemoteProtocolError(said.code, said.message, said.data) from None
     if method in _GONE or (method in _KNOWN and load(_NEWER).METHODS[method].kind != "request"):
         raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
-    return Request(key, body, metadata)
+    return Request(frame, metadata)
 
 
 def _read_reason(frame: Frame) -> str:

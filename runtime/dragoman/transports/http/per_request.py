@@ -198,7 +198,7 @@ def _find_fault(exchange: HttpExchange, frame: Frame) -> tuple[int, RemoteProtoc
     try:
         check_headers(listed, frame.body)
         if frame.kind == "request":
-            read_request(frame.key or b"", frame.body)
+            read_request(frame)
             if frame.method == "initialize":
                 raise RemoteProtocolError(METHOD_NOT_FOUND, "revision " + NEWER + " has no initialize")
     except RemoteProtocolError as error:

@@ -22,16 +22,19 @@ from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result, to_initialize_params
 from dragoman.core.bridge.metadata import put_identity, take_off
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, OLDER
+from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.commands import Outbox, Outcome, Side, Wake
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, classify, decoded, request_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.switch.relay import ByBytes, ByIds
 from dragoman.core.switch.to_handshake.asking import Asking, without_answers
 from dragoman.core.switch.to_handshake.hearing import Hearing
 from dragoman.core.switch.to_handshake.works import Work, Works
@@ -192,6 +195,20 @@ class ToHandshake:
         for request in self._take_waiting():
             self._serve(request)
         self._schedule()
+
+    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+        """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
+        self._opens_until_s = None
+        logger.info("the server speaks %s, and so does the client", verdict.revision)
+        relay: ByBytes | ByIds
+        if self._bridging.shares_channel and not upstream.takes_headers:
+            relay = ByBytes(self._front, self.requests, upstream)
+        else:
+            relay = ByIds(self._front, self.requests, PerRequestEdge(upstream))
+        self.requests.hand_to(relay)
+        self._schedule()
+        for request in self._take_waiting():
+            relay.carry(request)
 
     def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
         """Tell who waits; the next request tries again."""
