@@ -139,13 +139,26 @@ def test_a_client_that_declared_nothing_is_not_asked() -> None:
             *begin(has={}),
             server(elicit(7)),
             expect_to_server(an_error(7, -32601, "did not declare")),
-            expect_to_server(notification("notifications/cancelled", requestId=1, reason=REASON)),
             expect_to_client(an_error(1, -32021, "elicitation", "requiredCapabilities")),
+            server(elicit(8)),
+            expect_to_server(an_error(8, -32603, "nobody waits")),
+            server(result(1, DONE)),
+            client(asks(2, "tools/list")),
+            expect_to_server(request(2, "tools/list")),
         ]
     )
 
 
-REASON = "the server asks elicitation/create, and the client did not declare the capability elicitation"
+def test_a_call_that_goes_on_without_its_answer_is_cancelled() -> None:
+    hold(
+        [
+            *begin(has={}),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, "did not declare")),
+            expect_to_client(an_error(1, -32021, "elicitation", "requiredCapabilities")),
+            expect_to_server(lambda frame: frame["params"]["requestId"] == 1),
+        ]
+    )
 
 
 @pytest.mark.parametrize(

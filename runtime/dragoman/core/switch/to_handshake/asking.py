@@ -33,6 +33,10 @@ logger = logging.getLogger("dragoman.bridge")
 TOGETHER_S: Final = 0.02
 """How long it is waited for another question, so that those of one moment are put to the client in one result."""
 
+GRACE_S: Final = 1.0
+"""How long a server gets to end a call by itself whose question was refused. Servers on SDK 1.x that are answered and
+cancelled at the same moment lose the request that comes next."""
+
 _RETRY: Final = frozenset({"inputResponses", "requestState"})
 
 
@@ -61,7 +65,18 @@ class Asking:
         revision: Of the server.
     """
 
-    __slots__ = ("_answerer", "_bridging", "_due", "_front", "_revision", "_roots", "_upstream", "_works", "parking")
+    __slots__ = (
+        "_answerer",
+        "_bridging",
+        "_due",
+        "_ending",
+        "_front",
+        "_revision",
+        "_roots",
+        "_upstream",
+        "_works",
+        "parking",
+    )
 
     def __init__(
         self,
@@ -81,6 +96,7 @@ class Asking:
         self._revision = revision
         self._roots = RootsCache(bridging.roots_ttl_s)
         self._due: dict[Work, float] = {}
+        self._ending: dict[Work, float] = {}
 
     # What the server asks
 
@@ -118,6 +134,9 @@ class Asking:
     def _ask(self, work: Work, key: bytes, method: str, params: Any) -> None:
         parking = self._make_parking()
         request = work.request
+        if work in self._ending:
+            self._reply(key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
+            return
         if request is not None:
             work.caller = Caller(bind(self._bridging, request), request.metadata.capabilities, self._revision)
         assert work.caller is not None, "only a call that has asked has nobody who waits for it"
@@ -138,7 +157,8 @@ class Asking:
         if request is not None and error is not None:
             logger.warning("%s ends without an answer: %s", work.method, error.message)
             self._let_go(work)
-            self._works.cancel(work, error.message)
+            work.request = None
+            self._ending[work] = self._bridging.now() + GRACE_S
             self._front.refuse(request, error.code, error.message, error.data)
 
     def _reply(self, key: bytes, refusal: Refusal) -> None:
@@ -224,6 +244,7 @@ class Asking:
     def finish(self, work: Work, frame: Frame) -> bool:
         """Take the server's answer to a call; whether it is to be given to the client now."""
         self._due.pop(work, None)
+        self._ending.pop(work, None)
         return self.parking is None or self.parking.finish(work.name, (work, frame))
 
     def forget(self, work: Work) -> None:
@@ -236,6 +257,7 @@ class Asking:
             self._let_go(work)
             self._works.cancel(work, reason)
         self._due.clear()
+        self._ending.clear()
 
     def _let_go(self, work: Work) -> None:
         self._due.pop(work, None)
@@ -248,13 +270,18 @@ class Asking:
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
         expiry = None if self.parking is None else self.parking.find_next_expiry()
-        return min((time for time in (*self._due.values(), expiry) if time is not None), default=None)
+        return min(
+            (time for time in (*self._due.values(), *self._ending.values(), expiry) if time is not None), default=None
+        )
 
     def expire(self) -> None:
         """Do what is due: put questions to clients, and give up calls whose clients have not come back."""
         now_s = self._bridging.now()
         for work in [work for work, due_s in self._due.items() if due_s <= now_s]:
             self._compose(work)
+        for work in [work for work, until_s in self._ending.items() if until_s <= now_s]:
+            del self._ending[work]
+            self._works.cancel(work, "the client could not be asked")
         for name, is_running in [] if self.parking is None else self.parking.expire(now_s):
             work_or_none = self._works.find_named(name)
             if is_running and work_or_none is not None:
