@@ -31,12 +31,13 @@ METHODS = {"ask_roots": "roots/list", "ask_sampling": "sampling/createMessage", 
 
 
 def visit(letter: str, link: str, folder: Path) -> dict[str, Any]:
-    """Send the client to a server, and give its report."""
+    """Send the client to a server, and give its report; "E" is one that speaks only 2026-07-28, too."""
     assert ENVIRONMENTS is not None
     python = Path(ENVIRONMENTS) / "current" / "bin" / "python"
     front, upstream = link.split("-")
+    command = [str(python), str(HERE / "stateless.py")] if letter == "E" else server_command(letter)
     with contextlib.ExitStack() as stack:
-        joined = joined_by_proxy(stack, front, native(upstream, letter), server_command(letter), folder / "log")
+        joined = joined_by_proxy(stack, front, native(upstream, letter), command, folder / "log")
         target = ["--", *joined[1]] if front == "stdio" else ["--url", *joined[1]]
         command = [str(python), "-W", "ignore", str(HERE / "modern.py"), *target]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
@@ -84,3 +85,17 @@ def test_it_is_asked_what_the_server_wants_to_know(letter: str, link: str, tmp_p
             else:
                 assert [question.split()[0] for question in found["asked"]] == [METHODS[name]]
                 assert not found["answer"].get("isError"), found
+
+
+@needs_peers
+@pytest.mark.parametrize("link", LINKS)
+def test_two_of_today_lose_nothing(link: str, tmp_path: Path) -> None:
+    report = visit("E", link, tmp_path)
+    assert "tools" in report["introduced"]["capabilities"]
+    assert report["calls"]["echo"]["content"][0]["text"] == "you said hello"
+    assert report["at once"] == [f"you said call {place}" for place in range(5)]
+    assert report["read"]["contents"][0]["text"]
+    assert report["nowhere"]["error"]["code"] == -32602
+    assert report["asked"]["ask_user"]["form"]["asked"] == ["elicitation/create form"]
+    assert report["heard"] == ["ResourceUpdated", "ToolsListChanged"]
+    assert report["progress"] == [1, 2, 3]

@@ -16,12 +16,12 @@ from tests.proxy.conversation import (
     expect_end,
     expect_to_client,
     expect_to_server,
-    hold,
     initialized,
     request,
     result,
     server,
 )
+from tests.proxy.validity import hold
 
 NEW = "2026-07-28"
 OLD = HANDSHAKE_REVISIONS[-1]

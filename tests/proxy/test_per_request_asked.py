@@ -17,7 +17,6 @@ from tests.proxy.conversation import (
     expect_end,
     expect_to_client,
     expect_to_server,
-    hold,
     notification,
     request,
     result,
@@ -26,6 +25,7 @@ from tests.proxy.conversation import (
     time_passes,
 )
 from tests.proxy.test_per_request import IDENTITY, asks, opening
+from tests.proxy.validity import hold
 
 FORM = {"elicitation": {"form": {}}}
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}

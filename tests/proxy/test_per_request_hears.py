@@ -16,13 +16,13 @@ from tests.proxy.conversation import (
     expect_end,
     expect_to_client,
     expect_to_server,
-    hold,
     notification,
     request,
     result,
     server,
 )
 from tests.proxy.test_per_request import CAPABILITIES, IDENTITY, LEVEL, NEW, SERVER, VERSION, asks, opening
+from tests.proxy.validity import hold
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 

@@ -125,7 +125,7 @@ class FrontEdge:
         if self.state is not FrontState.FAILED and not refused:
             self._end(explain_client_closing(self.state, reason), Outcome.CLIENT_CLOSED)
         self._advance(FrontEvent.CLIENT_CLOSED)
-        self._check_drained()
+        self.answered()
 
     def expire(self) -> None:
         """Take note that the timer ran out."""
@@ -145,32 +145,19 @@ class FrontEdge:
         """Take a frame of the server for this client."""
         if self.state is FrontState.READY:
             self.exchange.relay(Side.SERVER, frame)
-            return
-        is_request = frame.kind == "request"
-        if self.state is FrontState.FAILED:
-            logger.debug("%s of the server dropped: the session failed", frame.kind)
-        elif is_request and frame.method == "ping":
-            self._early.answer_ping(Side.SERVER, frame)
-        elif self.state in (FrontState.CLOSING, FrontState.CLOSED):
-            if is_request:
-                self._early.reply(Side.SERVER, frame, connection_closed("the client has closed").answer(frame.key))
-            else:
-                self.exchange.relay(Side.SERVER, frame)
-                self._check_drained()
-        elif is_request:
-            self._early.wait(Side.SERVER, frame)
-        else:
+        elif not self._early.take_server(frame, self.state):
             self.exchange.relay(Side.SERVER, frame)
+            self.answered()
 
     def take_answer(self, call: Call, frame: Frame) -> None:
         """Take the server's answer to a call of this client, where the switch knows which one it is."""
         self.exchange.answer(call, frame)
-        self._check_drained()
+        self.answered()
 
     def take_own_answer(self, call: Call, frame: Frame) -> None:
         """Take an answer that what is behind made itself, in the client's revision."""
         self.exchange.settle(call, frame)
-        self._check_drained()
+        self.answered()
 
     def pose(self, frame: Frame) -> None:
         """Ask the client something in the name of what is behind, in the client's revision."""
@@ -262,10 +249,9 @@ class FrontEdge:
         """Whether a client shows with this that its requests speak for themselves, and such are served here."""
         if frame.method == DISCOVER or read_per_request_revision(frame) is not None:
             self.per_request = self.behind.serve_requests(self)
-        if self.per_request is None:
-            return False
-        self._advance(FrontEvent.PER_REQUEST_BEGUN)
-        return True
+        if self.per_request is not None:
+            self._advance(FrontEvent.PER_REQUEST_BEGUN)
+        return self.per_request is not None
 
     def _take_per_request(self, per_request: PerRequestFront, frame: Frame) -> None:
         is_open = self.state is FrontState.PER_REQUEST
@@ -318,10 +304,7 @@ class FrontEdge:
         return self.greeting
 
     def answered(self) -> None:
-        """Take note that a request that speaks for itself has its answer."""
-        self._check_drained()
-
-    def _check_drained(self) -> None:
+        """Take note that a request may have its answer; a client that has closed, and has all of them, is served."""
         waiting = self.exchange.calls[Side.CLIENT].waiting if self.per_request is None else self.per_request.requests
         if self.state is FrontState.CLOSING and not waiting:
             self._advance(FrontEvent.DRAINED)

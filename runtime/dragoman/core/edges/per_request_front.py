@@ -22,7 +22,7 @@ from dragoman.core.bridge.names import (
     UNSUPPORTED_VERSION,
 )
 from dragoman.core.calls import NAME_BYTES, cancelled_key
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, decoded, error_frame
+from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.settings import Settings
@@ -147,7 +147,7 @@ class PerRequestFront:
             if request is not None:
                 self._behind.cancel(request, _read_reason(frame))
         elif frame.kind == "batch":
-            self._sink.send(error_frame(None, INVALID_REQUEST, "expected one JSON-RPC object"))
+            self._write_error(None, None, INVALID_REQUEST, "expected one JSON-RPC object", None)
         else:
             logger.debug("%s %s of the client dropped: its revision has none", frame.method or "a", frame.kind)
 
@@ -172,7 +172,7 @@ class PerRequestFront:
             frame = decoded(frame)
             body = frame.body
         except ValueError as error:
-            self._sink.send(error_frame(None, PARSE_ERROR, str(error)))
+            self._write_error(frame.key, None, PARSE_ERROR, str(error), None)
             return
         unfit = self._find_unfit(frame)
         if unfit is not None:
@@ -237,9 +237,9 @@ class PerRequestFront:
         for request in list(self.requests.values()):
             self.refuse(request, failure.code, failure.message, failure.data)
 
-    def _write_error(self, key: bytes, request_id: Any, code: int, message: str, data: Any) -> None:
+    def _write_error(self, key: bytes | None, request_id: Any, code: int, message: str, data: Any) -> None:
         error = {"code": code, "message": message} | ({"data": data} if data else {})
-        body = {"jsonrpc": "2.0", "id": request_id, "error": error}
+        body = {"jsonrpc": "2.0"} | ({"id": request_id} if request_id is not None else {}) | {"error": error}
         self._sink.send(Frame(encode_line(body), "error", key, None, body))
 
 

@@ -199,7 +199,6 @@ class ToHandshake:
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
         self._opens_until_s = None
-        logger.info("the server speaks %s, and so does the client", verdict.revision)
         relay: ByBytes | ByIds
         if self._bridging.shares_channel and not upstream.takes_headers:
             relay = ByBytes(self._front, self.requests, upstream)
