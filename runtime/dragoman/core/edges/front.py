@@ -26,10 +26,12 @@ from dragoman.core.edges.greeting import (
     Greeting,
     read_greeting,
     read_initialized,
+    read_per_request_revision,
     refuse_per_request,
     write_welcome,
 )
 from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontState
+from dragoman.core.edges.per_request_front import PerRequestFront
 from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
@@ -56,37 +58,19 @@ class FrontEdge:
         greeting: The client's `initialize`, as long as it is needed.
         exchange: The frames of the open session.
         outgoing: Frames for the client that are not written yet.
+        per_request: The client's requests, where each speaks for itself; None in a session.
     """
 
     __slots__ = (
-        "_around",
-        "_client_ended",
-        "_client_owed",
-        "_early",
-        "_failure",
-        "_finished",
-        "_initialized",
-        "_outbox",
-        "_outcome",
-        "_replaying",
-        "_timeouts",
-        "_welcome",
-        "_wiring",
-        "behind",
-        "exchange",
-        "greeting",
-        "outgoing",
-        "state",
-    )
+        "_around", "_client_ended", "_client_owed", "_early", "_failure", "_finished", "_initialized", "_outbox",
+        "_outcome", "_replaying", "_timeouts", "_welcome", "_wiring", "behind", "exchange", "greeting", "outgoing",
+        "per_request", "state",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        wiring: Wiring,
-        outbox: Outbox,
-        behind: Behind,
-    ) -> None:
+    def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind) -> None:
         self.state = FrontState.CONNECTING
         self.outgoing: list[Frame] = []
+        self.per_request: PerRequestFront | None = None
         self.behind = behind
         self.greeting: Greeting | None = None
         timeout_s = wiring.settings.request_timeout_s
@@ -142,14 +126,16 @@ class FrontEdge:
             self._client_ended = True  # waits behind the frames that wait
             return
         refused = self.state is FrontState.CONNECTING and self.greeting is not None
+        if self.per_request is not None and self.state is FrontState.PER_REQUEST:
+            self.per_request.leave(reason)
         if self.state is not FrontState.FAILED and not refused:
             self._end(explain_client_closing(self.state, reason), Outcome.CLIENT_CLOSED)
         self._advance(FrontEvent.CLIENT_CLOSED)
-        self._check_drained()
+        self.answered()
 
     def expire(self) -> None:
         """Take note that the timer ran out."""
-        if self.state is not FrontState.FAILED:
+        if self.state not in (FrontState.FAILED, FrontState.PER_REQUEST):
             about = {} if self.greeting is None else self.behind.describe_offer(self)
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)
@@ -158,7 +144,7 @@ class FrontEdge:
         """Take note that time has passed for requests that are with the server."""
         if self._timeouts is not None:
             self._timeouts.tick(self.exchange)
-            self._check_drained()
+            self.answered()
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
         """Let something go on to its peer that middleware had."""
@@ -169,7 +155,7 @@ class FrontEdge:
         """Answer a request that middleware had."""
         if self._around is not None:
             self._around.conclude(deferral, answer, self.exchange)
-            self._check_drained()
+            self.answered()
 
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
         """End the session now: by a signal, or because nobody can read what would be written."""
@@ -182,32 +168,19 @@ class FrontEdge:
         """Take a frame of the server for this client."""
         if self.state is FrontState.READY:
             self.exchange.relay(Side.SERVER, frame)
-            return
-        is_request = frame.kind == "request"
-        if self.state is FrontState.FAILED:
-            logger.debug("%s of the server dropped: the session failed", frame.kind)
-        elif is_request and frame.method == "ping":
-            self._early.answer_ping(Side.SERVER, frame)
-        elif self.state in (FrontState.CLOSING, FrontState.CLOSED):
-            if is_request:
-                self._early.reply(Side.SERVER, frame, connection_closed("the client has closed").answer(frame.key))
-            else:
-                self.exchange.relay(Side.SERVER, frame)
-                self._check_drained()
-        elif is_request:
-            self._early.wait(Side.SERVER, frame)
-        else:
+        elif not self._early.take_server(frame, self.state):
             self.exchange.relay(Side.SERVER, frame)
+            self.answered()
 
     def take_answer(self, call: Call, frame: Frame) -> None:
         """Take the server's answer to a call of this client, where the switch knows which one it is."""
         self.exchange.answer(call, frame)
-        self._check_drained()
+        self.answered()
 
     def take_own_answer(self, call: Call, frame: Frame) -> None:
         """Take an answer that what is behind made itself, in the client's revision."""
         self.exchange.settle(call, frame)
-        self._check_drained()
+        self.answered()
 
     def pose(self, frame: Frame) -> None:
         """Ask the client something in the name of what is behind, in the client's revision."""
@@ -276,9 +249,13 @@ class FrontEdge:
 
     def _take_early(self, frame: Frame) -> None:
         is_request = frame.kind == "request"
-        if frame.method == "initialize":
+        if self.per_request is not None:
+            self._take_per_request(self.per_request, frame)
+        elif frame.method == "initialize":
             self._take_initialize(frame)
-        elif frame.method == DISCOVER and is_request:
+        elif is_request and self.state is FrontState.CONNECTING and self._begins_per_request(frame):
+            self._take_early(frame)
+        elif frame.method == DISCOVER and is_request and self.state is not FrontState.FAILED:
             self._early.reply(Side.CLIENT, frame, refuse_per_request(frame, LATEST))
         elif (initialized := read_initialized(frame, self._wiring.settings.accept_legacy_initialized)) is not None:
             self._take_initialized(initialized)
@@ -291,6 +268,26 @@ class FrontEdge:
                 self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
         elif not self._early.take_client(frame, self.state):
             self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
+
+    def _begins_per_request(self, frame: Frame) -> bool:
+        """Whether a client shows with this that its requests speak for themselves, and such are served here."""
+        if frame.method == DISCOVER or read_per_request_revision(frame) is not None:
+            self.per_request = self.behind.serve_requests(self)
+        if self.per_request is not None:
+            self._advance(FrontEvent.PER_REQUEST_BEGUN)
+        return self.per_request is not None
+
+    def _take_per_request(self, per_request: PerRequestFront, frame: Frame) -> None:
+        is_open = self.state is FrontState.PER_REQUEST
+        if frame.method == "initialize" and is_open and frame.kind == "request" and not per_request.requests:
+            self.per_request = None
+            self.behind.serve_handshake(self)
+            self._advance(FrontEvent.HANDSHAKE_BEGUN)
+            self._take_initialize(frame)
+        elif is_open or frame.kind != "request":
+            per_request.take(frame)
+        else:
+            self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
 
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind == "request" and self.state is FrontState.CLOSED:  # a signal came first
@@ -330,8 +327,10 @@ class FrontEdge:
         assert self.greeting is not None, "the client has not sent initialize"
         return self.greeting
 
-    def _check_drained(self) -> None:
-        if self.state is FrontState.CLOSING and not self.exchange.calls[Side.CLIENT].waiting:
+    def answered(self) -> None:
+        """Take note that a request may have its answer; a client that has closed, and has all of them, is served."""
+        waiting = self.exchange.calls[Side.CLIENT].waiting if self.per_request is None else self.per_request.requests
+        if self.state is FrontState.CLOSING and not waiting:
             self._advance(FrontEvent.DRAINED)
 
     def _end(self, failure: Failed, outcome: Outcome) -> None:
@@ -396,6 +395,12 @@ class FrontEdge:
 
     def _fail_requests(self, side: Side) -> None:
         self.exchange.fail_all(side, self._failure.code, self._failure.message, self._failure.data)
+        if self.per_request is not None and side is Side.CLIENT:
+            self.per_request.fail_all(self._failure)
+
+    def _expire_requests(self) -> None:
+        assert self.per_request is not None
+        self.per_request.expire()
 
     def _finish(self) -> None:
         if not self._finished:
@@ -414,5 +419,6 @@ _ACTIONS: Final[Mapping[FrontAction, Callable[[FrontEdge], None]]] = {
     FrontAction.FAIL_QUEUE: FrontEdge._fail_queue,
     FrontAction.FAIL_CLIENT_REQUESTS: lambda front: front._fail_requests(Side.CLIENT),
     FrontAction.FAIL_SERVER_REQUESTS: lambda front: front._fail_requests(Side.SERVER),
+    FrontAction.EXPIRE_REQUESTS: FrontEdge._expire_requests,
     FrontAction.FINISH: FrontEdge._finish,
 }
