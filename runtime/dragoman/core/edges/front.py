@@ -156,20 +156,20 @@ class FrontEdge:
 
     def tick(self) -> None:
         """Take note that time has passed for requests that are with the server."""
-        if self._timeouts is not None:
-            self._timeouts.tick(self.exchange)
-            self._check_drained()
+        assert self._timeouts is not None, "nobody is reminded without a limit"
+        self._timeouts.tick(self.exchange)
+        self._check_drained()
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
         """Let something go on to its peer that middleware had."""
-        if self._around is not None:
-            self._around.proceed(deferral, frame)
+        assert self._around is not None, "only what was given to middleware"
+        self._around.proceed(deferral, frame)
 
     def conclude(self, deferral: Deferral, answer: Frame) -> None:
         """Answer a request that middleware had."""
-        if self._around is not None:
-            self._around.conclude(deferral, answer, self.exchange)
-            self._check_drained()
+        assert self._around is not None, "only what was given to middleware"
+        self._around.conclude(deferral, answer, self.exchange)
+        self._check_drained()
 
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
         """End the session now: by a signal, or because nobody can read what would be written."""
