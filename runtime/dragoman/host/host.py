@@ -301,8 +301,7 @@ class Host:
             case Wake(sleeper, after_s):
                 self._stop_timer(sleeper)
                 if after_s is not None:
-                    loop = asyncio.get_running_loop()
-                    self._timers[sleeper] = loop.call_later(after_s, self._expire, sleeper)
+                    self._timers[sleeper] = asyncio.get_running_loop().call_later(after_s, self._expire, sleeper)
             case Remind(front, after_s):
                 later = asyncio.get_running_loop().call_later
                 self._reminders[front] = later(after_s, self.tick, front)
