@@ -93,6 +93,10 @@ class Around:
         self._deferrals.clear()
         del self._front, self._behind
 
+    def serve(self, behind: Carrier) -> None:
+        """Hand requests to somebody else from here on."""
+        self._behind = behind
+
     # What the exchange says
 
     def take_request(self, side: Side, call: Call, frame: Frame) -> None:

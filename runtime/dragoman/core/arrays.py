@@ -1,7 +1,7 @@
-"""JSON-RPC arrays in the traffic of one client's session: passed whole where that changes nothing, else taken apart.
+"""Arrays of frames, on their way from one peer to the other.
 
-Lives here: what becomes of an array and of its members. Must not: read members or join answers (`core.batches`), or
-relay a single frame (`core.exchange`, which calls this).
+Lives here: passing one whole, or taking it apart, and refusing what cannot be one. Must not: translate, or keep
+anything: what is open of an array is in its `Batch`. Called by `core.exchange`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from dragoman.core.batches import Batch, explain_batches, has_batches, read_member
-from dragoman.core.calls import Call
+from dragoman.core.calls import TOO_MANY, Call
 from dragoman.core.commands import Side
 from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame, rewrite
-from dragoman.core.failures import CONNECTION_CLOSED as TOO_MANY
 from dragoman.core.tally import deserves_a_line
 
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.exchange")
 
 
-def take_array(exchange: Exchange, side: Side, frame: Frame) -> None:
-    """Take an array of this peer: pass it, or take it apart; a peer whose revision has none is refused."""
+def relay_array(exchange: Exchange, side: Side, frame: Frame) -> None:
+    """Carry an array from this peer to the other: whole where both know arrays, else one member after the other."""
     if not has_batches(exchange.revisions[side]):
         exchange.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
         return
@@ -31,26 +30,26 @@ def take_array(exchange: Exchange, side: Side, frame: Frame) -> None:
     calls = [Call(m.key, m.method) for m in members if isinstance(m, Frame) and m.key and m.method]
     if not members:
         exchange.reject(side, Malformed(INVALID_REQUEST, "expected a batch to hold at least one frame"))
-    elif len(calls) > exchange.batch_requests:
+    elif len(calls) > exchange.settings.batch_requests:
         _refuse_requests(exchange, side, members)
     elif exchange.passes_arrays and exchange.calls[side].fits(calls):
-        _pass_array(exchange, side, frame, members)
+        _pass(exchange, side, frame, members)
     else:
-        _split_array(exchange, side, members)
+        _split(exchange, side, members)
 
 
 def _refuse_requests(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> None:
     """Refuse the requests of an array together, with one error; what else is in it passes."""
     exchange.counters.excess += 1
-    reason = f"expected a batch to hold no more than {exchange.batch_requests} requests"
+    reason = f"expected a batch to hold no more than {exchange.settings.batch_requests} requests"
     if deserves_a_line(exchange.counters.excess):
         logger.warning("a batch of the %s refused: %s (%d so far)", side.value, reason, exchange.counters.excess)
-    exchange.post(side, error_frame(None, TOO_MANY, reason, {"limit": exchange.batch_requests}))
+    exchange.front.post(side, error_frame(None, TOO_MANY, reason, {"limit": exchange.settings.batch_requests}))
     rest = [member for member in members if not (isinstance(member, Frame) and member.kind == "request")]
-    _split_array(exchange, side, rest)
+    _split(exchange, side, rest)
 
 
-def _split_array(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> None:
+def _split(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> None:
     frames = [member for member in members if isinstance(member, Frame)]
     batch = Batch(sum(frame.kind == "request" for frame in frames))
     for member in members:
@@ -63,7 +62,7 @@ def _split_array(exchange: Exchange, side: Side, members: list[Frame | Malformed
                 batch.answers.append(error_frame(member.key, member.code, member.reason).raw)
     whole = batch.complete()
     if whole is not None:
-        exchange.post(side, whole)
+        exchange.front.post(side, whole)
     for frame in frames:
         if frame.kind == "request":
             exchange.relay_request(side, frame, batch)
@@ -71,7 +70,7 @@ def _split_array(exchange: Exchange, side: Side, members: list[Frame | Malformed
             exchange.relay(side, frame)
 
 
-def _pass_array(exchange: Exchange, side: Side, frame: Frame, members: list[Frame | Malformed]) -> None:
+def _pass(exchange: Exchange, side: Side, frame: Frame, members: list[Frame | Malformed]) -> None:
     """Pass an array between two peers that both know arrays, without the answers that nobody waits for."""
     batch = Batch()
     noted = [_note_member(exchange, side, member, batch) for member in members]

@@ -31,6 +31,9 @@ NAME_BYTES: Final = 1024
 OPEN_REQUESTS: Final = 4096
 """How many requests of one peer may be unanswered, unless told otherwise."""
 
+TOO_MANY: Final = -32000
+"""The implementation-defined code for a request that is one too many; also that of a connection that went away."""
+
 
 class Unfit(Enum):
     """Why a request is not taken in."""

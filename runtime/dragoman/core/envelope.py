@@ -150,6 +150,11 @@ def decoded(frame: Frame) -> Frame:
     return frame if frame.body is not None else frame._replace(body=decode(frame.raw))
 
 
+def written(frame: Frame) -> Frame:
+    """Give a frame with its line, also where nobody has written that yet."""
+    return frame if frame.raw else frame._replace(raw=encode_line(frame.body))
+
+
 def rewrite(frame: Frame, body: Any) -> Frame:
     """Give a frame another body: what kind of frame it is, and where it belongs, does not change."""
     return frame._replace(raw=encode_line(body), body=body)

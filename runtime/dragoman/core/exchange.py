@@ -12,9 +12,9 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.arrays import take_array
+from dragoman.core.arrays import relay_array
 from dragoman.core.batches import Batch
-from dragoman.core.calls import NAME_BYTES, Call, Calls, Unfit, cancelled_key
+from dragoman.core.calls import NAME_BYTES, TOO_MANY, Call, Calls, Unfit, cancelled_key
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
 from dragoman.core.edges.behind import Behind
@@ -27,6 +27,7 @@ from dragoman.core.envelope import (
     notification_frame,
     rewrite,
     twin_of,
+    written,
 )
 from dragoman.core.exact_json import decode
 from dragoman.core.lines import show
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.exchange")
 
-TOO_MANY = -32000
-"""The implementation-defined code for a request that is one too many; also that of a connection that went away."""
-
 
 class Exchange:
     """Relays frames between two peers once, and also before, their revisions are known.
@@ -56,6 +54,8 @@ class Exchange:
         timeouts: What limits the time of requests, if anything does; stands before `behind` then.
 
     Attributes:
+        front: The client's edge.
+        settings: What the user decided.
         calls: The requests of each peer that are not answered.
         revisions: What each peer speaks, as far as that is known.
         identity: Whether both peers speak the same, so that no frame is touched.
@@ -67,13 +67,14 @@ class Exchange:
         "_behind",
         "_consent",
         "_own",
-        "_settings",
         "_timeouts",
+        "_wants_lines",
         "calls",
         "counters",
         "front",
         "identity",
         "revisions",
+        "settings",
     )
 
     def __init__(
@@ -90,9 +91,10 @@ class Exchange:
         self.front = front
         self._behind = behind if timeouts is None else timeouts
         self._own = behind.own
+        self._wants_lines = behind.wants_lines
         self._around = around
         self._timeouts = timeouts
-        self._settings = settings
+        self.settings = settings
         self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: self._adaptor(side, None) for side in Side}
         self._consent = Consent()
@@ -109,37 +111,29 @@ class Exchange:
             side: self._adaptor(side, None if way.identity else way)
             for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
-        # Whoever looks at frames on their way needs them written.
-        is_watched = self._around is not None or self._settings.watch is not None
-        self._adaptors[Side.CLIENT].writes = self._behind.wants_lines or is_watched
+        self._write_where_wanted()
         self.identity = upward.identity and downward.identity
 
     def serve(self, behind: Behind) -> None:
         """Let somebody else serve the client from here on."""
-        self._own = behind.own
         if self._timeouts is None:
             self._behind = behind
         else:
             self._timeouts.serve(behind)
+        if self._around is not None:
+            self._around.serve(self._timeouts or behind)
+        self._own, self._wants_lines = behind.own, behind.wants_lines
+        self._write_where_wanted()
+
+    def _write_where_wanted(self) -> None:
+        """Write what crossed, unless whoever takes it changes it and nobody else looks at it."""
+        seen = self._around is not None or self._timeouts is not None or self.settings.watch is not None
+        self._adaptors[Side.CLIENT].writes = self._wants_lines or seen
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
         if not self.identity:
             self._consent = Consent(self.revisions[Side.CLIENT], capabilities, methods)
-
-    @property
-    def batch_requests(self) -> int:
-        """How many requests one array may hold."""
-        return self._settings.batch_requests
-
-    @property
-    def passes_arrays(self) -> bool:
-        """Whether an array may pass whole: nobody looks at its members."""
-        return self.identity and self._around is None and self._behind.takes_arrays
-
-    def post(self, side: Side, frame: Frame) -> None:
-        """Write an answer to this peer."""
-        self.front.post(side, frame)
 
     def release(self) -> None:
         """Let go of who is at both ends."""
@@ -159,7 +153,7 @@ class Exchange:
             case "notification":
                 self._relay_notification(side, frame)
             case "batch":
-                take_array(self, side, frame)
+                relay_array(self, side, frame)
             case _:
                 self._relay_response(side, frame)
 
@@ -180,10 +174,12 @@ class Exchange:
 
     def settle(self, call: Call, frame: Frame) -> None:
         """Give the client an answer to this call that is in its own revision already."""
-        if self.calls[Side.CLIENT].remove(call):
-            self._deliver(Side.CLIENT, call, frame)
-        else:
+        if not self.calls[Side.CLIENT].remove(call):
             self.note_unmatched(Side.SERVER, call.key)
+        elif self._around is not None and call.method not in self._own:
+            self._around.take_answer(Side.SERVER, call, frame, self)
+        else:
+            self._deliver(Side.CLIENT, call, frame)
 
     def pose(self, frame: Frame) -> Unfit | None:
         """Ask the client something, in its own revision; its answer goes to who serves it, as it comes."""
@@ -223,10 +219,15 @@ class Exchange:
             self.front.send(error_frame(key, malformed.code, malformed.reason))
 
     def _adaptor(self, side: Side, way: Translator | None) -> Adaptor:
-        return Adaptor(way, self._settings.on_loss, self.counters, side, self._settings.watch)
+        return Adaptor(way, self.settings.on_loss, self.counters, side, self.settings.watch)
+
+    @property
+    def passes_arrays(self) -> bool:
+        """Whether an array may pass whole."""
+        return self.identity and self._around is None and self._behind.takes_arrays
 
     def relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
-        """Carry a request, which may be one of an array."""
+        """Carry one request from this peer to the other; it came in this array."""
         key, method = frame.key, frame.method
         assert key is not None
         assert method is not None
@@ -343,7 +344,7 @@ class Exchange:
             self.front.post(side.other, frame)
             return
         if self._around is not None and not is_final:
-            self._around.take_answer(side, call, frame, self)
+            self._around.take_answer(side, call, written(frame), self)
             return
         adapted = self._adaptors[side].adapt(frame, call.method)
         if adapted is None:  # who asked must not wait for ever
@@ -352,14 +353,14 @@ class Exchange:
         self._deliver(side.other, call, answer)
 
     def note_unmatched(self, side: Side, key: bytes) -> None:
-        """Take note of an answer that nobody waits for."""
+        """Take note of an answer of this peer that nobody waits for."""
         # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
         self.counters.unmatched += 1
         logger.debug("the %s answered %s, which nobody asked or which was answered", side.value, _shown(key))
 
     def take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Call | None]:
         """Find the request whose id came back as another type, and give the response its id again."""
-        twin = twin_of(key) if self._settings.restore_ids else None
+        twin = twin_of(key) if self.settings.restore_ids else None
         call = None if twin is None else self.calls[side.other].take(twin)
         if twin is None or call is None:
             return frame, None

@@ -65,20 +65,15 @@ class Timeouts:
         self._tokens: dict[bytes, Call] = {}
         self._ticking = False
 
-    @property
-    def wants_lines(self) -> bool:
-        """Whether what is behind wants what crossed to be written."""
-        return self._behind.wants_lines
-
-    def serve(self, behind: Behind) -> None:
-        """Let somebody else serve the client from here on."""
-        self._behind = behind
-
     def release(self) -> None:
         """Let go of who is at both ends."""
         self._ages.clear()
         self._tokens.clear()
         del self._front, self._behind
+
+    def serve(self, behind: Behind) -> None:
+        """Hand requests to somebody else from here on."""
+        self._behind = behind
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a request to a server."""

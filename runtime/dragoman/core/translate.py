@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
 
 from dragoman.core.commands import Side
-from dragoman.core.envelope import PARSE_ERROR, Frame
+from dragoman.core.envelope import PARSE_ERROR, Frame, written
 from dragoman.core.exact_json import decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Translation
@@ -181,11 +181,12 @@ class Adaptor:
 
     def _pass(self, frame: Frame) -> Frame:
         self.counters.passed += 1
-        return frame
+        return written(frame)
 
     def _show(self, translator: Translator, frame: Frame, method: str | None) -> Frame | Refusal | None:
         """Translate a frame under the eyes of somebody."""
         self._lost = ()
+        frame = written(frame)
         adapted = self._translate(translator, frame, method)
         if self.watch is not None and (adapted is not frame or self._lost):
             way = translator.source, translator.target
@@ -221,7 +222,7 @@ class Adaptor:
     def _encode(self, frame: Frame, body: Any, translated: Any) -> Frame:
         """Give the frame that is sent on; what it says now may have another method."""
         if translated is body:
-            return self._pass(frame if frame.raw else frame._replace(raw=encode_line(body)))
+            return self._pass(frame)
         self.counters.translated += 1
         method = frame.method and translated["method"]
         if not self.writes:

@@ -301,8 +301,7 @@ class Host:
             case Wake(sleeper, after_s):
                 self._stop_timer(sleeper)
                 if after_s is not None:
-                    loop = asyncio.get_running_loop()
-                    self._timers[sleeper] = loop.call_later(after_s, self._expire, sleeper)
+                    self._timers[sleeper] = asyncio.get_running_loop().call_later(after_s, self._expire, sleeper)
             case Remind(front, after_s):
                 later = asyncio.get_running_loop().call_later
                 self._reminders[front] = later(after_s, self.tick, front)
@@ -396,5 +395,6 @@ class Host:
             timer.cancel()
 
     def _stop_reminder(self, front: FrontEdge) -> None:
-        if (reminder := self._reminders.pop(front, None)) is not None:
+        reminder = self._reminders.pop(front, None)
+        if reminder is not None:
             reminder.cancel()

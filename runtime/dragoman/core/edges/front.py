@@ -164,23 +164,10 @@ class FrontEdge(FrontActions):
             self.exchange.relay(Side.SERVER, frame)
             self.answered()
 
-    def take_answer(self, call: Call, frame: Frame) -> None:
-        """Take the server's answer to a call of this client, where the switch knows which one it is."""
-        self.exchange.answer(call, frame)
+    def take_answer(self, call: Call, frame: Frame, *, own: bool = False) -> None:
+        """Take the answer to a call of this client: of its server, or the switch's own, in the client's revision."""
+        (self.exchange.settle if own else self.exchange.answer)(call, frame)
         self.answered()
-
-    def take_own_answer(self, call: Call, frame: Frame) -> None:
-        """Take an answer that what is behind made itself, in the client's revision."""
-        self.exchange.settle(call, frame)
-        self.answered()
-
-    def pose(self, frame: Frame) -> None:
-        """Ask the client something in the name of what is behind, in the client's revision."""
-        assert frame.key is not None
-        if self.state is not FrontState.READY:
-            self.behind.reply(self, connection_closed("the client has closed").answer(frame.key))
-        elif (unfit := self.exchange.pose(frame)) is not None:
-            self.behind.reply(self, connection_closed(unfit.value).answer(frame.key))
 
     def serve(self, behind: Behind) -> None:
         """Let somebody else serve the client from here on."""
@@ -196,13 +183,7 @@ class FrontEdge(FrontActions):
         )
 
     def accepted(self, answer: Frame, revision: str, speaks: str | None = None) -> None:
-        """Take note that the server has agreed to a revision.
-
-        Args:
-            answer: Its result, decoded.
-            revision: What the result is written in.
-            speaks: What the server speaks, if that is another one.
-        """
+        """Take note that the server has agreed to a revision: that of its result, unless it speaks another one."""
         greeting = self._expect_greeting()
         way = self._wiring.translate(revision, greeting.revision)
         settings, counters = self._wiring.settings, self.exchange.counters

@@ -55,7 +55,7 @@ class Hearing:
         uri = params.get("uri")
         if not isinstance(uri, str):
             answer = error_frame(call.key, INVALID_PARAMS, "expected uri to be a string", {"pointer": "/params/uri"})
-            self._switch.front.take_own_answer(call, answer)
+            self._switch.front.take_answer(call, answer, own=True)
             return
         self._calls[call.key] = call
         subscribes = call.method == "resources/subscribe"
@@ -99,7 +99,7 @@ class Hearing:
                     answer = result_frame(key, {})
                     if refusal is not None:
                         answer = error_frame(key, refusal.code, refusal.message, refusal.data or None)
-                    self._switch.front.take_own_answer(call, answer)
+                    self._switch.front.take_answer(call, answer, own=True)
                 case Tell(method, params):
                     frame = notification_frame(method, params or {})
                     if params is None:

@@ -99,7 +99,7 @@ class Running:
         """Answer the client with an error of ours."""
         self._end()
         answer = error_frame(self._call.key, code, message, {"method": self._call.method, **(data or {})})
-        self._switch.front.take_own_answer(self._call, answer)
+        self._switch.front.take_answer(self._call, answer, own=True)
 
     # What the server says
 
@@ -202,7 +202,7 @@ class Running:
         self._switch.report(question.method, question.losses)
         key = self._switch.next_question(self)
         self._posed[key] = question.method, name
-        self._switch.front.pose(_write_question(key, question, self._call.key))
+        self._switch.pose(_write_question(key, question, self._call.key))
 
     def _wait(self, after_s: float) -> None:
         if not after_s:

@@ -29,9 +29,11 @@ from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.commands import Outbox, Outcome
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
+from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.per_request import CANCELLED, PROGRESS, Asker, Lent, PerRequestEdge
 from dragoman.core.envelope import PARSE_ERROR, Frame, decoded, error_frame, result_frame
 from dragoman.core.exact_json import decode, encode, encode_line
+from dragoman.core.failures import connection_closed
 from dragoman.core.switch.per_request.hearing import Hearing
 from dragoman.core.switch.per_request.running import Running, describe_losses
 from dragoman.core.switch.per_request.tools import Tools
@@ -147,7 +149,7 @@ class PerRequest:
         try:
             body = decoded(frame).body
         except ValueError as error:
-            self.front.take_own_answer(call, error_frame(call.key, PARSE_ERROR, str(error)))
+            self.front.take_answer(call, error_frame(call.key, PARSE_ERROR, str(error)), own=True)
             return
         params = body.get("params")
         params = params if isinstance(params, dict) else {}
@@ -158,9 +160,9 @@ class PerRequest:
             else:
                 running.start()
         elif call.method == _LEVEL:
-            self.front.take_own_answer(call, self._set_level(call, params))
+            self.front.take_answer(call, self._set_level(call, params), own=True)
         elif call.method == _PING:
-            self.front.take_own_answer(call, result_frame(call.key, {}))
+            self.front.take_answer(call, result_frame(call.key, {}), own=True)
         else:
             self._hearing.take_request(call, params)
 
@@ -208,6 +210,13 @@ class PerRequest:
         key = encode(f"{QUESTION_ID}{self._questions}")
         self._posed[key] = running
         return key
+
+    def pose(self, frame: Frame) -> None:
+        """Ask the client something, in its own revision."""
+        if self.front.state is not FrontState.READY:
+            self.reply(self.front, connection_closed("the client has closed").answer(frame.key))
+        elif (unfit := self.front.exchange.pose(frame)) is not None:
+            self.reply(self.front, connection_closed(unfit.value).answer(frame.key))
 
     def withdraw(self, key: bytes, reason: str) -> None:
         """Take back a question that the client has not answered."""
