@@ -172,6 +172,25 @@ def test_a_server_that_does_not_say_what_it_is_has_refused(monkeypatch: pytest.M
     )
 
 
+def test_nothing_happens_to_a_session_that_ended_while_its_server_was_asked(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.PROBE_TIMEOUT_S", 0.3)
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(offers),
+            server(error(0, -32601)),
+            expect_to_server(probes),
+            expect_to_client(an_error(0, -32000)),
+            expect_end(Outcome.INITIALIZATION_TIMED_OUT),
+            time_passes(0.5),
+        ],
+        init_timeout_s=0.1,
+    )
+    assert "internal error" not in caplog.text
+
+
 def test_a_server_that_is_said_to_have_no_handshake_is_offered_none() -> None:
     hold(
         [

@@ -117,7 +117,8 @@ class UpstreamEdge:
         return self._offer
 
     def release(self) -> None:
-        """Let go of who is told, once nothing more comes."""
+        """Let go of who is told, once nothing more comes; a timer may still run."""
+        self.state = UpstreamState.LOST
         del self._owner, self._follower
 
     def hand_to(self, owner: Owner) -> None:
