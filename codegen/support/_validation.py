@@ -17,11 +17,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from dragoman_spec.revisions import load
 
-from ._base import not_finite
+from ._base import not_json
 from ._locate import Problem, choose, describe, nearest, read_errors
 from .errors import MethodNeeded, ValidationFailed
 
 SHOWN_METHODS = 3
+NOT_JSON = {
+    "finite_number": ("a finite number", "a number that JSON does not have"),
+    "recursion_loop": ("JSON, which has an end", "a value that holds itself"),
+}
 
 
 def validate(frame: Any, revision: str, method: str | None = None, *, allow_null: bool = False) -> None:
@@ -49,8 +53,9 @@ def validate(frame: Any, revision: str, method: str | None = None, *, allow_null
             raise MethodNeeded(revision)
         entry = _known(package.METHODS, method, revision, "")
         _check(frame, entry.results or ("EmptyResult",), ("result",), revision, allow_null)
-    if (path := not_finite(frame)) is not None:
-        problem = Problem(path, "a finite number", "a number that JSON does not have", "finite_number")
+    if (wrong := not_json(frame)) is not None:
+        path, kind = wrong
+        problem = Problem(path, *NOT_JSON[kind], kind)
         raise ValidationFailed(revision, problem.pointer, problem.expected, problem.found)
 
 
