@@ -14,14 +14,12 @@ from codegen.words import read_words
 from dragoman_spec import (
     REVISIONS,
     Model,
-    ValidationFailed,
     convert,
     load,
     v2024_11_05,
     v2025_06_18,
     v2025_11_25,
     v2026_07_28,
-    validate,
 )
 
 PLAIN_TOOL = {"name": "add", "inputSchema": {"type": "object"}}
