@@ -1,13 +1,25 @@
-"""What constructors and `validate` do with values that are deep, or that are not JSON at all."""
+"""What the library does with values that are deep, not JSON, or not what was asked for; and errors in a pickle."""
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from dragoman_spec import ValidationFailed, v2025_11_25, validate
+from dragoman_spec import (
+    Error,
+    MethodNeeded,
+    MissingRequiredField,
+    TranslationError,
+    UnsupportedRevision,
+    Untranslatable,
+    ValidationFailed,
+    adapter,
+    v2025_11_25,
+    validate,
+)
 from tests.support.effort import effort
 from tests.support.hostile import deep
 
@@ -32,3 +44,35 @@ def test_frame_that_holds_itself_is_not_valid() -> None:
     frame["params"]["arguments"] = frame
     with pytest.raises(ValidationFailed, match="/params/arguments: expected JSON, which has an end"):
         validate(frame, "2025-11-25")
+
+
+@pytest.mark.parametrize("name", ["Any", "__name__", "METHODS", "tool", 5])
+def test_adapter_of_what_is_not_a_definition_is_an_error_that_names_one(name: Any) -> None:
+    with pytest.raises(AttributeError, match=f"2025-11-25 has no definition {name!r}"):
+        adapter("2025-11-25", name)
+
+
+def test_there_is_an_adapter_of_an_object_without_a_name_of_its_own() -> None:
+    assert adapter("2025-11-25", "RequestParamsMeta").validate_python({"progressToken": 1}).progress_token == 1
+
+
+def test_result_of_a_notification_is_not_valid() -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    with pytest.raises(ValidationFailed, match="a request of 2025-11-25, found the string 'notifications/progress'"):
+        validate(frame, "2025-11-25", method="notifications/progress")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Untranslatable("It is not there.", code=-32602, extra={"a": 1}, source="2025-11-25", target="2024-11-05"),
+        TranslationError("/a", "a string", "5", method="ping"),
+        MissingRequiredField("/a", "b", method="ping"),
+        MethodNeeded("2025-11-25"),
+        UnsupportedRevision("x", ("a", "b")),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_error_reaches_another_process_whole(error: Error) -> None:
+    there = pickle.loads(pickle.dumps(error))
+    assert (type(there), str(there), vars(there)) == (type(error), str(error), vars(error))
