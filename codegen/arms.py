@@ -81,9 +81,17 @@ class Arms:
         shape = self.target.resolve(other)
         return len(kind.fields.keys() & shape.fields.keys()) if isinstance(shape, Object) else 0
 
+    def tag_key(self, arms: Iterable[Type]) -> str | None:
+        """The field whose constants tell the arms apart; none where they have theirs in different fields."""
+        tagged = [(arm, tag[0]) for arm in arms if (tag := self.source.tag(arm))]
+        return next((key for _, key in tagged if all(self.source.tags(arm, key) for arm, _ in tagged)), None)
+
     def needs(self, arm: Type, arms: list[Type]) -> dict[str, Type]:
-        """Required fields that tell an arm from the other arms with its tag, none of which requires them."""
+        """Required fields that tell an arm from the others: its tag, where not all have theirs in one field; and from
+        those with the same tag, what none of them requires.
+        """
         tag = self.source.tag(arm)
+        told: dict[str, Type] = {tag[0]: Literal((tag[1],))} if tag and self.tag_key(arms) is None else {}
         shape = self.source.resolve(arm)
         rivals = [
             r
@@ -91,9 +99,9 @@ class Arms:
             if a != arm and self.source.tag(a) == tag and isinstance(r := self.source.resolve(a), Object)
         ]
         if not rivals or not isinstance(shape, Object):
-            return {}
+            return told
         taken = {name for rival in rivals for name, member in rival.fields.items() if member.required}
         own = {name: member.type for name, member in shape.fields.items() if member.required and name not in taken}
-        return own or {
-            name: m.type for name, m in shape.fields.items() if m.required and (tag is None or name != tag[0])
-        }
+        return told | (
+            own or {name: m.type for name, m in shape.fields.items() if m.required and (tag is None or name != tag[0])}
+        )

@@ -328,7 +328,7 @@ class Derivation:
         others = list(self.target.arms(target))
         if isinstance(self.source.resolve(source), Anything):
             return self._narrowed(site, f"any value becomes {words(target)}", target)
-        tag_key = next((tag[0] for arm in arms if (tag := self.source.tag(arm))), None)
+        tag_key = self._arms.tag_key(arms)
         cases = [self._case(arm, arms, others, site, tag_key) for arm in arms]
         if all(case.work.idle for case in cases):
             return IDLE

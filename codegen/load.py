@@ -150,8 +150,11 @@ def _method(spec: Spec, definition: str, sender: str, role: str) -> Method:
 def _results(spec: Spec, stem: str, definition: str) -> tuple[str, ...]:
     """The definitions that a request's result can be, by the response's definition, by name, or by `task`."""
     response = spec.definitions.get(f"{stem}ResultResponse")
-    if isinstance(response, Object):
+    if isinstance(response, Object) and "result" in response.fields:
         names = [arm.name for arm in spec.arms(response.fields["result"].type) if isinstance(arm, Ref)]
+        if not names:
+            said = "a result that is not a definition"
+            raise UnknownSchemaForm(spec.revision, f"/$defs/{stem}ResultResponse/properties/result", said)
         return tuple(sorted(names, key=lambda name: name != f"{stem}Result"))
     usual = f"{stem}Result" if f"{stem}Result" in spec.definitions else EMPTY_RESULT
     return (usual, "CreateTaskResult") if _takes_task(spec, definition) else (usual,)
@@ -180,11 +183,14 @@ def _with_envelope(definitions: dict[str, Type], method: Method) -> Type:
 
 
 def _base_meta(definitions: dict[str, Type], kind: str) -> Field:
-    """The `_meta` of the base params: `RequestParams` where there is one, else inside `Request`."""
+    """The `_meta` of the base params: `RequestParams` where there is one, else inside `Request`.
+
+    What does not name it does not ask for it, whatever the base does.
+    """
     base = definitions.get("RequestParams" if kind == "request" else "NotificationParams")
     if base is None:
         whole = definitions["Request" if kind == "request" else "Notification"]
         assert isinstance(whole, Object)
         base = whole.fields["params"].type
     assert isinstance(base, Object)
-    return base.fields["_meta"]
+    return replace(base.fields["_meta"], required=False)

@@ -40,7 +40,7 @@ from typing_extensions import TypeAliasType
 
 from ._reading import Metaclass, brief, shortcut
 
-__all__ = ["Model", "NullKeepingModel", "constant", "describe", "not_finite"]
+__all__ = ["Model", "NullKeepingModel", "constant", "describe", "not_json"]
 
 T = TypeVar("T")
 META, META_NAME = "_meta", "meta"
@@ -93,8 +93,9 @@ class Model(BaseModel, metaclass=Metaclass):
                 values[key] = _given(value, shape.objects.get(key))
             elif key not in shape.optional:
                 values[key] = value
-        if (path := not_finite(values)) is not None:
-            error = {"type": "finite_number", "loc": path, "input": _at(values, path)}
+        if (wrong := not_json(values)) is not None:
+            path, kind = wrong
+            error = {"type": kind, "loc": path, "input": _at(values, path)}
             raise ValidationError.from_exception_data(type(self).__name__, [cast("InitErrorDetails", error)])
         self.__pydantic_validator__.validate_python(values, self_instance=self)
 
@@ -174,8 +175,10 @@ class NullKeepingModel(Model):
     # Pydantic reads these annotations where the model stands, and a revision may have a definition called `Any`.
     def _leave_absent(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, object]:
         data: dict[str, object] = handler(self)
+        # An unknown member may be called as an attribute is; the names that were set do not tell the two apart.
+        unknown = self.__pydantic_extra__ or {}
         for name, field in type(self).model_fields.items():
-            if name not in self.model_fields_set:
+            if name not in self.model_fields_set or name in unknown:
                 key = name if info.by_alias is False else field.alias or name
                 if data.get(key, ...) is None:
                     del data[key]
@@ -225,17 +228,32 @@ def _at(value: Any, path: Sequence[str | int]) -> Any:
     return value
 
 
-def not_finite(value: Any) -> tuple[str | int, ...] | None:
-    """Where in a JSON value there is a number that JSON does not have, such as NaN; JSON may be deep: no recursion."""
-    todo: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
-    while todo:
-        path, found = todo.pop()
-        if found.__class__ is float and not isfinite(found):
-            return path
-        if found.__class__ is dict:
-            todo += [((*path, key), item) for key, item in found.items()]
-        elif found.__class__ is list:
-            todo += [((*path, index), item) for index, item in enumerate(found)]
+def not_json(value: Any) -> tuple[tuple[str | int, ...], Literal["finite_number", "recursion_loop"]] | None:
+    """Where in a value there is a number that JSON does not have, such as NaN, or an object or list that holds itself.
+
+    JSON may be deep: no recursion, and the way to a place is spelled only where something is wrong.
+    """
+    ways: list[Iterator[tuple[Any, Any]]] = [iter(((None, value),))]
+    path: list[Any] = []
+    held: dict[int, Any] = {}
+    while ways:
+        for key, found in ways[-1]:
+            kind = found.__class__
+            if kind is float:
+                if not isfinite(found):
+                    return (*path, key)[1:], "finite_number"
+            elif (kind is dict or kind is list) and found:
+                if id(found) in held:
+                    return (*path, key)[1:], "recursion_loop"
+                path.append(key)
+                held[id(found)] = found
+                ways.append(iter(found.items() if kind is dict else enumerate(found)))
+                break
+        else:
+            ways.pop()
+            if held:
+                path.pop()
+                held.popitem()
     return None
 
 

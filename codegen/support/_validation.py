@@ -17,11 +17,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from dragoman_spec.revisions import load
 
-from ._base import not_finite
+from ._base import Model, not_json
 from ._locate import Problem, choose, describe, nearest, read_errors
 from .errors import MethodNeeded, ValidationFailed
 
 SHOWN_METHODS = 3
+NOT_JSON = {
+    "finite_number": ("a finite number", "a number that JSON does not have"),
+    "recursion_loop": ("JSON, which has an end", "a value that holds itself"),
+}
 
 
 def validate(frame: Any, revision: str, method: str | None = None, *, allow_null: bool = False) -> None:
@@ -48,9 +52,12 @@ def validate(frame: Any, revision: str, method: str | None = None, *, allow_null
         if method is None:
             raise MethodNeeded(revision)
         entry = _known(package.METHODS, method, revision, "")
+        if entry.kind != "request":
+            raise ValidationFailed(revision, "", f"the method of a request of {revision}", describe(method))
         _check(frame, entry.results or ("EmptyResult",), ("result",), revision, allow_null)
-    if (path := not_finite(frame)) is not None:
-        problem = Problem(path, "a finite number", "a number that JSON does not have", "finite_number")
+    if (wrong := not_json(frame)) is not None:
+        path, kind = wrong
+        problem = Problem(path, *NOT_JSON[kind], kind)
         raise ValidationFailed(revision, problem.pointer, problem.expected, problem.found)
 
 
@@ -69,7 +76,14 @@ def adapter(revision: str, definition: str) -> TypeAdapter[Any]:
     Raises:
         AttributeError: The revision has no definition of that name.
     """
-    return TypeAdapter(getattr(load(revision), definition))
+    package = load(revision)
+    found: Any = getattr(package, definition, None) if isinstance(definition, str) else None
+    is_model = isinstance(found, type) and issubclass(found, Model)
+    if not is_model and definition not in package.DEFINITIONS:
+        near = get_close_matches(str(definition), package.DEFINITIONS, n=SHOWN_METHODS, cutoff=0.5)
+        hint = f"; there is {' or '.join(near)}" if near else ""
+        raise AttributeError(f"{revision} has no definition {definition!r}{hint}")
+    return TypeAdapter(found)
 
 
 def _envelope(frame: Any, revision: str) -> str:

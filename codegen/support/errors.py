@@ -20,6 +20,14 @@ from typing import Any
 class Error(Exception):
     """Root of everything that Dragoman raises on purpose."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As exceptions do it, but not through constructors, which take other arguments than `args`.
+        return _restored, (type(self), self.args), vars(self)
+
+
+def _restored(kind: type[Error], args: tuple[Any, ...]) -> Error:
+    return kind.__new__(kind, *args)
+
 
 class UnsupportedRevision(Error):
     """A revision was asked for that is not among those at hand.

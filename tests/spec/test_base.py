@@ -11,7 +11,16 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from codegen.words import read_words
-from dragoman_spec import REVISIONS, Model, convert, load, v2024_11_05, v2025_06_18, v2025_11_25, v2026_07_28
+from dragoman_spec import (
+    REVISIONS,
+    Model,
+    convert,
+    load,
+    v2024_11_05,
+    v2025_06_18,
+    v2025_11_25,
+    v2026_07_28,
+)
 
 PLAIN_TOOL = {"name": "add", "inputSchema": {"type": "object"}}
 TASK = {"taskId": "1", "createdAt": "", "lastUpdatedAt": "", "status": "working", "ttl": None}
@@ -120,6 +129,11 @@ def test_python_name_on_the_wire_does_not_stand_for_the_wire_name() -> None:
         ("inputSchema",),
         "missing",
     )
+
+
+def test_python_name_on_the_wire_puts_no_null_in_the_place_of_what_is_absent() -> None:
+    wire = {"resultType": "complete", "content": [], "structured_content": 1}
+    assert v2026_07_28.CallToolResult.model_validate(wire).model_dump() == wire
 
 
 def test_constructor_takes_wire_names_too() -> None:

@@ -40,6 +40,8 @@ UNREADABLE: list[tuple[str, Change, str, str]] = [
     ("properties that are a list", x({"type": "object", "properties": ["a"]}), "/$defs/Tool", "a malformed schema"),
     ("a method that is no constant", lambda defs: defs["ListToolsRequest"]["properties"].update(method=STRING),
      "/$defs/ListToolsRequest", "a request without a constant method"),
+    ("a result that is no definition", lambda defs: defs["ListToolsResultResponse"]["properties"].update(result=STRING),
+     "/$defs/ListToolsResultResponse/properties/result", "a result that is not a definition"),
 ]  # fmt: skip
 """Name, change, the pointer that the error has, how its words begin."""
 

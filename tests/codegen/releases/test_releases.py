@@ -12,6 +12,7 @@ from dragoman_spec import Untranslatable
 from tests.codegen.releases.cases import REFUSED, Frame, Release, both
 from tests.codegen.releases.methods import METHODS
 from tests.codegen.releases.refused import MISRULED, UNREADABLE
+from tests.codegen.releases.requests import REQUESTS
 from tests.codegen.releases.scalars import PAIRS, SCALARS, typed
 from tests.codegen.releases.shapes import SHAPES
 from tests.support.judge import same
@@ -24,6 +25,7 @@ RELEASES = [
     *SCALARS,
     *SHAPES,
     *METHODS,
+    *REQUESTS,
     *(Release(name, OF_TOOLS[name][1], asks, frames) for name, _, _, asks, frames in PAIRS),
 ]
 
