@@ -72,7 +72,7 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session
 def peers(session: nox.Session) -> None:
-    """Visit real servers with real clients: all 16 pairs over stdio, four over each other link; ARGS go to pytest.
+    """Visit real servers with real clients: all 20 pairs over stdio, some over each other link; ARGS go to pytest.
 
     `-- full` for all pairs over every link, `-- quick` for four pairs over stdio. The environments with released SDKs
     are made once and kept until their requirements change; peers from npm are left out where there is no npm.

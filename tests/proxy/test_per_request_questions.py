@@ -298,3 +298,72 @@ def test_an_error_in_place_of_a_result_is_one_outside_of_tools() -> None:
             expect_to_client(an_error("a", -32603, "Which?")),
         ]
     )
+
+
+# Around it
+
+
+def surrounded(**config: Any) -> dict[str, Any]:
+    """Give a configuration under which others look at each frame, or at its time."""
+
+    async def passing(call: Any, proceed: Any) -> Any:
+        assert call.method
+        return await proceed(call)
+
+    return {"middleware": (passing,), "notice_middleware": (passing,), **config}
+
+
+@pytest.mark.parametrize("config", [surrounded(), {"request_timeout_s": 30.0}], ids=["middleware", "timeouts"])
+def test_others_may_stand_around_a_call(config: dict[str, Any]) -> None:
+    progress = {"progress": 1, "total": 2}
+    hold(
+        [
+            *opening(D, CAN),
+            client(request("a", "tools/call", name="x", _meta={"progressToken": "t"})),
+            expect_to_server(stamped(1, "tools/call", name="x")),
+            server(notification("notifications/progress", progressToken=1, **progress)),
+            expect_to_client(notification("notifications/progress", progressToken="t", **progress)),
+            server(asks(1, "s", roots=ROOTS)),
+            expect_to_client(poses(1, "roots/list")),
+            client(result(f"{Q}1", HOME)),
+            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"roots": HOME}, requestState="s")),
+            *done(2),
+            client(request("p", "ping")),
+            expect_to_client(result("p", {})),
+            client(request("b", "prompts/get", name="p")),
+            expect_to_server(stamped(3, "prompts/get", name="p")),
+            server(error(3, -32602, "no such prompt")),
+            expect_to_client(error("b", -32602, "no such prompt")),
+            client(request("c", "prompts/get", name="p")),
+            expect_to_server(stamped(4, "prompts/get", name="p")),
+            server(result(4, {"resultType": "odd"})),
+            expect_to_client(an_error("c", -32603, "odd")),
+        ],
+        **config,
+    )
+
+
+def test_a_call_that_takes_too_long_is_cancelled_at_the_server() -> None:
+    hold(
+        [
+            *calling(),
+            expect_to_server(lambda frame: frame["params"]["requestId"] == 1),
+            expect_to_client(an_error("a", -32000, "within")),
+        ],
+        request_timeout_s=0.1,
+    )
+
+
+def test_the_time_of_a_call_does_not_run_while_its_client_is_asked() -> None:
+    hold(
+        [
+            *calling(),
+            server(asks(1, "s", color=COLOR)),
+            expect_to_client(poses(1, "elicitation/create")),
+            time_passes(0.5),
+            client(result(f"{Q}1", RED)),
+            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"color": RED}, requestState="s")),
+            *done(2),
+        ],
+        request_timeout_s=0.2,
+    )

@@ -129,6 +129,18 @@ def test_another_revision_is_offered_where_the_server_has_a_handshake_after_all(
     )
 
 
+def test_a_refusal_that_is_not_json_is_no_reason_to_ask() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(offers),
+            server(b'{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"2026-07-28",}}\n'),
+            expect_to_client(an_error(0, -32603, "cannot be read")),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ]
+    )
+
+
 def test_a_server_that_dies_of_the_question_is_started_again() -> None:
     hold(
         [

@@ -21,7 +21,7 @@ class Frame(NamedTuple):
     """One JSON-RPC frame, with the bytes it came as.
 
     Attributes:
-        raw: The line, line ending included.
+        raw: The line, line ending included; empty where it has a body that nobody has written yet.
         kind: `request`, `notification`, `result`, `error` or `batch`.
         key: The id as canonical JSON, so that `1` and `"1"` differ; None without id.
         method: Of a request or notification.
@@ -148,6 +148,11 @@ def decoded(frame: Frame) -> Frame:
         ValueError: It was only peeked at, and cannot be decoded.
     """
     return frame if frame.body is not None else frame._replace(body=decode(frame.raw))
+
+
+def written(frame: Frame) -> Frame:
+    """Give a frame with its line, also where nobody has written that yet."""
+    return frame if frame.raw else frame._replace(raw=encode_line(frame.body))
 
 
 def rewrite(frame: Frame, body: Any) -> Frame:

@@ -14,7 +14,7 @@ from dragoman.core.bridge.capabilities import spell_required
 from dragoman.core.bridge.names import INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY
 from dragoman.core.bridge.questions import Question, Reply, embed, is_question, unembed_answer
 from dragoman.core.bridge.state import Binding, Reason, refuse
-from dragoman.core.switch.shared.declared import find_missing, read_declared
+from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.translate import Refusal
 from dragoman.errors import TranslationError
 from dragoman_spec import Loss

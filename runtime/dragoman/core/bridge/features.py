@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, Literal, NamedTuple
 
 import dragoman_spec
+from dragoman.core.bridge.names import OLDER
 from dragoman_spec.protocol import Facts
 
 
@@ -262,8 +263,8 @@ FEATURES: Final[tuple[Feature, ...]] = (
         TASKS,
         "client",
         works("They are passed on."),
-        emulated("A task of the extension becomes one of 2025-11-25, which is looked after until it has ended."),
-        emulated("A task of 2025-11-25 becomes one of the extension, and its result is fetched when it has ended."),
+        emulated(f"A task of the extension becomes one of {OLDER}, which is looked after until it has ended."),
+        emulated(f"A task of {OLDER} becomes one of the extension, and its result is fetched when it has ended."),
         lost("The server's revision does not have them, and the client is told so."),
         methods=("tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "notifications/tasks/status"),
         exists=_by_capability("tasks", "extensions"),
@@ -300,7 +301,7 @@ FEATURES: Final[tuple[Feature, ...]] = (
         "advice to caches",
         "server",
         _PASSED,
-        lacks=lost("The client's revision has no place for it; the proxy itself keeps to it."),
+        lacks=lost("The client's revision has no place for it."),
         exists=lambda facts: bool(facts.cacheable),
     ),
     Feature(

@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman.core.bridge.names import OLDER
 from dragoman.core.bridge.questions import ELICITATION, ROOTS, Question, describe, embed_answer, unembed
-from dragoman.core.switch.shared.declared import find_missing, read_declared
+from dragoman.core.declared import find_missing, read_declared
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Loss, facts
 

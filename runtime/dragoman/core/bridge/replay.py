@@ -21,7 +21,7 @@ from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
 from dragoman.core.bridge.questions import Question, Reply, embed, unembed_answer
 from dragoman.core.bridge.seal import LONGEST_TOKEN
 from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params, refuse
-from dragoman.core.switch.shared.declared import find_missing, read_declared
+from dragoman.core.declared import find_missing, read_declared
 from dragoman.errors import RemoteProtocolError
 
 KIND: Final = "replay"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dragoman.core.bridge.names import INTERNAL_ERROR, URL_ELICITATION_REQUIRED
 from dragoman.core.bridge.questions import ELICITATION
 from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
-from dragoman.core.switch.shared.declared import find_missing, read_declared
+from dragoman.core.declared import find_missing, read_declared
 from dragoman.errors import RemoteProtocolError
 
 KIND: Final = "url"

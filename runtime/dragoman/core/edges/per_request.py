@@ -157,7 +157,9 @@ class PerRequestEdge:
             case "request":
                 # "The server MUST NOT write JSON-RPC requests" (2026-07-28/basic/transports/stdio).
                 logger.warning("%s request of the server refused: its revision has none", frame.method)
-                self.upstream.send(error_frame(frame.key, METHOD_NOT_FOUND, "a server has no requests in 2026-07-28"))
+                self.upstream.send(
+                    error_frame(frame.key, METHOD_NOT_FOUND, "servers of this revision have no requests")
+                )
             case _:
                 logger.warning("an array of the server dropped: its revision has none")
 

@@ -330,7 +330,10 @@ def _is_doubtful(frame: Frame, offered: str) -> bool:
     """Whether its answer may be that of a server that has no handshake."""
     if frame.kind != "error":
         return False
-    error = decoded(frame).body["error"]
+    try:
+        error = decoded(frame).body["error"]
+    except ValueError:  # whoever reads the answer says so
+        return False
     return isinstance(error, dict) and suspects_newer(error, offered)
 
 

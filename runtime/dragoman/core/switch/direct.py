@@ -38,6 +38,7 @@ class Direct:
     __slots__ = ("_each", "_wiring", "front", "outbox", "upstream")
 
     takes_arrays = True
+    wants_lines = True
     own: frozenset[str] = frozenset()
 
     def __init__(self, wiring: Wiring) -> None:

@@ -80,6 +80,7 @@ class PerCall:
     """
 
     takes_arrays = False
+    wants_lines = True
     own: frozenset[str] = frozenset()
 
     def __init__(self, wiring: Wiring, limit: int = 64) -> None:

@@ -62,7 +62,7 @@ class HttpTransport:
             self._wire = Wire(self._config)
         except OSError as error:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
-        self._link = Link(receiver, self._config.peer)
+        self._link = Link(receiver, self._config.peer, self._config.restore_ids)
         self._lanes = Lanes(self._carry, self._config.open_requests, receiver.pause_writing, receiver.resume_writing)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)

@@ -22,7 +22,7 @@ from dragoman.core.calls import Call
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import PROGRESS, Lent
 from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
-from dragoman.core.exact_json import decode, encode, encode_line
+from dragoman.core.exact_json import decode, encode
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import Loss
 
@@ -131,7 +131,7 @@ class Running:
         if frame.method == PROGRESS and not self._is_further(frame):
             return
         stream = None if frame.stream is None and frame.method != PROGRESS else self._call.key
-        self._switch.front.take_server(frame._replace(raw=encode_line(frame.body), stream=stream))
+        self._switch.front.take_server(frame._replace(raw=b"", stream=stream))
 
     def _is_further(self, frame: Frame) -> bool:
         """ "The `progress` value MUST increase with each notification", also where a later round begins anew."""
@@ -160,7 +160,7 @@ class Running:
             case _:
                 self._end()
                 body = {**frame.body, "id": decode(self._call.key)}
-                answer = Frame(encode_line(body), "error", self._call.key, None, body)
+                answer = Frame(b"", "error", self._call.key, None, body)
                 self._switch.front.take_answer(self._call, answer)
 
     def send_again(self) -> None:
@@ -227,7 +227,7 @@ class Running:
         rest, _ = take_identity(result)
         rest = self._switch.tools.note(self._call.method, rest)
         body = {"jsonrpc": "2.0", "id": decode(self._call.key), "result": rest}
-        self._switch.front.take_answer(self._call, Frame(encode_line(body), "result", self._call.key, None, body))
+        self._switch.front.take_answer(self._call, Frame(b"", "result", self._call.key, None, body))
 
     def _end(self) -> None:
         self._is_over = True

@@ -67,6 +67,7 @@ class PerRequest:
     """
 
     takes_arrays = False
+    wants_lines = False
     own: frozenset[str] = frozenset(
         {_PING, _LEVEL, INITIALIZED, CANCELLED, PROGRESS, _ROOTS_CHANGED, *OLDER_FACTS.standing}
     )
