@@ -29,6 +29,9 @@ class Owner(Protocol):
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """It said something that is not part of the handshake."""
 
+    def waits_for(self, upstream: UpstreamEdge) -> bool:
+        """Whether anybody still wants a session with it: if not, it is not offered anything else."""
+
     def offered(self, upstream: UpstreamEdge) -> None:
         """It has been offered a revision, the first or another one."""
 
@@ -157,7 +160,8 @@ class UpstreamEdge:
             outcome: How sessions end by this.
         """
         offer = self._offer
-        if self.state is UpstreamState.OFFERED and offer is not None and self._reopened < offer.offers - 1:
+        asked_again = self.state is UpstreamState.OFFERED and offer is not None and self._reopened < offer.offers - 1
+        if asked_again and offer is not None and self._owner.waits_for(self):
             logger.warning("%s after it rejected an offer; starting it once more", reason)
             self._reopened = offer.offers - 1
             self._advance(UpstreamEvent.LOST_ON_RETRY)
@@ -172,6 +176,9 @@ class UpstreamEdge:
             self._fail(offer.fail(-32603, message))
 
     def _take_answer(self, frame: Frame, offer: Offer) -> None:
+        if not self._owner.waits_for(self):
+            logger.debug("the server's answer to initialize came too late")
+            return
         answer = offer.read_answer(frame)
         match answer:
             case Accepted():
