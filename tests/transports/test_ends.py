@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from dragoman.core.commands import Outcome
+from dragoman.core.edges.front import FrontEdge
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import connect_pair
 from tests.proxy.conversation import Peer, an_error, initialize, initialized, request, result
@@ -202,3 +204,30 @@ def test_a_shared_server_is_read_on_when_the_client_that_held_it_up_is_gone(how:
         assert answer["id"] == "o"
 
     run(main, high_water_bytes=200_000, stall_s=1000)
+
+
+def test_what_a_session_at_a_shared_server_held_is_given_back_without_the_collector() -> None:
+    async def main(house: House) -> None:
+        staying, leaving = await house.open(REVISION), await house.open(REVISION)
+        server = house.servers[0]
+        await hear(server)
+        gc.collect()
+        gc.disable()
+        before = _count_fronts()
+        try:
+            leaving.say(request(1, "tools/list"))
+            say(server, result((await hear(server))["id"], {"tools": []}))
+            assert (await hear(leaving))["id"] == 1
+            leaving.transport.end()
+            await house.runs.pop()
+            leaving.proxy = staying.proxy
+            await settle()
+            assert _count_fronts() == before - 1
+        finally:
+            gc.enable()
+
+    run(main)
+
+
+def _count_fronts() -> int:
+    return sum(isinstance(found, FrontEdge) for found in gc.get_objects())
