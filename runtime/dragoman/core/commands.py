@@ -5,12 +5,13 @@ The core never sleeps, reads or writes: frames and readings of the clock go in a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from dragoman.core.around import Deferral
     from dragoman.core.edges.front import FrontEdge
     from dragoman.core.edges.upstream import UpstreamEdge
     from dragoman.core.envelope import Frame
@@ -36,6 +37,32 @@ class Reached(Protocol):
     @property
     def outgoing(self) -> list[Frame]:
         """In order."""
+
+
+class Sleeper(Protocol):
+    """Who is woken."""
+
+    def expire(self) -> None:
+        """The time has passed."""
+
+
+class Alarm:
+    """One thing to do later, for one client.
+
+    Args:
+        front: Whose session it is for: it is forgotten with it.
+        then: What to do.
+    """
+
+    __slots__ = ("_then", "front")
+
+    def __init__(self, front: FrontEdge, then: Callable[[], None]) -> None:
+        self.front = front
+        self._then = then
+
+    def expire(self) -> None:
+        """Do it."""
+        self._then()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +92,40 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Call `FrontEdge.expire` after so many seconds, in place of an earlier command; None: forget that one."""
+    """Call `expire` after so many seconds, in place of an earlier command; None: forget that one."""
+
+    edge: Sleeper
+    after_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remind:
+    """Call `FrontEdge.tick` after so many seconds."""
 
     edge: FrontEdge
-    after_s: float | None
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Defer:
+    """Let middleware have a request or notification, before it goes on."""
+
+    deferral: Deferral
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Give middleware the answer to a request that it let proceed."""
+
+    deferral: Deferral
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Stop middleware that has a request: nobody waits for it any more."""
+
+    deferral: Deferral
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +155,7 @@ class Outcome(Enum):
     INTERNAL_ERROR = "an internal error"
 
 
-Command = Open | Send | Close | Wake | Finish
+Command = Open | Send | Close | Wake | Remind | Defer | Settle | Abandon | Finish
 
 
 class Outbox:

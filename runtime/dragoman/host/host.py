@@ -15,58 +15,38 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING
 
-from dragoman.core.commands import Close, Command, Finish, Open, Outbox, Outcome, Reached, Send, Wake
+from dragoman.core.commands import (
+    Abandon,
+    Alarm,
+    Close,
+    Command,
+    Defer,
+    Finish,
+    Open,
+    Outbox,
+    Outcome,
+    Reached,
+    Remind,
+    Send,
+    Settle,
+    Sleeper,
+    Wake,
+)
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.label import LABEL
-from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.errors import TransportClosed
 from dragoman.host.port import Port
+from dragoman.host.settings import FAILURES, WHAT_NEXT, HostSettings, Switch
 from dragoman.transports.base import Transport
 
+if TYPE_CHECKING:
+    from dragoman.host.chains import Chains
+
 logger = logging.getLogger("dragoman.proxy")
-
-_FAILURES: Final = frozenset(
-    {
-        Outcome.SERVER_CLOSED,
-        Outcome.SERVER_NOT_STARTED,
-        Outcome.INITIALIZATION_FAILED,
-        Outcome.INITIALIZATION_TIMED_OUT,
-    }
-)
-"""Ends that somebody has to look into; said once, with the reason. An internal error was said when it happened."""
-
-_WHAT_NEXT: Final = {Outcome.INITIALIZATION_TIMED_OUT: "; --init-timeout says how long it is waited for"}
-
-
-class Switch(Protocol):
-    """What a host needs of a switch."""
-
-    @property
-    def outbox(self) -> Outbox:
-        """Where its commands are."""
-
-    def gone(self, upstream: UpstreamEdge) -> None:
-        """Take note that a server which the switch has closed is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostSettings:
-    """What can be decided about a host.
-
-    Attributes:
-        limit_bytes: How much a server that reads nothing may have us write in answer to what it asks.
-        names_server: Whether a client is told which command it is, or which address, that cannot be used.
-        one_server: Whether all that a client says goes to one server: then it is not read while that does not keep up.
-    """
-
-    limit_bytes: int = DEFAULT_LIMIT_BYTES
-    names_server: bool = False
-    one_server: bool = True
 
 
 class Host:
@@ -83,7 +63,14 @@ class Host:
         self._connect = connect
         self._settings = settings
         self._ports: dict[Reached, Port] = {}
-        self._timers: dict[FrontEdge, asyncio.TimerHandle] = {}
+        self._timers: dict[Sleeper, asyncio.TimerHandle] = {}
+        self._chains: Chains | None = None
+        if settings.middleware or settings.notice_middleware:
+            from dragoman.host.chains import Chains
+
+            around = settings.middleware, settings.notice_middleware
+            self._chains = Chains(self, *around, settings.middleware_timeout_s)
+        self._reminders: dict[FrontEdge, asyncio.TimerHandle] = {}
         self._endings: dict[FrontEdge, asyncio.Future[Finish]] = {}
         self._closing: dict[asyncio.Task[None], Transport] = {}
         self._commands: deque[Command] = deque()  # that came out, and are not carried out yet
@@ -115,16 +102,16 @@ class Host:
             transport.start(port)
             self.note_started(port)
             finish = await ending
-            if finish.outcome in _FAILURES:
+            if finish.outcome in FAILURES:
                 named = self._not_started if finish.outcome is Outcome.SERVER_NOT_STARTED else ""
                 reason = named or finish.reason
-                logger.error("the session failed: %s%s", reason, _WHAT_NEXT.get(finish.outcome, ""))
+                logger.error("the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
             is_stopped = finish.outcome is Outcome.STOPPED
             if finish.outcome is Outcome.SERVER_CLOSED:
                 self.hurry(front)  # it is going already
             return finish
         finally:
-            self._stop_timer(front)
+            self._stop_timers(front)
             try:
                 await self.close_front(front, port, at_once=is_stopped)
             finally:
@@ -138,7 +125,10 @@ class Host:
         port.cut()
         self._ports.pop(front, None)
         self._endings.pop(front, None)
-        self._stop_timer(front)  # if our task was cancelled, its session may have gone on meanwhile
+        self._stop_timers(front)  # if our task was cancelled, its session may have gone on meanwhile
+        self._stop_reminder(front)
+        if self._chains is not None:
+            self._chains.drop(front)
 
     async def close_front(self, front: FrontEdge, port: Port, at_once: bool) -> None:
         """Close a client's transport, and the servers that only it had.
@@ -294,11 +284,16 @@ class Host:
                 port = self._ports.get(edge)
                 if port is not None:
                     self.send(port, frames)
-            case Wake(front, after_s):
-                self._stop_timer(front)
+            case Wake(sleeper, after_s):
+                self._stop_timer(sleeper)
                 if after_s is not None:
                     loop = asyncio.get_running_loop()
-                    self._timers[front] = loop.call_later(after_s, self._expire, front)
+                    self._timers[sleeper] = loop.call_later(after_s, self._expire, sleeper)
+            case Remind(front, after_s):
+                later = asyncio.get_running_loop().call_later
+                self._reminders[front] = later(after_s, self.tick, front)
+            case Defer() | Settle() | Abandon():
+                self._take_deferred(command)
             case Open(upstream):
                 self.open_server(upstream)
             case Close(upstream):
@@ -311,15 +306,36 @@ class Host:
                 elif not ending.done():
                     ending.set_result(command)
 
-    def _expire(self, front: FrontEdge) -> None:
-        self._timers.pop(front, None)
-        self.perform(front.expire)
+    def _expire(self, sleeper: Sleeper) -> None:
+        self._timers.pop(sleeper, None)
+        self.perform(sleeper.expire)
+
+    def tick(self, front: FrontEdge) -> None:
+        """Tell an edge that time has passed."""
+        self._reminders.pop(front, None)
+        self.perform(front.tick)
+
+    def _take_deferred(self, command: Defer | Settle | Abandon) -> None:
+        assert self._chains is not None, "only where there is middleware"
+        match command:
+            case Defer(deferral):
+                self._chains.take(deferral)
+            case Settle(deferral, frame):
+                self._chains.settle(deferral, frame)
+            case Abandon(deferral):
+                self._chains.abandon(deferral)
+
+    def label_of(self, front: FrontEdge) -> str:
+        """Give what the log calls a client's session."""
+        port = self._ports.get(front)
+        return "" if port is None else port.label
 
     def open_server(self, upstream: UpstreamEdge) -> None:
         """Open a connection to a server, in place of the one that is there."""
         self._close(upstream)
         try:
             port = self._ports[upstream] = Port(self, upstream, self._connect())
+            upstream.takes_headers = getattr(port.transport, "takes_headers", False)
             port.transport.start(port)
             self.note_started(port)
         except TransportClosed as error:
@@ -359,7 +375,18 @@ class Host:
             port.transport.hurry()
             self.take_end(port, reason)
 
-    def _stop_timer(self, front: FrontEdge) -> None:
-        timer = self._timers.pop(front, None)
+    def _stop_timers(self, front: FrontEdge) -> None:
+        self._stop_timer(front)
+        for sleeper in list(self._timers):
+            if isinstance(sleeper, Alarm) and sleeper.front is front:
+                self._stop_timer(sleeper)
+
+    def _stop_timer(self, sleeper: Sleeper) -> None:
+        timer = self._timers.pop(sleeper, None)
         if timer is not None:
             timer.cancel()
+
+    def _stop_reminder(self, front: FrontEdge) -> None:
+        reminder = self._reminders.pop(front, None)
+        if reminder is not None:
+            reminder.cancel()

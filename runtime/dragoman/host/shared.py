@@ -22,8 +22,9 @@ from dragoman.core.envelope import Frame, Malformed, to_keep
 from dragoman.core.label import LABEL
 from dragoman.core.switch.shared.desk import SharingSettings
 from dragoman.core.switch.shared.switch import Shared
-from dragoman.host.host import Host, HostSettings
+from dragoman.host.host import Host
 from dragoman.host.port import Port
+from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
 
 logger = logging.getLogger("dragoman.shared")
@@ -99,6 +100,7 @@ class SharedHost(Host):
         """
         upstream = self.switch.upstream
         port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
+        upstream.takes_headers = getattr(port.transport, "takes_headers", False)
         port.transport.start(port)
 
     def join(self) -> FrontEdge:
@@ -164,6 +166,19 @@ class SharedHost(Host):
         """Carry out everything that has come out of the switch, which may have begun to wait for something."""
         super().flush()
         self._wind_clock()
+
+    def perform(self, step: Callable[..., object], *args: object) -> None:
+        """Let an edge or the switch take a step, and carry out what follows."""
+        self.set_clock()
+        super().perform(step, *args)
+
+    def tick(self, front: FrontEdge) -> None:
+        """Tell an edge that time has passed; what is logged meanwhile is about its session."""
+        token = LABEL.set(self.label_of(front))
+        try:
+            super().tick(front)
+        finally:
+            LABEL.reset(token)
 
     def take_failed(self, port: Port, frame: Frame) -> None:
         """The transport gives up a request: whose it was is told, and the server may still speak about it."""

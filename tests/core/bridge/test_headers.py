@@ -127,6 +127,11 @@ def test_names_of_headers_have_no_case() -> None:
     check_headers([(name.upper(), value) for name, value in make_headers(request, PATHS)], request, PATHS)
 
 
+def test_headers_that_are_not_of_the_protocol_are_left_alone() -> None:
+    request = call(region="a")
+    check_headers([("Host", "a"), *make_headers(request, PATHS), ("Accept", "b"), ("Accept", "c")], request, PATHS)
+
+
 def test_white_space_around_a_value_is_none_of_it() -> None:
     request = call(region="a")
     check_headers([(name, f" {value}\t") for name, value in make_headers(request, PATHS)], request, PATHS)

@@ -119,6 +119,12 @@ def test_taking_off_leaves_the_rest_and_the_form_that_the_steps_take_off() -> No
     assert take_off(stamp(given, ALL)) == stamp(given, Metadata(E, {}))
 
 
+def test_taking_off_keeps_the_form_of_capabilities_that_are_none() -> None:
+    bare = stamp({}, Metadata(E, {}))
+    assert take_off(stamp({}, Metadata(E, {}, CLIENT, "info"))) == bare
+    assert take_off(bare) is bare
+
+
 @pytest.mark.parametrize("given", [{}, {"_meta": {}}, {"_meta": {"progressToken": 1}}, {"_meta": 5}])
 def test_taking_off_nothing_gives_the_same_object(given: Any) -> None:
     assert take_off(given) is given
