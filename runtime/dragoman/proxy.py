@@ -30,7 +30,8 @@ from dragoman.core.switch.direct import Direct
 from dragoman.core.switch.per_call import PerCall
 from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.core.wiring import Bridging, Wiring
-from dragoman.host.host import Host, HostSettings
+from dragoman.host.host import Host
+from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:

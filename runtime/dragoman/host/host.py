@@ -11,10 +11,11 @@ has more to write than it should, reading from where that comes from is paused, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING
 
 from dragoman.core.commands import (
     Abandon,
@@ -37,60 +38,15 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.label import LABEL
-from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.errors import TransportClosed
 from dragoman.host.port import Port
+from dragoman.host.settings import FAILURES, WHAT_NEXT, HostSettings, Switch
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
     from dragoman.host.chains import Chains
-    from dragoman.middleware import Middleware, NoticeMiddleware
 
 logger = logging.getLogger("dragoman.proxy")
-
-_FAILURES: Final = frozenset(
-    {
-        Outcome.SERVER_CLOSED,
-        Outcome.SERVER_NOT_STARTED,
-        Outcome.INITIALIZATION_FAILED,
-        Outcome.INITIALIZATION_TIMED_OUT,
-    }
-)
-"""Ends that somebody has to look into; said once, with the reason. An internal error was said when it happened."""
-
-_WHAT_NEXT: Final = {Outcome.INITIALIZATION_TIMED_OUT: "; --init-timeout says how long it is waited for"}
-
-
-class Switch(Protocol):
-    """What a host needs of a switch."""
-
-    @property
-    def outbox(self) -> Outbox:
-        """Where its commands are."""
-
-    def gone(self, upstream: UpstreamEdge) -> None:
-        """Take note that a server which the switch has closed is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostSettings:
-    """What can be decided about a host.
-
-    Attributes:
-        limit_bytes: How much a server that reads nothing may have us write in answer to what it asks.
-        names_server: Whether a client is told which command it is, or which address, that cannot be used.
-        one_server: Whether all that a client says goes to one server: then it is not read while that does not keep up.
-        middleware: Around requests.
-        notice_middleware: Around notifications.
-        middleware_timeout_s: How long it may take for each.
-    """
-
-    limit_bytes: int = DEFAULT_LIMIT_BYTES
-    names_server: bool = False
-    one_server: bool = True
-    middleware: Sequence[Middleware] = ()
-    notice_middleware: Sequence[NoticeMiddleware] = ()
-    middleware_timeout_s: float = 60.0
 
 
 class Host:
@@ -117,8 +73,10 @@ class Host:
         self._reminders: dict[FrontEdge, asyncio.TimerHandle] = {}
         self._endings: dict[FrontEdge, asyncio.Future[Finish]] = {}
         self._closing: dict[asyncio.Task[None], Transport] = {}
-        self._stopped: Finish | None = None  # of a client that nobody serves yet
+        self._commands: deque[Command] = deque()  # that came out, and are not carried out yet
+        self._stopped: dict[FrontEdge, Finish] = {}  # clients that nobody serves yet
         self._not_started = ""  # why, for the log, where the client is told less
+        self._is_defective = False
 
     # One client, from its beginning to its end
 
@@ -135,36 +93,42 @@ class Host:
         """
         ending: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
         self._endings[front] = ending
-        if self._stopped is not None:  # before we began
-            ending.set_result(self._stopped)
+        if front in self._stopped:  # before we began
+            ending.set_result(self._stopped.pop(front))
         port = self._ports[front] = Port(self, front, transport, LABEL.get())
-        self.perform(begin)
-        transport.start(port)
-        self.note_started(port)
         is_stopped = False
         try:
+            self.perform(begin)
+            transport.start(port)
+            self.note_started(port)
             finish = await ending
-            if finish.outcome in _FAILURES:
+            if finish.outcome in FAILURES:
                 named = self._not_started if finish.outcome is Outcome.SERVER_NOT_STARTED else ""
                 reason = named or finish.reason
-                logger.error("the session failed: %s%s", reason, _WHAT_NEXT.get(finish.outcome, ""))
+                logger.error("the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
             is_stopped = finish.outcome is Outcome.STOPPED
             if finish.outcome is Outcome.SERVER_CLOSED:
                 self.hurry(front)  # it is going already
             return finish
         finally:
             self._stop_timers(front)
-            await self.close_front(front, port, at_once=is_stopped)
-            self._stop_reminder(front)
-            if self._chains is not None:
-                self._chains.drop(front)
-            port.cut()
-            self._ports.pop(front, None)
-            self._endings.pop(front, None)
+            try:
+                await self.close_front(front, port, at_once=is_stopped)
+            finally:
+                self._forget_front(front, port)
             counters = front.exchange.counters
             if counters.lossy_as_before:
                 logger.warning("%d more frames lost what is named above", counters.lossy_as_before)
             logger.info("%s", counters.describe())
+
+    def _forget_front(self, front: FrontEdge, port: Port) -> None:
+        port.cut()
+        self._ports.pop(front, None)
+        self._endings.pop(front, None)
+        self._stop_timers(front)  # if our task was cancelled, its session may have gone on meanwhile
+        self._stop_reminder(front)
+        if self._chains is not None:
+            self._chains.drop(front)
 
     async def close_front(self, front: FrontEdge, port: Port, at_once: bool) -> None:
         """Close a client's transport, and the servers that only it had.
@@ -173,15 +137,18 @@ class Host:
         everything that was asked is answered already, and neither side waits for the other.
         """
         servers = [other for other in self._ports.values() if isinstance(other.edge, UpstreamEdge)]
-        closing = [*self._closing, *(asyncio.ensure_future(server.transport.close()) for server in servers)]
+        for server in servers:  # which may say its last words meanwhile
+            server.closing = asyncio.ensure_future(server.transport.close())
+        closing = [*self._closing, *(server.closing for server in servers if server.closing is not None)]
         if at_once:
             closing.append(asyncio.ensure_future(port.transport.close()))
         await asyncio.gather(*closing)
         if not at_once:
             await port.transport.close()
         for server in servers:
-            self._ports.pop(server.edge, None)
-            server.cut()
+            if server.alive:
+                self._ports.pop(server.edge, None)
+                server.cut()
 
     def stop(self, front: FrontEdge, reason: str) -> None:
         """End a client's session now; requests that wait are answered with this reason."""
@@ -200,12 +167,15 @@ class Host:
 
     def receive(self, port: Port, frames: Sequence[Frame | Malformed]) -> None:
         """Let an edge take frames, and carry out what follows."""
-        take = port.edge.take
+        take, left = port.edge.take, iter(frames)
         try:
-            for frame in frames:
+            for frame in left:
                 take(frame)
         except Exception as error:  # a defect of ours: say so on one line, end in order
-            self.take_defect(port.edge, error)
+            self.take_defect(error)
+            with contextlib.suppress(Exception):
+                for frame in left:  # who asked is told
+                    take(frame)
         self.flush()
 
     def take_failed(self, port: Port, frame: Frame) -> None:
@@ -260,31 +230,47 @@ class Host:
         try:
             step(*args)
         except Exception as error:  # a defect of ours: say so on one line, end in order
-            self.take_defect(None, error)
+            self.take_defect(error)
         self.flush()
 
-    def take_defect(self, edge: FrontEdge | UpstreamEdge | None, error: Exception) -> None:
-        """End what cannot go on because of a defect of ours."""
+    def take_defect(self, error: Exception) -> None:
+        """End what cannot go on because of a defect of ours; what follows from it is not worth another line."""
         reason = f"internal error: {type(error).__name__}: {error}"
-        logger.error("%s", reason)
+        logger.log(logging.DEBUG if self._is_defective else logging.ERROR, "%s", reason)
         logger.debug("where it happened", exc_info=True)
-        for front in list(self._endings):
-            front.stop(reason, Outcome.INTERNAL_ERROR)
+        self._is_defective = True
+        for front, ending in list(self._endings.items()):
+            try:
+                front.stop(reason, Outcome.INTERNAL_ERROR)
+            except Exception:  # the same defect, as like as not
+                logger.debug("where it happened again", exc_info=True)
+                if not ending.done():
+                    ending.set_result(Finish(Outcome.INTERNAL_ERROR, reason, front))
 
     def flush(self) -> None:
         """Carry out everything that has come out of the switch."""
         outbox = self.switch.outbox
-        while outbox.commands:
-            for command in outbox.take_all():
-                self._carry_out(command)
-        if outbox.waiting:
-            waiting, outbox.waiting = outbox.waiting, []
-            for edge in waiting:
-                frames = edge.outgoing[:]
-                edge.outgoing.clear()
-                port = self._ports.get(edge)
-                if port is not None:
-                    self.send(port, frames)
+        while outbox.waiting or outbox.commands or self._commands:
+            try:
+                self._work_off(outbox)
+            except Exception as error:  # of a transport, as like as not
+                self.take_defect(error)
+
+    def _work_off(self, outbox: Outbox) -> None:
+        # A step may lead to another one, and that back to here: what is done leaves its list first, so that all is
+        # done once, and in order.
+        commands, waiting = self._commands, outbox.waiting
+        while commands or outbox.commands:
+            if outbox.commands:
+                commands.extend(outbox.take_all())
+            self._carry_out(commands.popleft())
+        while waiting:
+            edge = waiting.pop(0)
+            frames = edge.outgoing[:]
+            edge.outgoing.clear()
+            port = self._ports.get(edge)
+            if port is not None:
+                self.send(port, frames)
 
     def send(self, port: Port, frames: Sequence[Frame]) -> None:
         """Write to a peer."""
@@ -308,13 +294,14 @@ class Host:
             case Defer() | Settle() | Abandon():
                 self._take_deferred(command)
             case Open(upstream):
-                self._open(upstream)
+                self.open_server(upstream)
             case Close(upstream):
                 self._close(upstream, lambda: self.switch.gone(upstream))
             case Finish():
-                ending = None if command.edge is None else self._endings.get(command.edge)
+                assert command.edge is not None
+                ending = self._endings.get(command.edge)
                 if ending is None:
-                    self._stopped = command
+                    self._stopped[command.edge] = command
                 elif not ending.done():
                     ending.set_result(command)
 
@@ -342,7 +329,8 @@ class Host:
         port = self._ports.get(front)
         return "" if port is None else port.label
 
-    def _open(self, upstream: UpstreamEdge) -> None:
+    def open_server(self, upstream: UpstreamEdge) -> None:
+        """Open a connection to a server, in place of the one that is there."""
         self._close(upstream)
         try:
             port = self._ports[upstream] = Port(self, upstream, self._connect())
@@ -350,7 +338,7 @@ class Host:
             port.transport.start(port)
             self.note_started(port)
         except TransportClosed as error:
-            self._ports.pop(upstream, None)
+            self._close(upstream)
             self._not_started = str(error)
             if not self._settings.one_server:  # otherwise the session fails, and says so
                 logger.error("%s", error)
@@ -363,8 +351,11 @@ class Host:
             then()
             return
         transport = port.transport
-        task = asyncio.get_running_loop().create_task(transport.close())
+        task = port.closing or asyncio.ensure_future(transport.close())
         self._closing[task] = transport
+        port.full, was_full = False, port.full
+        if was_full:  # nobody else would
+            self.let_go(port)
 
         def note(task: asyncio.Task[None]) -> None:
             self._closing.pop(task, None)

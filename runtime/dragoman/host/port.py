@@ -39,12 +39,14 @@ class Port:
         backlog_bytes: How much that is.
         stalled_at: Since when the client has taken nothing of it.
         label: What the log calls the session.
+        closing: Closes the transport, if that has begun.
     """
 
     __slots__ = (
         "alive",
         "backlog",
         "backlog_bytes",
+        "closing",
         "edge",
         "full",
         "host",
@@ -65,6 +67,7 @@ class Port:
         self.backlog: list[Frame] | None = None
         self.backlog_bytes = 0
         self.stalled_at: float | None = None
+        self.closing: asyncio.Task[None] | None = None
 
     @property
     def name(self) -> str:

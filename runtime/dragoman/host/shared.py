@@ -22,8 +22,9 @@ from dragoman.core.envelope import Frame, Malformed, to_keep
 from dragoman.core.label import LABEL
 from dragoman.core.switch.shared.desk import SharingSettings
 from dragoman.core.switch.shared.switch import Shared
-from dragoman.host.host import Host, HostSettings
+from dragoman.host.host import Host
 from dragoman.host.port import Port
+from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
 
 logger = logging.getLogger("dragoman.shared")
@@ -117,8 +118,10 @@ class SharedHost(Host):
         self.perform(self.switch.leave, front)
         if self.closing is None and not self._clients:
             self._idle_away()
-        if port.backlog is not None and not at_once:
-            port.transport.send(self._take_backlog(port))
+        backlog = self._take_backlog(port)
+        if backlog and not at_once:
+            port.transport.send(backlog)
+        self._balance()
         await port.transport.close()
 
     def hurry(self, front: FrontEdge) -> None:
@@ -133,17 +136,20 @@ class SharedHost(Host):
         for handle in (self._clock, self._idle):
             if handle is not None:
                 handle.cancel()
-        port = self._ports.pop(self.switch.upstream)
-        self._server = port.transport
-        port.cut()
-        self.closing = asyncio.get_running_loop().create_task(self._server.close())
+        self._close(self.switch.upstream)
+        self.closing = asyncio.ensure_future(self._see_off())
         self._tasks[self.closing] = self
         self.closing.add_done_callback(self._tasks.pop)
         logger.info("a shared server is closed: %s", self.switch.counters.describe())
 
     def hurry_server(self) -> None:
         """Let the server be quick about going, which it is told to."""
-        self._server.hurry()
+        for transport in self._closing.values():
+            transport.hurry()
+
+    async def _see_off(self) -> None:
+        """Wait until the server is gone, and those whose place it took."""
+        await asyncio.gather(*self._closing)
 
     def set_clock(self) -> None:
         """Tell the switch what time it is."""
@@ -196,17 +202,24 @@ class SharedHost(Host):
 
     def take_deaf_client(self, port: Port, front: FrontEdge, reason: str) -> None:
         """A client does not read any more: what waits for it is nobody's."""
-        port.backlog = None
+        self._take_backlog(port)
         super().take_deaf_client(port, front, reason)
 
     def take_deaf_server(self, port: Port) -> None:
         """The server does not read any more: nobody new comes here."""
         self._forget(self)
 
-    def take_defect(self, edge: FrontEdge | UpstreamEdge | None, error: Exception) -> None:
+    def take_defect(self, error: Exception) -> None:
         """End what cannot go on because of a defect of ours: all sessions, and the server with them."""
-        super().take_defect(edge, error)
+        super().take_defect(error)
         self.close()
+
+    def open_server(self, upstream: UpstreamEdge) -> None:
+        """Open the server again; where it cannot be, the next client may have more luck."""
+        self._write()  # what was said so far is the old one's
+        super().open_server(upstream)
+        if upstream not in self._ports:
+            self.close()
 
     def note_started(self, port: Port) -> None:
         """A client listens from here on."""
@@ -241,7 +254,7 @@ class SharedHost(Host):
         """Write to a peer; to the server all that is said in one turn of the loop at once: each write would wake it."""
         if port.edge is self.switch.upstream:
             if not self._written:
-                asyncio.get_running_loop().call_soon(self._write)
+                asyncio.get_running_loop().call_soon(self.perform, self._write)
             self._written += frames
         elif port.full:
             self._keep(port, frames)

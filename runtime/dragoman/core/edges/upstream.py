@@ -39,6 +39,9 @@ class Follower(Protocol):
 class Owner(Follower, Protocol):
     """Who is told what a server does: a switch."""
 
+    def waits_for(self, upstream: UpstreamEdge) -> bool:
+        """Whether anybody still wants a session with it: if not, it is not offered anything else."""
+
     def offered(self, upstream: UpstreamEdge) -> None:
         """It has been offered a revision, the first or another one."""
 
@@ -196,12 +199,14 @@ class UpstreamEdge:
             outcome: How sessions end by this.
         """
         offer = self._offer
-        if self.state is UpstreamState.PROBED and self._doubted is not None:
+        waited_for = self._owner.waits_for(self)
+        if waited_for and self.state is UpstreamState.PROBED and self._doubted is not None:
             logger.warning("%s when it was asked what it is; starting it once more", reason)
             self._advance(UpstreamEvent.LOST_ON_RETRY)
             self._take_doubted()
             return
-        if self.state is UpstreamState.OFFERED and offer is not None and self._reopened < offer.offers - 1:
+        asked_again = self.state is UpstreamState.OFFERED and offer is not None and self._reopened < offer.offers - 1
+        if waited_for and asked_again and offer is not None:
             logger.warning("%s after it rejected an offer; starting it once more", reason)
             self._reopened = offer.offers - 1
             self._advance(UpstreamEvent.LOST_ON_RETRY)
@@ -216,7 +221,9 @@ class UpstreamEdge:
             self._fail(offer.fail(-32603, message))
 
     def _take_answer(self, frame: Frame, offer: Offer) -> None:
-        if _is_doubtful(frame, offer.offered):
+        if not self._owner.waits_for(self):
+            logger.debug("the server's answer to initialize came too late")
+        elif _is_doubtful(frame, offer.offered):
             self._doubted = frame  # in case that it is of the handshake era after all
             self._advance(UpstreamEvent.ERA_DOUBTED)
         else:

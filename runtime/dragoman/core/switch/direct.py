@@ -15,7 +15,7 @@ from dragoman.core.calls import Call
 from dragoman.core.commands import Close, Outbox, Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
-from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, Refused, pass_on
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront
@@ -118,6 +118,10 @@ class Direct:
             self.front.exchange.reject(Side.SERVER, frame)
         else:
             self.front.take_server(frame)
+
+    def waits_for(self, upstream: UpstreamEdge) -> bool:
+        """Whether the client is there, and has not been told that there will be no session."""
+        return self.front.state is FrontState.INITIALIZING
 
     def offered(self, upstream: UpstreamEdge) -> None:
         """Take what the server says meanwhile for what it is offered."""

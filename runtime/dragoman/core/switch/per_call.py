@@ -18,7 +18,7 @@ from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.commands import Close, Outbox, Outcome
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
-from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, Refused, pass_on
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -195,6 +195,10 @@ class PerCall:
         elif run.call is not None and self._answers(frame, run.call):
             self._finish(run, run.call, frame)
 
+    def waits_for(self, upstream: UpstreamEdge) -> bool:
+        """Whether its request still waits for an answer, or the client's `initialize` does."""
+        return upstream in self.runs and self.front.state not in (FrontState.FAILED, FrontState.CLOSED)
+
     def offered(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: nobody is told what a server says before it has agreed to something."""
 
@@ -216,7 +220,9 @@ class PerCall:
 
     def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
         """Tell the client."""
-        run = self.runs[upstream]
+        run = self.runs.get(upstream)
+        if run is None:
+            return
         if run.call is None:
             self._end(run)
             assert self.front.greeting is not None
@@ -227,7 +233,9 @@ class PerCall:
 
     def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
         """Tell the client."""
-        run = self.runs[upstream]
+        run = self.runs.get(upstream)
+        if run is None:  # it has been told already
+            return
         if run.call is None:
             self._end(run)
             self.front.failed(failure)

@@ -109,6 +109,8 @@ class Loans:
         """Forget a request: it was answered, or never got to the server."""
         self.by_key.pop(loan.key, None)
         self.cancelled.pop(loan, None)
+        if loan.call is not None:
+            loan.call.loan = None  # a circle stays until somebody looks for such, and holds the client's edge
 
     def cancel(self, loan: Loan, now: float) -> None:
         """Note that nobody waits for a request any more; its answer may be on its way, or a question about it."""

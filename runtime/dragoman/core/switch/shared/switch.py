@@ -224,6 +224,10 @@ class Shared:
         """Find whom it is for."""
         self._from_server.take(frame)
 
+    def waits_for(self, upstream: UpstreamEdge) -> bool:
+        """Whether anybody does: if not now, then whoever comes next."""
+        return True
+
     def offered(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: nobody is told what the server says before it has agreed to something."""
 

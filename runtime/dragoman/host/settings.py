@@ -1,0 +1,62 @@
+"""What can be decided about a host, what it needs of a switch, and which ends of sessions it says aloud.
+
+Lives here: values and a protocol, no code. Used by `host`, `shared`, and by whoever makes a host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from dragoman.core.commands import Outbox, Outcome
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
+
+if TYPE_CHECKING:
+    from dragoman.middleware import Middleware, NoticeMiddleware
+
+FAILURES: Final = frozenset(
+    {
+        Outcome.SERVER_CLOSED,
+        Outcome.SERVER_NOT_STARTED,
+        Outcome.INITIALIZATION_FAILED,
+        Outcome.INITIALIZATION_TIMED_OUT,
+    }
+)
+"""Ends that somebody has to look into; said once, with the reason. An internal error was said when it happened."""
+
+WHAT_NEXT: Final = {Outcome.INITIALIZATION_TIMED_OUT: "; --init-timeout says how long it is waited for"}
+"""What is said besides."""
+
+
+class Switch(Protocol):
+    """What a host needs of a switch."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """Where its commands are."""
+
+    def gone(self, upstream: UpstreamEdge) -> None:
+        """Take note that a server which the switch has closed is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """What can be decided about a host.
+
+    Attributes:
+        limit_bytes: How much a server that reads nothing may have us write in answer to what it asks.
+        names_server: Whether a client is told which command it is, or which address, that cannot be used.
+        one_server: Whether all that a client says goes to one server: then it is not read while that does not keep up.
+        middleware: Around requests.
+        notice_middleware: Around notifications.
+        middleware_timeout_s: How long it may take for each.
+    """
+
+    limit_bytes: int = DEFAULT_LIMIT_BYTES
+    names_server: bool = False
+    one_server: bool = True
+    middleware: Sequence[Middleware] = ()
+    notice_middleware: Sequence[NoticeMiddleware] = ()
+    middleware_timeout_s: float = 60.0
