@@ -149,7 +149,9 @@ class Proxy:
     @property
     def open_requests(self) -> int:
         """How many requests, of the client and of the server, wait for their answers."""
-        return sum(len(calls.waiting) for calls in self._switch.front.exchange.calls.values())
+        front = self._switch.front
+        each = 0 if front.per_request is None else len(front.per_request.requests)
+        return each + sum(len(calls.waiting) for calls in front.exchange.calls.values())
 
     async def run(self) -> Finish:
         """Serve one session to its end.
