@@ -162,6 +162,10 @@ class ToHandshake:
         if refusal is not None:
             self._fail_waiting(Failed(refusal.code, refusal.message, refusal.data))
 
+    def waits_for(self, upstream: UpstreamEdge) -> bool:
+        """Whether the client is there, or waits for answers."""
+        return self._front.state in (FrontState.PER_REQUEST, FrontState.CLOSING)
+
     def offered(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: nobody hears what a server says before it has agreed to something."""
 
