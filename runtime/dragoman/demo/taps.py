@@ -108,6 +108,7 @@ class ReceiverTap:
         self._side = side
         self._record = record
         self.failed = inner.failed
+        self.session_lost = inner.session_lost
         self.ended = inner.ended
         self.broken = inner.broken
         self.pause_writing = inner.pause_writing

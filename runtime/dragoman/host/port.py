@@ -89,6 +89,11 @@ class Port:
         if self.alive:
             self.host.take_failed(self, frame)
 
+    def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
+        """The server has forgotten the session."""
+        if self.alive:
+            self.host.take_lost_session(self, frame, error, renewed)
+
     def ended(self, reason: str) -> None:
         """The peer says no more."""
         if self.alive:

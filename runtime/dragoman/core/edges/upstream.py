@@ -15,12 +15,20 @@ from dragoman.core.commands import Open, Outbox, Outcome
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, Introduce, Offer, Refused, Retried
+from dragoman.core.edges.renewal import Renewal, fail
+from dragoman.core.edges.standing import NOTED
 from dragoman.core.envelope import Frame, Malformed, result_frame
 from dragoman.core.failures import Failed
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal
 
 logger = logging.getLogger("dragoman.session")
+
+
+_WITHOUT_SESSION: Final = (UpstreamState.RENEWING, UpstreamState.RESTORING, UpstreamState.DROPPED)
+"""Where the session is gone, and what clients say waits for another one."""
+
+_PING: Final = ("request", "ping")
 
 
 class Owner(Protocol):
@@ -64,8 +72,10 @@ class UpstreamEdge:
         "_failure",
         "_loss",
         "_offer",
+        "_offered",
         "_outbox",
         "_owner",
+        "_renewal",
         "_reopened",
         "_settings",
         "_waiting",
@@ -84,6 +94,8 @@ class UpstreamEdge:
         self._offer: Offer | None = None
         self._reopened = 0  # how many offers had been made when the server was opened last
         self._waiting: Frame | None = None  # the offer, or `initialized`, that an action sends
+        self._offered: Frame | None = None  # the last offer, until the session is ready
+        self._renewal: Renewal | None = None  # once it is
         self._answered: Accepted | Refused | None = None
         self._failure: Failed | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
@@ -102,7 +114,13 @@ class UpstreamEdge:
         self._outbox.add(Open(self))
 
     def send(self, frame: Frame) -> None:
-        """Write a frame to the server."""
+        """Write a frame to the server, or keep it until there is a new session in place of one that is gone."""
+        if self._renewal is not None:
+            if self.state is not UpstreamState.READY and self.state in _WITHOUT_SESSION:
+                self._keep(frame, self._renewal)
+                return
+            if frame.method in NOTED or frame.kind == "batch":
+                self._renewal.standing.note(frame)
         self._outbox.post(self, frame)
 
     def ask(self, greeting: Greeting, introduce: Introduce, key: bytes) -> Refusal | None:
@@ -136,14 +154,15 @@ class UpstreamEdge:
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
         if self.state is not UpstreamState.OFFERED:
-            self._owner.take_server(self, frame)
+            if self.state is UpstreamState.READY or not self._take_renewal(frame):
+                self._owner.take_server(self, frame)
             return
         offer = self._offer
         assert offer is not None
         if isinstance(frame, Malformed):
             self._reject(frame, offer)
         elif frame.kind == "request" and frame.method == "ping":
-            self.send(result_frame(frame.key or b"null", {}))
+            self._outbox.post(self, result_frame(frame.key or b"null", {}))
         elif offer.is_answer(frame):
             self._take_answer(frame, offer)
         else:
@@ -164,6 +183,78 @@ class UpstreamEdge:
             return
         self._loss = reason, outcome
         self._advance(UpstreamEvent.CLOSED)
+
+    def expects(self, frame: Frame) -> bool:
+        """Whether a frame answers what this edge has asked by itself, to have a new session."""
+        return self._renewal is not None and self._renewal.is_answer(frame)
+
+    def lose_session(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
+        """Take note that the server has forgotten the session.
+
+        Args:
+            frame: What it was sent in that session and did not look at; None: it says so on its own.
+            error: What answers that frame, if nobody sends it again.
+            renewed: Whether there is a newer session already: then this is late news.
+        """
+        state, renewal = self.state, self._renewal
+        if renewal is None or (frame is not None and renewal.is_repeated(frame)):
+            self._give_up(frame, error)
+            return
+        if error is not None and renewal.is_answer(error):
+            self.take(error)  # what the new session is asked again for: it is not opened anew because of that
+            return
+        for answer in [] if frame is None else renewal.keep(frame, given_back=True):
+            self._owner.take_server(self, answer)
+        if state is UpstreamState.DROPPED:
+            self._advance(UpstreamEvent.NEEDED)
+        elif not renewed and (state is not UpstreamState.RESTORING or frame is None):
+            self._advance(UpstreamEvent.SESSION_LOST)
+        elif renewed and state is UpstreamState.READY:
+            self._send_kept()
+
+    def _give_up(self, frame: Frame | None, error: Frame | None) -> None:
+        if error is not None:
+            self._owner.take_server(self, error)
+        elif frame is not None:
+            logger.warning("%s of the client not delivered: its session is gone", frame.method or "a response")
+
+    def _keep(self, frame: Frame, renewal: Renewal) -> None:
+        if self.state is UpstreamState.RESTORING and frame.kind in ("result", "error"):
+            self._outbox.post(self, frame)  # what it asks may be about what it is asked
+            return
+        for answer in renewal.keep(frame):
+            self._owner.take_server(self, answer)
+        if self.state is UpstreamState.DROPPED and frame.kind not in ("result", "error"):
+            self._advance(UpstreamEvent.NEEDED)
+
+    def _take_renewal(self, frame: Frame | Malformed) -> bool:
+        """Take what the server says while it gets a new session; False if that is not about the session."""
+        renewal, state = self._renewal, self.state
+        if renewal is None or state not in _WITHOUT_SESSION:
+            return False
+        if state is UpstreamState.RENEWING and isinstance(frame, Frame) and (frame.kind, frame.method) == _PING:
+            self._outbox.post(self, result_frame(frame.key or b"null", {}))
+            return True
+        if not renewal.is_answer(frame):
+            return False
+        if state is UpstreamState.RESTORING:
+            if isinstance(frame, Malformed) or frame.kind == "error":
+                logger.warning("%s", renewal.explain_unasked(frame))
+            self._ask_next()
+            return True
+        self._failure = renewal.read_answer(frame, self.revision)
+        if self._failure is not None:
+            logger.warning("%s", self._failure.message)
+        self._advance(UpstreamEvent.RENEWED if self._failure is None else UpstreamEvent.NOT_RENEWED)
+        return True
+
+    def _ask_next(self) -> None:
+        assert self._renewal is not None
+        frame = self._renewal.ask_next()
+        if frame is None:
+            self._advance(UpstreamEvent.RESTORED)
+        else:
+            self._outbox.post(self, frame)
 
     def _reject(self, malformed: Malformed, offer: Offer) -> None:
         self._owner.take_server(self, malformed)
@@ -204,9 +295,40 @@ class UpstreamEdge:
 
     def _send_waiting(self) -> None:
         assert self._waiting is not None
-        self.send(self._waiting)
-        if self._waiting.method == INITIALIZED:
-            self._waiting = self._answered = self._offer = None  # nobody asks for these again
+        self._outbox.post(self, self._waiting)
+        if self._waiting.method != INITIALIZED:
+            self._offered = self._waiting
+            return
+        assert self._offered is not None
+        self._renewal = Renewal(self._settings, self._offered, self._waiting)
+        self._waiting = self._offered = self._answered = self._offer = None  # nobody asks for these again
+
+    def _offer_again(self) -> None:
+        assert self._renewal is not None
+        logger.warning("the server dropped the session; opening a new one")
+        self._renewal.begin()
+        self._outbox.post(self, self._renewal.offered)
+
+    def _announce_again(self) -> None:
+        assert self._renewal is not None
+        self._outbox.post(self, self._renewal.announced)
+
+    def _ask_again(self) -> None:
+        assert self._renewal is not None
+        self._renewal.stand()
+        self._ask_next()
+
+    def _send_kept(self) -> None:
+        assert self._renewal is not None
+        for frame in self._renewal.take_kept():
+            self.send(frame)
+
+    def _fail_kept(self) -> None:
+        assert self._renewal is not None
+        assert self._failure is not None
+        for frame in self._renewal.take_kept():
+            for answer in fail(frame, self._failure):
+                self._owner.take_server(self, answer)
 
     def _tell_accepted(self) -> None:
         assert isinstance(self._answered, Accepted)
@@ -231,5 +353,10 @@ _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
     UpstreamAction.TELL_REFUSED: UpstreamEdge._tell_refused,
     UpstreamAction.TELL_FAILED: UpstreamEdge._tell_failed,
     UpstreamAction.SEND_INITIALIZED: UpstreamEdge._send_waiting,
+    UpstreamAction.OFFER_AGAIN: UpstreamEdge._offer_again,
+    UpstreamAction.ANNOUNCE_AGAIN: UpstreamEdge._announce_again,
+    UpstreamAction.ASK_AGAIN: UpstreamEdge._ask_again,
+    UpstreamAction.SEND_KEPT: UpstreamEdge._send_kept,
+    UpstreamAction.FAIL_KEPT: UpstreamEdge._fail_kept,
     UpstreamAction.TELL_LOST: UpstreamEdge._tell_lost,
 }
