@@ -109,6 +109,7 @@ class ReceiverTap:
         self._record = record
         self.failed = inner.failed
         self.session_lost = inner.session_lost
+        self.unsent = inner.unsent
         self.ended = inner.ended
         self.broken = inner.broken
         self.pause_writing = inner.pause_writing

@@ -181,6 +181,11 @@ class Host:
         assert isinstance(port.edge, UpstreamEdge)
         self.perform(port.edge.lose_session, frame, error, renewed)
 
+    def take_unsent(self, port: Port, frames: Sequence[Frame]) -> None:
+        """A server gets another session; these frames were still to be sent in the old one."""
+        assert isinstance(port.edge, UpstreamEdge)
+        self.perform(port.edge.take_back, frames)
+
     def take_end(self, port: Port, reason: str) -> None:
         """A peer says no more."""
         self.perform(port.edge.close, reason)

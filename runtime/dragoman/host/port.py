@@ -94,6 +94,11 @@ class Port:
         if self.alive:
             self.host.take_lost_session(self, frame, error, renewed)
 
+    def unsent(self, frames: Sequence[Frame]) -> None:
+        """The server has another session, and these frames were still to be sent in the old one."""
+        if self.alive:
+            self.host.take_unsent(self, frames)
+
     def ended(self, reason: str) -> None:
         """The peer says no more."""
         if self.alive:

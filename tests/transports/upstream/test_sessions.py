@@ -300,3 +300,45 @@ async def test_a_get_stream_that_finds_the_session_gone_has_it_opened_again() ->
         await peer.until(lambda: any(other.get("method") for other in peer.others))
     assert streams == ["s1", "s2"]
     assert sessions == 2
+
+
+@on_loop
+async def test_a_request_that_waits_behind_a_dropped_handshake_is_answered() -> None:
+    """The server drops the session at `initialized`, and does not open another one."""
+    attempts = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal attempts
+        if request.rpc == "initialize":
+            attempts += 1
+            if attempts == 1:
+                await reply.result(request, hello(), "Mcp-Session-Id: s1")
+            else:
+                await reply.status("503 Service Unavailable")
+        elif request.rpc == "notifications/initialized":
+            await linger(0.05)
+            await reply.status("404 Not Found")
+        else:
+            await shake_hands(request, reply)
+
+    async with server(serve) as url, client(url) as peer:
+        assert "503 Service Unavailable" in (await peer.ask("tools/list"))["error"]["message"]
+
+
+@on_loop
+async def test_what_a_server_says_about_a_dropped_session_is_not_waited_for_long() -> None:
+    sessions = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        if request.rpc == "initialize":
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
+            await reply.head("404 Not Found", "Content-Length: 10")
+            await asyncio.Event().wait()
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {})
+
+    async with server(serve) as url, client(url) as peer:
+        assert "result" in await peer.ask("tools/list")

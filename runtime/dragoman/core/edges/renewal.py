@@ -51,6 +51,7 @@ class Renewal:
         "_repeated",
         "_repeated_before",
         "_settings",
+        "_waited",
         "announced",
         "offered",
         "standing",
@@ -65,6 +66,7 @@ class Renewal:
         self._meanwhile = WaitingRoom(_MOST, settings.queue_bytes)
         self._repeated: dict[bytes | int, Frame] = {}  # what this session has been sent again
         self._repeated_before: dict[bytes | int, Frame] = {}  # what the one before it has: its word on that may be late
+        self._waited = 0  # how much of what came meanwhile was there when `initialize` was offered
         self._again: deque[Frame] = deque()
         self._asked: Frame | None = None
 
@@ -99,6 +101,18 @@ class Renewal:
             self._repeated[_name(frame)] = frame
         return [*again, *self._meanwhile.take_all()]
 
+    def take_failed(self) -> list[Frame]:
+        """Take out what waited when `initialize` was offered; what came since gets an offer of its own."""
+        meanwhile = self._meanwhile.take_all()
+        for frame in meanwhile[self._waited :]:
+            self._meanwhile.add(frame)
+        return [*self._given_back.take_all(), *meanwhile[: self._waited]]
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything waits."""
+        return bool(self._given_back) or bool(self._meanwhile)
+
     def is_repeated(self, frame: Frame) -> bool:
         """Whether this frame has been sent again already."""
         name = _name(frame)
@@ -112,6 +126,7 @@ class Renewal:
     def begin(self) -> None:
         """Take note that `initialize` is offered again."""
         self._repeated_before, self._repeated = self._repeated, {_name(self.announced): self.announced}
+        self._waited = len(self._meanwhile)
         self._asked = self.offered
 
     def read_answer(self, answer: Frame | Malformed, revision: str | None) -> Failed | None:

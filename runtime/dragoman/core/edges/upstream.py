@@ -8,7 +8,7 @@ Lives here: the entry points for what a server says, the handshake with it, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from dragoman.core.commands import Open, Outbox, Outcome
@@ -212,6 +212,13 @@ class UpstreamEdge:
         elif renewed and state is UpstreamState.READY:
             self._send_kept()
 
+    def take_back(self, frames: Sequence[Frame]) -> None:
+        """Take back what was still to be sent in a session that is gone: it goes in the next one."""
+        for frame in frames:
+            if self._renewal is not None:
+                self._renewal.standing.forget(frame)
+            self.send(frame)
+
     def _give_up(self, frame: Frame | None, error: Frame | None) -> None:
         if error is not None:
             self._owner.take_server(self, error)
@@ -326,9 +333,11 @@ class UpstreamEdge:
     def _fail_kept(self) -> None:
         assert self._renewal is not None
         assert self._failure is not None
-        for frame in self._renewal.take_kept():
+        for frame in self._renewal.take_failed():
             for answer in fail(frame, self._failure):
                 self._owner.take_server(self, answer)
+        if self._renewal.keeps:
+            self._advance(UpstreamEvent.NEEDED)
 
     def _tell_accepted(self) -> None:
         assert isinstance(self._answered, Accepted)

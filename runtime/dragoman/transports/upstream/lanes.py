@@ -136,10 +136,10 @@ class Lanes:
 
     def _begin(self) -> None:
         """Open a session, the first one or another: what the old one was not sent yet it will not be sent."""
-        if self.phase is Phase.READY:
-            unsent = [*self._notices, *self._requests]
-            self._notices.clear()
-            self._requests.clear()
+        if self.phase is not Phase.OPENING:
+            unsent = [*self._held, *self._notices, *self._requests]
+            for lane in (self._held, self._notices, self._requests):
+                lane.clear()
             for job in unsent:
                 job.sent()
             asyncio.get_running_loop().call_soon(self._on_unsent, [job.frame for job in unsent])

@@ -138,6 +138,11 @@ class Link:
         if not self._over:
             self._receiver.session_lost(frame, error, renewed)
 
+    def give_back(self, frames: list[Frame]) -> None:
+        """Give back what was still to be sent when the session ended."""
+        if frames and not self._over:
+            self._receiver.unsent(frames)
+
     def end(self, reason: str) -> None:
         """Say that the server is gone."""
         if not self._over:

@@ -26,7 +26,7 @@ from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import discard, read_message
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, read_refusal
+from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, Refused, read_refusal
 from dragoman.transports.upstream.following import Follower
 from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link, Watch
@@ -40,6 +40,9 @@ _JSON: Final = "application/json"
 _ACCEPT_BOTH: Final = {"Accept": f"{_JSON}, {EVENT_STREAM}"}
 _LISTEN_PATIENCE_S: Final = 0.5
 """How long the requests of a new session wait for the server to open its stream; some say nothing before an event."""
+
+_REASON_PATIENCE_S: Final = 0.5
+"""How long to read what a server says about a session that is gone."""
 
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}\Z")
 """2025-11-25, Session Management: "MUST only contain visible ASCII characters (ranging from 0x21 to 0x7E)"."""
@@ -96,7 +99,7 @@ class Streamable:
         epoch, in_session = self._epoch, self._session_id is not None
         answer = await self._post(job.frame, job.sent, self._headers())
         if answer.status == HTTPStatus.NOT_FOUND and in_session:
-            told, frame = await read_refusal(answer), None if job.cancelled else job.frame
+            told, frame = await _read_shortly(answer), None if job.cancelled else job.frame
             self._link.lose_session(frame, self._epoch != epoch, told.message, told.code, told.data)
         elif job.frame.kind == "request":
             await self._take_answer(answer, job, epoch)
@@ -199,6 +202,15 @@ class Streamable:
         if self._listener is not None and self._listener is not asyncio.current_task():
             self._listener.cancel()
         self._listener = None
+
+
+async def _read_shortly(answer: Answer) -> Refused:
+    """Read why a session is gone, without waiting long for it: the status says it."""
+    try:
+        async with asyncio.timeout(_REASON_PATIENCE_S):
+            return await read_refusal(answer)
+    except TimeoutError:
+        return Refused(answer.peer, f"it answered {answer.named_status}", answer.status, None)
 
 
 def _read_revision(frame: Frame) -> str | None:

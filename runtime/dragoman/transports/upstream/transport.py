@@ -56,7 +56,7 @@ class HttpTransport:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
         self._link = Link(receiver, self._config.peer)
         full, room = receiver.pause_writing, receiver.resume_writing
-        self._lanes = Lanes(self._carry, self._config.open_requests, full, room, self._give_back)
+        self._lanes = Lanes(self._carry, self._config.open_requests, full, room, self._link.give_back)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)
 
@@ -151,11 +151,6 @@ class HttpTransport:
         assert self._lanes is not None
         self._was_open = True
         self._lanes.note_opened()
-
-    def _give_back(self, frames: list[Frame]) -> None:
-        assert self._link is not None
-        for frame in frames:
-            self._link.lose_session(frame, False, "its session is gone")
 
     def _is_evidence(self, error: Refused) -> bool:
         """Whether the server may be one of the older transport.
