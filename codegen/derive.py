@@ -134,7 +134,7 @@ class Derivation:
             return IDLE
         arguments = dict(decision.arguments)
         check_arguments(self.overlay, decision, self.target, target, site.target_at)
-        if declares(decision.do, "checked"):
+        if declares(decision.do, "checked") or decision.do == "refuse":
             arguments[CHECK] = target
         return Work(before=Action(decision.do, arguments, entry=decision.name))
 

@@ -49,7 +49,9 @@ def _given(overlay: Overlay, decision: Decision, arguments: Mapping[str, Any], w
         case "map-value":
             others = [arguments["otherwise"]] if "otherwise" in arguments else []
             return [*dict(arguments.get("to", {})).values(), *others]
-        case "truncate" if isinstance(wanted, Array):
+        case "truncate" if not isinstance(wanted, Array):
+            raise UnusedDecision(overlay.path, decision.name, f"`truncate` is for lists, not for {words(wanted)}")
+        case "truncate":
             return [[None] * int(arguments.get("most", 0))]
     return []
 

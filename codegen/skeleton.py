@@ -14,9 +14,9 @@ from codegen.overlay import Change
 from codegen.step_plan import StepPlan
 
 VERBS = {
-    "arm-removed": "text-block | as | drop-item | refuse | keep",
+    "arm-removed": "text-block | as | drop-item | map-value | refuse | keep",
     "field-removed": "keep | drop",
-    "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | keep",
+    "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | refuse | keep",
     "required": "default | copy-of | digest | refuse",
     "renamed": "apart",
     "moved": "apart",

@@ -139,8 +139,21 @@ def drop_item(value: Any, at: At, out: Losses) -> Any:
 
 
 @action("value")
-def refuse(value: Any, at: At, out: Losses, *, reason: str, code: int = -32602, show: Sequence[str] = ()) -> Any:
-    """Refuse the frame; `{name}` in *reason* is the value's field of that name, if *show* has it too."""
+def refuse(
+    value: Any,
+    at: At,
+    out: Losses,
+    *,
+    reason: str,
+    code: int = -32602,
+    show: Sequence[str] = (),
+    check: Check | None = None,
+) -> Any:
+    """Refuse the frame, unless the target accepts the value; `{name}` in *reason* is its field of that name, if *show*
+    has it too.
+    """
+    if check is not None and check(value):
+        return value
     fields = {name: value.get(name) for name in show} if isinstance(value, dict) else {}
     raise Untranslatable(reason.format(**fields), pointer=pointer(at), code=code, extra=fields)
 
@@ -175,8 +188,11 @@ def wrap_unless_valid(value: Any, at: At, out: Losses, *, key: str, check: Check
     """Make an object of a value that the target does not accept, as the only member of one."""
     if check(value):
         return value
+    wrapped = {key: value}
+    if not check(wrapped):
+        raise without_counterpart(at, value)
     out.add(at, "rewritten", value)
-    return {key: value}
+    return wrapped
 
 
 @action("value", losses=["replaced"], gone=True, checked=True)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Final
 
-from dragoman.core.commands import Finish
+from dragoman.core.commands import Finish, Side
 from dragoman.core.label import LABEL, SHARED
 from dragoman.core.switch.shared.switch import Shared
 from dragoman.errors import TransportClosed
 from dragoman.host.shared import Guest, PoolConfig, SharedHost
-from dragoman.proxy import Proxy, ProxyConfig, host_settings_of, wiring_of
+from dragoman.proxy import Proxy, ProxyConfig, host_settings_of, watched, watched_connect, wiring_of
 from dragoman.transports.base import Transport
 
 logger = logging.getLogger("dragoman.shared")
@@ -117,7 +117,7 @@ class UpstreamPool:
             raise TransportClosed("the proxy", f"{self._config.upstreams} servers are open, which is the limit")
         host = SharedHost(
             Shared(wiring_of(config), self._sharing),
-            self._open,
+            watched_connect(config, self._open),
             host_settings_of(config),
             self._config,
             lambda gone: self._forget(key, gone),
@@ -162,7 +162,7 @@ class SharedProxy:
         except TransportClosed as error:
             self._runner = Proxy(self._config, self._transport, _raise(error))
         else:
-            self._runner = Guest(host, self._transport)
+            self._runner = Guest(host, watched(self._config, self._transport, Side.CLIENT))
         if self._stopped is not None:
             self._runner.stop(self._stopped)
         return await self._runner.run()

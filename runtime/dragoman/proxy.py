@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import dragoman_spec
 from dragoman.core.calls import OPEN_REQUESTS
-from dragoman.core.commands import Finish
+from dragoman.core.commands import Finish, Side
 from dragoman.core.consent import Method
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
@@ -26,6 +27,10 @@ from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.core.wiring import Wiring
 from dragoman.host.host import Host, HostSettings
 from dragoman.transports.base import Transport
+
+if TYPE_CHECKING:
+    from dragoman.middleware import Middleware, NoticeMiddleware
+    from dragoman.trace.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,13 @@ class ProxyConfig:
             take a `limit_bytes` of their own. The proxy itself gives up a server that reads nothing once so much was
             written to it.
         open_requests: How many requests of either peer may be unanswered.
+        request_timeout_s: How long a request of the client may be with the server without an answer or progress, in
+            seconds, to a tenth or, above ten seconds, to a second; None for as long as that takes.
+        trace: Where frames are written down; None where they are not. It may be that of several proxies.
+        middleware: Your own code around each request, the outermost first: `dragoman.middleware`.
+        notice_middleware: The same around each notification.
+        middleware_timeout_s: How long middleware may take for each of them, in seconds, without the time that a peer
+            takes to answer.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
     """
@@ -59,6 +71,11 @@ class ProxyConfig:
     drain_timeout_s: float = 10.0
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     open_requests: int = OPEN_REQUESTS
+    request_timeout_s: float | None = None
+    trace: Trace | None = None
+    middleware: tuple[Middleware, ...] = field(default=(), hash=False)
+    notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
+    middleware_timeout_s: float = 60.0
     names_server: bool = False
 
     def to_settings(self) -> Settings:
@@ -75,6 +92,9 @@ class ProxyConfig:
             init_timeout_s=self.init_timeout_s,
             drain_timeout_s=self.drain_timeout_s,
             open_requests=self.open_requests,
+            request_timeout_s=self.request_timeout_s,
+            has_middleware=bool(self.middleware or self.notice_middleware),
+            watch=None if self.trace is None else self.trace.translated,
         )
 
 
@@ -100,9 +120,9 @@ class Proxy:
         requests_apart: int | None = None,
     ) -> None:
         wiring, settings = wiring_of(config, translate), host_settings_of(config, requests_apart is None)
-        self._transport = front
+        self._transport = watched(config, front, Side.CLIENT)
         self._switch = Direct(wiring) if requests_apart is None else PerCall(wiring, requests_apart)
-        self._host = Host(self._switch, connect, settings)
+        self._host = Host(self._switch, watched_connect(config, connect), settings)
 
     @property
     def counters(self) -> Counters:
@@ -149,7 +169,18 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
 @functools.lru_cache(maxsize=8)
 def host_settings_of(config: ProxyConfig, one_server: bool = True) -> HostSettings:
     """Give what a host needs."""
-    return HostSettings(config.limit_bytes, config.names_server, one_server)
+    around = config.middleware, config.notice_middleware, config.middleware_timeout_s
+    return HostSettings(config.limit_bytes, config.names_server, one_server, *around)
+
+
+def watched(config: ProxyConfig, transport: Transport, side: Side) -> Transport:
+    """Give a transport to this peer, each frame of which is written down where somebody wants that."""
+    return transport if config.trace is None else config.trace.watch(transport, side)
+
+
+def watched_connect(config: ProxyConfig, connect: Callable[[], Transport]) -> Callable[[], Transport]:
+    """Give what opens such a transport to a server."""
+    return connect if config.trace is None else lambda: watched(config, connect(), Side.SERVER)
 
 
 def _methods_of(revision: str) -> Mapping[str, Method]:

@@ -66,7 +66,7 @@ def test_the_proxy_imports_nothing_heavy() -> None:
         (["proxy", "--nothing-like-it", "--", "cat"], "unrecognized arguments: --nothing-like-it\n"),
         (["convert", "--from", "2025-06-18", "--to", "2024-11-05", "--loss", "f"], "did you mean --losses?"),
         (["--vers"], "did you mean --version?"),
-        (["prox"], "no command 'prox'; there are: proxy, convert, diff, revisions, demo; did you mean proxy?"),
+        (["prox"], "no command 'prox'; there are: proxy, convert, diff, explain, revisions, demo; did you mean proxy?"),
     ],
 )
 def test_a_name_that_there_is_not_is_answered_with_a_near_one(
@@ -80,6 +80,7 @@ def test_a_name_that_there_is_not_is_answered_with_a_near_one(
 
 COMMAND_LINES = {
     "revisions": ["revisions"],
+    "explain": ["explain", "--client", "2024-11-05", "--server", "2025-11-25"],
     "diff": ["diff", "2024-11-05", "2026-07-28"],
     "convert": ["convert", "--from", "2025-06-18", "--to", "2024-11-05"],
     "demo": ["demo"],

@@ -246,7 +246,7 @@ MUTANTS: list[Mutant] = [
     ),
     *in_support(
         "_types",
-        ("true is 1", "isinstance(self.value, bool) == isinstance(value, bool) and", ""),
+        ("true is 1", "and isinstance(self.value, bool) == isinstance(value, bool)", ""),
     ),
     *in_support(
         "_convert",

@@ -25,7 +25,7 @@ from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import DEFAULT_RULES
 from tests.support.waiting import pass_time, run
 
-PATIENCE_S = 3.0
+PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import dragoman_spec
 from dragoman.core.translate import OnLoss
 from dragoman_spec import HANDSHAKE_REVISIONS, Loss, Translation, Untranslatable
 from tests.proxy.conversation import (
@@ -212,7 +213,7 @@ def test_a_result_that_cannot_be_translated_becomes_an_error() -> None:
 
 
 class Moody:
-    """A translator that does to each method what its name says."""
+    """A translator that does to each method what its name says, and to the handshake what has to be done."""
 
     identity = False
 
@@ -220,9 +221,11 @@ class Moody:
         self.source, self.target = source, target
 
     def touches(self, kind: str, method: str | None) -> bool:
-        return str(method).startswith("moody/")
+        return str(method).startswith("moody/") or method == "initialize"
 
     def translate(self, frame: Any, method: str | None = None) -> Translation:
+        if method == "initialize":
+            return dragoman_spec.translator(self.source, self.target).translate(frame, method)
         match str(method).removeprefix("moody/"), "method" in frame:
             case "crash", _:
                 raise ZeroDivisionError("ouch")
@@ -287,10 +290,10 @@ def test_a_refused_response_is_an_error_to_who_asked() -> None:
 def test_a_response_that_has_no_counterpart_is_an_error_to_who_asked() -> None:
     class NoResults(Moody):
         def touches(self, kind: str, method: str | None) -> bool:
-            return kind == "result" and method == "private/ask"
+            return method == "initialize" or (kind == "result" and method == "private/ask")
 
         def translate(self, frame: Any, method: str | None = None) -> Translation:
-            return Translation(None)
+            return super().translate(frame, method) if method == "initialize" else Translation(None)
 
     hold(
         [
@@ -315,9 +318,11 @@ def test_the_table_of_touched_methods_does_not_grow_for_ever() -> None:
 def test_a_refused_error_without_id_vanishes() -> None:
     class NoErrors(Moody):
         def touches(self, kind: str, method: str | None) -> bool:
-            return kind == "error"
+            return method == "initialize" or kind == "error"
 
         def translate(self, frame: Any, method: str | None = None) -> Translation:
+            if method == "initialize":
+                return super().translate(frame, method)
             raise Untranslatable("no")
 
     proxy = hold([*opening(A, D), server(b'{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}\n')], NoErrors)

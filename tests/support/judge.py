@@ -14,6 +14,7 @@ import jsonschema
 from jsonschema.validators import validator_for
 
 from codegen.fixes import apply_fixes
+from codegen.naming import name_definitions
 
 ROOT = Path(__file__).resolve().parents[2]
 UPSTREAM = ROOT.parent / "shared" / "spec"
@@ -21,9 +22,10 @@ UPSTREAM = ROOT.parent / "shared" / "spec"
 
 @cache
 def canonical(revision: str, *, fixed: bool = True) -> dict[str, Any]:
-    """The canonical schema of a revision, with the known defects patched or as it is."""
+    """The canonical schema of a revision: known defects patched, definitions called as models are; or as it is."""
     schema: dict[str, Any] = json.loads((ROOT / "schema" / revision / "schema.json").read_text(encoding="utf-8"))
-    return apply_fixes(schema, ROOT / "codegen" / "overlays" / f"{revision}.toml") if fixed else schema
+    overlay = ROOT / "codegen" / "overlays" / f"{revision}.toml"
+    return name_definitions(apply_fixes(schema, overlay), overlay).schema if fixed else schema
 
 
 @cache

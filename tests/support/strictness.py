@@ -16,6 +16,7 @@ import jsonschema
 from jsonschema.validators import validator_for
 
 from tests.support.judge import canonical
+from tests.support.renames import definition_in
 
 KEPT_ON_PURPOSE = {
     (schema, key) for schema in ("inputSchema", "outputSchema") for key in ("$schema", "properties", "required", "type")
@@ -25,9 +26,6 @@ KEPT_ON_PURPOSE = {
 ENVELOPE = {("", "jsonrpc"), ("", "id"), ("params", "_meta")}
 """Fields of every frame, which the older files name in the base interfaces only."""
 
-RENAMED = {"ResourceReference": "ResourceTemplateReference", "ResourceTemplateReference": "ResourceReference"}
-RENAMED |= {"JSONRPCError": "JSONRPCErrorResponse", "JSONRPCErrorResponse": "JSONRPCError"}
-
 
 @cache
 def strict_validator(source: str, target: str, definition: str) -> jsonschema.protocols.Validator:
@@ -35,7 +33,7 @@ def strict_validator(source: str, target: str, definition: str) -> jsonschema.pr
     theirs, schema = canonical(source)["$defs"], copy.deepcopy(canonical(target))
     for name, node in schema["$defs"].items():
         schema["$defs"][name] = _Pair(theirs, canonical(target)["$defs"]).strict(
-            theirs.get(name) or theirs.get(RENAMED.get(name, ""), {}), node, ""
+            theirs.get(definition_in(target, source, name)) or theirs.get(name, {}), node, ""
         )
     return validator_for(schema)({"$defs": schema["$defs"], "allOf": [{"$ref": f"#/$defs/{definition}"}]})
 

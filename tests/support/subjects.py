@@ -16,6 +16,7 @@ from typing import Any, Literal
 import dragoman_spec
 from tests.support.instances import random_instance
 from tests.support.judge import canonical, is_valid
+from tests.support.renames import definition_in, method_in
 
 REVISIONS = dragoman_spec.REVISIONS
 PAIRS = [(source, target) for source in REVISIONS for target in REVISIONS if source != target]
@@ -207,14 +208,16 @@ def frame_faults(frame: Any, subject: Subject) -> list[str]:
 
 def counterpart(subject: Subject, target: str) -> Subject | None:
     """The subject of another revision that a frame becomes there, if it has the method."""
+    name = method_in(subject.revision, target, subject.method)
     if subject.kind == "error":
-        return Subject(target, "error", subject.method, "")
-    method = dragoman_spec.load(target).METHODS.get(subject.method)
+        return Subject(target, "error", name, "")
+    method = dragoman_spec.load(target).METHODS.get(name)
     if method is None:
         return None
-    usual = subject.definition if subject.definition in method.results else method.result
+    theirs = definition_in(subject.revision, target, subject.definition)
+    usual = theirs if theirs in method.results else method.result
     definition = usual if subject.kind == "result" else method.frame
-    return Subject(target, subject.kind, subject.method, str(definition))
+    return Subject(target, subject.kind, name, str(definition))
 
 
 def _error(rng: random.Random, revision: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class House:
         self.reachable = True
         self.pool = UpstreamPool(scope, open_upstream or self._open, PoolConfig(**config))
         self.runs: list[asyncio.Task[Finish]] = []
+        self.proxies: dict[str, Any] = {}  # what is decided about them
 
     def _open(self) -> MemoryTransport:
         if not self.reachable:
@@ -39,7 +40,7 @@ class House:
     async def enter(self, principal: str | None = None, **config: Any) -> Guest:
         """Let a client in."""
         front, client_end = connect_pair("proxy", "client")
-        proxy = self.pool.proxy(ProxyConfig(**config), front, principal)
+        proxy = self.pool.proxy(ProxyConfig(**self.proxies | config), front, principal)
         guest = Guest(client_end, proxy)
         self.runs.append(asyncio.create_task(proxy.run()))
         await asyncio.sleep(0)

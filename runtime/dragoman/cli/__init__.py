@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "proxy": "join clients and servers of different revisions, over stdio, HTTP and WebSocket",
         "convert": "convert JSON-RPC frames from one revision to another",
         "diff": "show what changed between two revisions",
+        "explain": "say what works between a client and a server, what is emulated, and what is lost",
         "revisions": "list the revisions",
         "demo": "show a client and a server of different revisions talking through the proxy",
     }

@@ -21,11 +21,13 @@ from dragoman.cli.options import add_translation_arguments, chosen_rules, second
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import free_stderr
+from dragoman.cli.trace import open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream, ignored_proxy
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
     from dragoman.proxy import ProxyConfig
+    from dragoman.trace.trace import Trace
     from dragoman.transports.base import Transport
 
 EXIT_CODES: Final = {
@@ -85,6 +87,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seconds for which requests are still answered after the client closed its end (default: 10)",
     )
     parser.add_argument(
+        "--request-timeout",
+        type=seconds,
+        metavar="S",
+        help="give up requests that the server does not answer within S seconds and without progress (no limit if "
+        "absent)",
+    )
+    parser.add_argument(
         "--no-retry-older",
         action="store_true",
         help="do not offer another revision to a server that rejects the first one explicitly",
@@ -94,6 +103,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("debug", "info", "warning", "error", "critical"),
         default="warning",
         help="what goes to stderr (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="append every frame, before and after translation, to a file or a pipe, one JSON object a line; secrets "
+        "that are recognised as such are left out",
     )
     company = {
         "--listen": [*add_listen_arguments(parser), *add_scope_arguments(parser)],
@@ -116,10 +131,18 @@ def run(args: argparse.Namespace) -> int:
     _fill_standard_descriptors()
     if args.owns_process:
         args.stderr = free_stderr()
+    trace = open_trace(args)
     collect_seldom()
     launcher = Launcher(args)
-    if args.listen is not None:
-        return _listen(args, launcher)
+    try:
+        return _listen(args, launcher, trace) if args.listen is not None else _join(args, launcher, trace)
+    finally:
+        if trace is not None:
+            trace.close()
+
+
+def _join(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> int:
+    """Serve the client on stdin and stdout."""
     with held_signals() as caught:
         process: subprocess.Popen[bytes] | None = None
         problem: TransportClosed | None = None
@@ -128,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
         except TransportClosed as error:
             problem = error
         try:
-            return _serve(args, launcher, process, problem, caught)
+            return _serve(args, launcher, process, problem, caught, trace)
         finally:
             launcher.put_away(process)
 
@@ -138,13 +161,13 @@ def _check_company(args: argparse.Namespace) -> str | None:
     return next(filter(None, said), None)
 
 
-def _listen(args: argparse.Namespace, launcher: Launcher) -> int:
+def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> int:
     from dragoman.cli.listen import listen
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
 
     set_up_logging(args.log_level, LINE_OF_MANY)
     _mention_proxy(args)
-    config = _configure(args)
+    config = _configure(args, trace)
     return listen(args, config, lambda: _connect(args, config, launcher, []), launcher.caution)
 
 
@@ -154,6 +177,7 @@ def _serve(
     process: subprocess.Popen[bytes] | None,
     problem: TransportClosed | None,
     caught: list[int],
+    trace: Trace | None,
 ) -> int:
     import asyncio
 
@@ -166,7 +190,7 @@ def _serve(
     _mention_proxy(args)
     if os.isatty(0):
         print(_WAITING, file=sys.stderr)
-    config = _configure(args)
+    config = _configure(args, trace)
     spawned = [process] if process is not None else []
 
     def connect() -> Transport:
@@ -211,7 +235,7 @@ def _mention_proxy(args: argparse.Namespace) -> None:
         )
 
 
-def _configure(args: argparse.Namespace) -> ProxyConfig:
+def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
     from dragoman.core.translate import OnLoss
     from dragoman.proxy import ProxyConfig
 
@@ -224,6 +248,8 @@ def _configure(args: argparse.Namespace) -> ProxyConfig:
         retry_older=not args.no_retry_older,
         init_timeout_s=args.init_timeout,
         drain_timeout_s=args.drain_timeout,
+        request_timeout_s=args.request_timeout,
+        trace=trace,
         names_server=args.listen is None,
     )
 

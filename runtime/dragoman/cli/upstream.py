@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import certificates
-from dragoman.cli.options import seconds
+from dragoman.cli.options import chosen_rules, seconds
 
 if TYPE_CHECKING:
     import asyncio
@@ -83,6 +83,7 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         connect_timeout_s=args.connect_timeout,
         idle_timeout_s=args.idle_timeout,
         end_session=not args.no_delete,
+        restore_ids="restore-id-type" in chosen_rules(args),
         name=None if args.listen is None else "the server",  # whose URL is no business of clients over the network
     )
 

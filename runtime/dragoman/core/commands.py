@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from dragoman.core.around import Deferral
     from dragoman.core.edges.front import FrontEdge
     from dragoman.core.edges.upstream import UpstreamEdge
     from dragoman.core.envelope import Frame
@@ -72,6 +73,36 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Remind:
+    """Call `FrontEdge.tick` after so many seconds."""
+
+    edge: FrontEdge
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Defer:
+    """Let middleware have a request or notification, before it goes on."""
+
+    deferral: Deferral
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Give middleware the answer to a request that it let proceed."""
+
+    deferral: Deferral
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Stop middleware that has a request: nobody waits for it any more."""
+
+    deferral: Deferral
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """A client's session is over: write out what the client is still owed, and stop.
 
@@ -98,7 +129,7 @@ class Outcome(Enum):
     INTERNAL_ERROR = "an internal error"
 
 
-Command = Open | Send | Close | Wake | Finish
+Command = Open | Send | Close | Wake | Remind | Defer | Settle | Abandon | Finish
 
 
 class Outbox:

@@ -22,9 +22,11 @@ from dragoman.core.exact_json import decode
 from dragoman.core.lines import show
 from dragoman.core.settings import Settings
 from dragoman.core.tally import deserves_a_line
+from dragoman.core.timeouts import PROGRESS, Timeouts
 from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, Refusal, Translator
 
 if TYPE_CHECKING:
+    from dragoman.core.around import Around
     from dragoman.core.edges.front import FrontEdge
 
 logger = logging.getLogger("dragoman.exchange")
@@ -40,33 +42,47 @@ class Exchange:
         front: The client's edge.
         behind: Who serves it.
         settings: What the user decided.
+        around: Where requests and notifications wait that middleware has, if there is any.
+        timeouts: What limits the time of requests, if anything does; stands before `behind` then.
 
     Attributes:
         calls: The requests of each peer that are not answered.
+        revisions: What each peer speaks, as far as that is known.
         identity: Whether both peers speak the same, so that no frame is touched.
     """
 
     __slots__ = (
         "_adaptors",
+        "_around",
         "_behind",
         "_consent",
         "_front",
-        "_revisions",
         "_settings",
+        "_timeouts",
         "calls",
         "counters",
         "identity",
+        "revisions",
     )
 
-    def __init__(self, front: FrontEdge, behind: Behind, settings: Settings) -> None:
+    def __init__(
+        self,
+        front: FrontEdge,
+        behind: Behind,
+        settings: Settings,
+        timeouts: Timeouts | None = None,
+        around: Around | None = None,
+    ) -> None:
         self.counters = Counters()
         self.calls = {Side.CLIENT: Calls(settings.open_requests), Side.SERVER: Calls(settings.open_requests)}
         self.identity = True
         self._front = front
-        self._behind = behind
+        self._behind = behind if timeouts is None else timeouts
+        self._around = around
+        self._timeouts = timeouts
         self._settings = settings
-        self._revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
-        self._adaptors = {side: Adaptor(None, settings.on_loss, self.counters) for side in Side}
+        self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
+        self._adaptors = {side: self._adaptor(side, None) for side in Side}
         self._consent = Consent()
 
     def speak(self, upward: Translator, downward: Translator) -> None:
@@ -76,9 +92,9 @@ class Exchange:
             upward: From the client's revision to the server's.
             downward: From the server's to the client's.
         """
-        self._revisions = {Side.CLIENT: upward.source, Side.SERVER: upward.target}
+        self.revisions = {Side.CLIENT: upward.source, Side.SERVER: upward.target}
         self._adaptors = {
-            side: Adaptor(None if way.identity else way, self._settings.on_loss, self.counters)
+            side: self._adaptor(side, None if way.identity else way)
             for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
         self.identity = upward.identity and downward.identity
@@ -86,13 +102,16 @@ class Exchange:
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
         if not self.identity:
-            self._consent = Consent(self._revisions[Side.CLIENT], capabilities, methods)
+            self._consent = Consent(self.revisions[Side.CLIENT], capabilities, methods)
 
     def release(self) -> None:
         """Let go of who is at both ends."""
         for calls in self.calls.values():
             calls.waiting.clear()
             calls.cancelled.clear()
+        for part in (self._timeouts, self._around):
+            if part is not None:
+                part.release()
         del self._front, self._behind
 
     def relay(self, side: Side, frame: Frame) -> None:
@@ -110,13 +129,15 @@ class Exchange:
     def fail_all(self, side: Side, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         """Answer every request of this peer that waits with an error."""
         for call in self.calls[side].take_all():
+            if self._around is not None:
+                self._around.cancel(call)
             about = {"method": call.method, **(data or {})}
             self._deliver(side, call, error_frame(call.key, code, message, about))
 
     def answer(self, call: Call, frame: Frame) -> None:
         """Give the client the server's answer to this call, which stands under the client's own id already."""
         if self.calls[Side.CLIENT].remove(call):
-            self._pass_answer(Side.SERVER, call, frame)
+            self.pass_answer(Side.SERVER, call, frame)
         else:
             self._note_unmatched(Side.SERVER, call.key)
 
@@ -140,6 +161,9 @@ class Exchange:
             key = None if malformed.key in self.calls[side].waiting else malformed.key
             self._front.send(error_frame(key, malformed.code, malformed.reason))
 
+    def _adaptor(self, side: Side, way: Translator | None) -> Adaptor:
+        return Adaptor(way, self._settings.on_loss, self.counters, side, self._settings.watch)
+
     def _relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         key, method = frame.key, frame.method
         assert key is not None
@@ -156,6 +180,8 @@ class Exchange:
         if isinstance(adapted, Refusal):
             self.calls[side].take(key)
             self._deliver(side, call, _write_refusal(key, adapted))
+        elif self._around is not None:
+            self._around.take_request(side, call, adapted)
         elif side is Side.CLIENT:
             self._behind.carry(call, adapted)
         else:
@@ -166,7 +192,7 @@ class Exchange:
         call = None if malformed.key is None else self.calls[side.other].take(malformed.key)
         if call is not None:
             message = f"the {side.value} answered with something that is not a response: {malformed.reason}"
-            self._deliver(side.other, call, error_frame(call.key, INTERNAL_ERROR, message, {"method": call.method}))
+            self.pass_answer(side, call, error_frame(call.key, INTERNAL_ERROR, message, {"method": call.method}))
 
     def _refuse_unfit(self, side: Side, frame: Frame, call: Call, unfit: Unfit) -> None:
         if unfit is Unfit.DUPLICATE:
@@ -200,9 +226,13 @@ class Exchange:
 
     def _relay_notification(self, side: Side, frame: Frame) -> None:
         if frame.method == "notifications/cancelled":
-            frame = self._note_cancellation(side, frame)
+            frame, passes = self._note_cancellation(side, frame)
+            if not passes:
+                return
+        elif self._timeouts is not None and side is Side.SERVER and frame.method == PROGRESS:
+            self._timeouts.note_progress(frame)
         adapted = self._adaptors[side].adapt(frame, frame.method)
-        if isinstance(adapted, Frame):
+        if isinstance(adapted, Frame) and (self._around is None or not self._around.take_notice(side, adapted)):
             self._forward(side, adapted)
 
     def _forward(self, side: Side, frame: Frame) -> None:
@@ -212,8 +242,8 @@ class Exchange:
         else:
             self._front.send(frame)
 
-    def _note_cancellation(self, side: Side, frame: Frame) -> Frame:
-        """Take note of a cancellation; give it decoded, for whoever looks at it next."""
+    def _note_cancellation(self, side: Side, frame: Frame) -> tuple[Frame, bool]:
+        """Take note of a cancellation; give it decoded, for whoever looks at it next, and whether the peer needs it."""
         with contextlib.suppress(ValueError):
             frame = decoded(frame)
         key = cancelled_key(frame)
@@ -222,7 +252,7 @@ class Exchange:
             whole, call.batch = call.batch.forgo(), None
             if whole is not None:  # the answer that will not come must not hold up the others
                 self._front.post(side, whole)
-        return frame
+        return frame, call is None or self._around is None or self._around.cancel(call)
 
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
@@ -233,13 +263,17 @@ class Exchange:
                 self._note_unmatched(side, key)
                 return
         if call is not None:
-            self._pass_answer(side, call, frame)
+            self.pass_answer(side, call, frame)
             return
         adapted = self._adaptors[side].adapt(frame, None)  # an error without id: it answers nothing
         if isinstance(adapted, Frame):
             self._front.post(side.other, adapted)
 
-    def _pass_answer(self, side: Side, call: Call, frame: Frame) -> None:
+    def pass_answer(self, side: Side, call: Call, frame: Frame, is_final: bool = False) -> None:
+        """Deliver the answer of this peer to a request that is off the table; final: middleware has had it."""
+        if self._around is not None and not is_final:
+            self._around.take_answer(side, call, frame, self)
+            return
         adapted = self._adaptors[side].adapt(frame, call.method)
         if adapted is None:  # who asked must not wait for ever
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
@@ -269,7 +303,7 @@ class Exchange:
             self._front.post(side, whole)
 
     def _relay_batch(self, side: Side, frame: Frame) -> None:
-        if not has_batches(self._revisions[side]):
+        if not has_batches(self.revisions[side]):
             self.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
             return
         members = [read_member(member, frame.stream) for member in frame.body]
@@ -278,7 +312,7 @@ class Exchange:
             self.reject(side, Malformed(INVALID_REQUEST, "expected a batch to hold at least one frame"))
         elif len(calls) > self._settings.batch_requests:
             self._refuse_requests(side, members)
-        elif self.identity and self._behind.takes_arrays and self.calls[side].fits(calls):
+        elif self.identity and self._around is None and self._behind.takes_arrays and self.calls[side].fits(calls):
             self._pass_batch(side, frame, members)
         else:
             self._split_batch(side, members)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman.core.batches import BATCH_REQUESTS
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.negotiation import AUTO
-from dragoman.core.translate import OnLoss
+from dragoman.core.translate import Crossing, OnLoss
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,9 @@ class Settings:
         queue_bytes: How many bytes of a side may wait for readiness.
         open_requests: How many requests of a side may be unanswered.
         batch_requests: How many requests one array may hold.
+        request_timeout_s: How long a request of the client may be with the server; None for as long as that takes.
+        has_middleware: Whether requests and notifications are given to middleware on their way.
+        watch: Told of each frame that is translated; None where nobody wants to know.
     """
 
     client_revision: str = AUTO
@@ -45,3 +49,6 @@ class Settings:
     queue_bytes: int = 16 * 1024 * 1024
     open_requests: int = OPEN_REQUESTS
     batch_requests: int = BATCH_REQUESTS
+    request_timeout_s: float | None = None
+    has_middleware: bool = False
+    watch: Callable[[Crossing], None] | None = None

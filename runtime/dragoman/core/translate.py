@@ -14,15 +14,17 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
 
+from dragoman.core.commands import Side
 from dragoman.core.envelope import PARSE_ERROR, Frame
 from dragoman.core.exact_json import decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Translation
-from dragoman_spec.losses import LossGroup
+from dragoman_spec.losses import Loss, LossGroup
 from dragoman_spec.translation import Kind
 
 logger = logging.getLogger("dragoman.translate")
@@ -90,6 +92,7 @@ class Counters:
     malformed: int = 0
     unmatched: int = 0
     excess: int = 0
+    timed_out: int = 0
 
     def describe(self) -> str:
         """Give the counters that are not zero, on one line."""
@@ -107,6 +110,28 @@ class Refusal(NamedTuple):
     data: dict[str, Any]
 
 
+class Crossing(NamedTuple):
+    """A frame that was translated, for whoever watches.
+
+    Attributes:
+        side: Who sent it.
+        source: The revision that it came in.
+        target: The revision that it was to be sent in.
+        method: Its method, or the one that was asked for where it is a response.
+        before: As it came.
+        after: As it goes on; a refusal where it does not, None where the target has no such frame.
+        losses: What did not cross.
+    """
+
+    side: Side
+    source: str
+    target: str
+    method: str | None
+    before: Frame
+    after: Frame | Refusal | None
+    losses: Sequence[Loss]
+
+
 @dataclass(slots=True)
 class Adaptor:
     """Carries the frames of one direction across.
@@ -115,13 +140,18 @@ class Adaptor:
         translator: The composed steps; None where there are none, or are not known yet: everything passes.
         on_loss: What to do about losses.
         counters: Shared by both directions of a session.
+        side: Who sends the frames.
+        watch: Told of each frame that does not pass as it came; None where nobody wants to know.
     """
 
     translator: Translator | None
     on_loss: OnLoss
     counters: Counters
+    side: Side = Side.CLIENT
+    watch: Callable[[Crossing], None] | None = None
     _touched: dict[tuple[str, str | None], bool] = field(default_factory=dict)
     _said: set[tuple[str, str | None, str, str]] = field(default_factory=set)
+    _lost: Sequence[Loss] = ()
 
     def adapt(self, frame: Frame, method: str | None) -> Frame | Refusal | None:
         """Carry one frame across.
@@ -142,11 +172,22 @@ class Adaptor:
             touched = translator.touches(cast("Kind", frame.kind), method)
             if len(self._touched) < 1024:  # peers choose method names: what they can fill has a bound
                 self._touched[question] = touched
-        return self._translate(translator, frame, method) if touched else self._pass(frame)
+        if not touched:
+            return self._pass(frame)
+        return (self._translate if self.watch is None else self._show)(translator, frame, method)
 
     def _pass(self, frame: Frame) -> Frame:
         self.counters.passed += 1
         return frame
+
+    def _show(self, translator: Translator, frame: Frame, method: str | None) -> Frame | Refusal | None:
+        """Translate a frame under the eyes of somebody."""
+        self._lost = ()
+        adapted = self._translate(translator, frame, method)
+        if self.watch is not None and (adapted is not frame or self._lost):
+            way = translator.source, translator.target
+            self.watch(Crossing(self.side, *way, method, frame, adapted, self._lost))
+        return adapted
 
     def _translate(self, translator: Translator, frame: Frame, method: str | None) -> Frame | Refusal | None:
         try:
@@ -190,6 +231,8 @@ class Adaptor:
     def _report(self, frame: Frame, method: str | None, translation: Translation, count: int) -> Refusal | None:
         self.counters.lossy += 1
         self.counters.losses += count
+        if self.watch is not None:
+            self._lost = translation.losses
         refusal = refuse_losses(self.on_loss, translation, frame.kind, self._where(method))
         if refusal is not None:
             return self._refuse(frame, method, refusal)

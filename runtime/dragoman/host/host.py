@@ -14,9 +14,23 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from dragoman.core.commands import Close, Command, Finish, Open, Outbox, Outcome, Reached, Send, Wake
+from dragoman.core.commands import (
+    Abandon,
+    Close,
+    Command,
+    Defer,
+    Finish,
+    Open,
+    Outbox,
+    Outcome,
+    Reached,
+    Remind,
+    Send,
+    Settle,
+    Wake,
+)
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
@@ -25,6 +39,10 @@ from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.errors import TransportClosed
 from dragoman.host.port import Port
 from dragoman.transports.base import Transport
+
+if TYPE_CHECKING:
+    from dragoman.host.chains import Chains
+    from dragoman.middleware import Middleware, NoticeMiddleware
 
 logger = logging.getLogger("dragoman.proxy")
 
@@ -60,11 +78,17 @@ class HostSettings:
         limit_bytes: How much a server that reads nothing may have us write in answer to what it asks.
         names_server: Whether a client is told which command it is, or which address, that cannot be used.
         one_server: Whether all that a client says goes to one server: then it is not read while that does not keep up.
+        middleware: Around requests.
+        notice_middleware: Around notifications.
+        middleware_timeout_s: How long it may take for each.
     """
 
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     names_server: bool = False
     one_server: bool = True
+    middleware: Sequence[Middleware] = ()
+    notice_middleware: Sequence[NoticeMiddleware] = ()
+    middleware_timeout_s: float = 60.0
 
 
 class Host:
@@ -82,6 +106,13 @@ class Host:
         self._settings = settings
         self._ports: dict[Reached, Port] = {}
         self._timers: dict[FrontEdge, asyncio.TimerHandle] = {}
+        self._chains: Chains | None = None
+        if settings.middleware or settings.notice_middleware:
+            from dragoman.host.chains import Chains
+
+            around = settings.middleware, settings.notice_middleware
+            self._chains = Chains(self, *around, settings.middleware_timeout_s)
+        self._reminders: dict[FrontEdge, asyncio.TimerHandle] = {}
         self._endings: dict[FrontEdge, asyncio.Future[Finish]] = {}
         self._closing: dict[asyncio.Task[None], Transport] = {}
         self._stopped: Finish | None = None  # of a client that nobody serves yet
@@ -122,6 +153,9 @@ class Host:
         finally:
             self._stop_timer(front)
             await self.close_front(front, port, at_once=is_stopped)
+            self._stop_reminder(front)
+            if self._chains is not None:
+                self._chains.drop(front)
             port.cut()
             self._ports.pop(front, None)
             self._endings.pop(front, None)
@@ -277,6 +311,11 @@ class Host:
                 if after_s is not None:
                     loop = asyncio.get_running_loop()
                     self._timers[front] = loop.call_later(after_s, self._expire, front)
+            case Remind(front, after_s):
+                later = asyncio.get_running_loop().call_later
+                self._reminders[front] = later(after_s, self.tick, front)
+            case Defer() | Settle() | Abandon():
+                self._take_deferred(command)
             case Open(upstream):
                 self._open(upstream)
             case Close(upstream):
@@ -291,6 +330,26 @@ class Host:
     def _expire(self, front: FrontEdge) -> None:
         self._timers.pop(front, None)
         self.perform(front.expire)
+
+    def tick(self, front: FrontEdge) -> None:
+        """Tell an edge that time has passed."""
+        self._reminders.pop(front, None)
+        self.perform(front.tick)
+
+    def _take_deferred(self, command: Defer | Settle | Abandon) -> None:
+        assert self._chains is not None, "only where there is middleware"
+        match command:
+            case Defer(deferral):
+                self._chains.take(deferral)
+            case Settle(deferral, frame):
+                self._chains.settle(deferral, frame)
+            case Abandon(deferral):
+                self._chains.abandon(deferral)
+
+    def label_of(self, front: FrontEdge) -> str:
+        """Give what the log calls a client's session."""
+        port = self._ports.get(front)
+        return "" if port is None else port.label
 
     def _open(self, upstream: UpstreamEdge) -> None:
         self._close(upstream)
@@ -336,3 +395,8 @@ class Host:
         timer = self._timers.pop(front, None)
         if timer is not None:
             timer.cancel()
+
+    def _stop_reminder(self, front: FrontEdge) -> None:
+        reminder = self._reminders.pop(front, None)
+        if reminder is not None:
+            reminder.cancel()

@@ -160,6 +160,15 @@ class SharedHost(Host):
         super().flush()
         self._wind_clock()
 
+    def tick(self, front: FrontEdge) -> None:
+        """Tell an edge that time has passed; what is logged meanwhile is about its session."""
+        self.set_clock()
+        token = LABEL.set(self.label_of(front))
+        try:
+            super().tick(front)
+        finally:
+            LABEL.reset(token)
+
     def take_failed(self, port: Port, frame: Frame) -> None:
         """The transport gives up a request: whose it was is told, and the server may still speak about it."""
         self.set_clock()

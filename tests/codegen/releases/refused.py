@@ -61,6 +61,8 @@ MISRULED: list[tuple[str, Change, str, str]] = [
      lambda defs: defs["CompleteResult"]["properties"]["completion"]["properties"]["values"].update(maxItems=2),
      entry("up", "narrowed", "CompleteResult.completion.values", "truncate", with_="{ most = 3 }"),
      "is not valid at CompleteResult.completion.values"),
+    ("a string is cut off", add("Prompt", name={"type": "string", "maxLength": 5}),
+     entry("up", "narrowed", "Prompt.name", "truncate", with_="{ most = 3 }"), "`truncate` is for lists, not for string"),
     ("a default without a value", add("Prompt", required=True, rank={"type": "integer"}),
      entry("up", "required", "Prompt.rank", "default"), "`default` needs a `value` in `with`"),
     ("an argument that the action does not have", add("Prompt", required=True, rank=STRING),

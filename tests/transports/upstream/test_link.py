@@ -7,6 +7,7 @@ import pytest
 from dragoman.transports.upstream.link import Link
 from tests.support.waiting import run
 from tests.transports.recorder import Recorder
+from tests.transports.upstream.stage import Reply, Request, call, on_loop
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,13 @@ def test_a_message_that_is_not_json_is_shown_in_the_log(
     assert record.getMessage().startswith("http://host/mcp sent ")
     assert shown in record.getMessage()
     assert len(record.getMessage()) < 250
+
+
+async def _answer_as_text(request: Request, reply: Reply) -> None:
+    await reply.json({"jsonrpc": "2.0", "id": str(request.frame["id"]), "result": {"content": []}})
+
+
+@on_loop
+async def test_an_answer_whose_id_came_back_as_text_counts_only_by_the_rule() -> None:
+    error = await call(_answer_as_text, restore_ids=False)
+    assert "no response to the request" in error["message"]

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from dragoman.core.around import Around, Deferral
 from dragoman.core.calls import Call
 from dragoman.core.commands import Finish, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.behind import Behind
@@ -32,6 +33,7 @@ from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontS
 from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
+from dragoman.core.timeouts import Timeouts
 from dragoman.core.translate import Adaptor, Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import LATEST
@@ -57,6 +59,7 @@ class FrontEdge:
     """
 
     __slots__ = (
+        "_around",
         "_client_ended",
         "_client_owed",
         "_early",
@@ -66,6 +69,7 @@ class FrontEdge:
         "_outbox",
         "_outcome",
         "_replaying",
+        "_timeouts",
         "_welcome",
         "_wiring",
         "behind",
@@ -85,7 +89,10 @@ class FrontEdge:
         self.outgoing: list[Frame] = []
         self.behind = behind
         self.greeting: Greeting | None = None
-        self.exchange = Exchange(self, behind, wiring.settings)
+        timeout_s = wiring.settings.request_timeout_s
+        self._timeouts = None if timeout_s is None else Timeouts(self, behind, outbox, timeout_s)
+        self._around = Around(self, self._timeouts or behind, outbox) if wiring.settings.has_middleware else None
+        self.exchange = Exchange(self, behind, wiring.settings, self._timeouts, self._around)
         self._outbox = outbox
         self._wiring = wiring
         self._early = EarlyFrames(self.post, wiring.settings.queue_frames, wiring.settings.queue_bytes)
@@ -147,6 +154,23 @@ class FrontEdge:
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)
 
+    def tick(self) -> None:
+        """Take note that time has passed for requests that are with the server."""
+        if self._timeouts is not None:
+            self._timeouts.tick(self.exchange)
+            self._check_drained()
+
+    def proceed(self, deferral: Deferral, frame: Frame) -> None:
+        """Let something go on to its peer that middleware had."""
+        if self._around is not None:
+            self._around.proceed(deferral, frame)
+
+    def conclude(self, deferral: Deferral, answer: Frame) -> None:
+        """Answer a request that middleware had."""
+        if self._around is not None:
+            self._around.conclude(deferral, answer, self.exchange)
+            self._check_drained()
+
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
         """End the session now: by a signal, or because nobody can read what would be written."""
         self._end(connection_closed(reason), outcome)
@@ -197,7 +221,8 @@ class FrontEdge:
         """
         greeting = self._expect_greeting()
         way = self._wiring.translate(revision, greeting.revision)
-        adapted = Adaptor(way, self._wiring.settings.on_loss, self.exchange.counters).adapt(answer, "initialize")
+        settings, counters = self._wiring.settings, self.exchange.counters
+        adapted = Adaptor(way, settings.on_loss, counters, Side.SERVER, settings.watch).adapt(answer, "initialize")
         if isinstance(adapted, Refusal):
             self.failed(Failed(adapted.code, adapted.message, adapted.data))
             return

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from dragoman.core import negotiation
+from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.envelope import Frame, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
@@ -190,7 +191,8 @@ def pass_on(
     """
 
     def introduce(revision: str) -> Frame | Refusal:
-        adaptor = Adaptor(translate(greeting.revision, revision), settings.on_loss, counters)
+        way = translate(greeting.revision, revision)
+        adaptor = Adaptor(way, settings.on_loss, counters, Side.CLIENT, settings.watch)
         frame = adaptor.adapt(greeting.frame, "initialize")
         return greeting.frame if frame is None else frame
 

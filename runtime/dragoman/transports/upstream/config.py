@@ -65,6 +65,7 @@ class UpstreamConfig:
         held_bytes: How much of answers that have not come whole is held at once, beside one that may be the longest.
         open_requests: How many requests may be under way at once; more wait.
         end_session: Whether the server is told, by DELETE, that a session is over.
+        restore_ids: Whether an answer counts whose id came back as another type (rule `restore-id-type`).
         name: What it is called in errors, which clients read, and in the log; None for its URL.
     """
 
@@ -80,6 +81,7 @@ class UpstreamConfig:
     held_bytes: int = 64 * 1024 * 1024
     open_requests: int = 256
     end_session: bool = True
+    restore_ids: bool = True
     name: str | None = None
 
     @property

@@ -44,13 +44,15 @@ class Link:
     Args:
         receiver: Who is told.
         peer: The server, as a person would name it.
+        restore_ids: Whether an answer counts whose id came back as another type.
 
     Attributes:
         on_response: Called with the id of each response before it is handed on, and whether it is a result.
     """
 
-    def __init__(self, receiver: Receiver, peer: str) -> None:
+    def __init__(self, receiver: Receiver, peer: str, restore_ids: bool = True) -> None:
         self.peer = peer
+        self._restore_ids = restore_ids
         self.on_response: Callable[[bytes, bool], None] | None = None
         self._receiver = receiver
         self._reading = asyncio.Event()
@@ -181,9 +183,9 @@ class Link:
         """Tell who waits for what cannot be handed on, and raise for the request with the id `owed`."""
         keys = dict.fromkeys(one.key for one in found if one.is_response and one.key is not None)
         for key in keys:
-            if owed is None or key not in (owed, twin_of(owed)):
+            if owed is None or not self.is_same(key, owed):
                 self.fail(key, str(error))
-        if owed is not None and (owed in keys or twin_of(owed) in keys):
+        if owed is not None and any(self.is_same(key, owed) for key in keys):
             raise error
         if not keys:
             logger.warning("%s", error)
@@ -211,7 +213,11 @@ class Link:
     def _is_answer(self, frame: Frame | Malformed, owed: bytes | None) -> bool:
         if owed is None:
             return False
-        return _is_response(frame) and frame.key is not None and owed in (frame.key, twin_of(frame.key))
+        return _is_response(frame) and frame.key is not None and self.is_same(frame.key, owed)
+
+    def is_same(self, key: bytes, asked: bytes) -> bool:
+        """Whether the id of an answer is that of a request."""
+        return key == asked or (self._restore_ids and twin_of(key) == asked)
 
     def _give_id(self, frame: Frame, key: bytes) -> Frame:
         """Put the id on an error that answers a POST: what it is about is known, whatever the server could read."""

@@ -54,7 +54,7 @@ class HttpTransport:
             self._wire = Wire(self._config)
         except OSError as error:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
-        self._link = Link(receiver, self._config.peer)
+        self._link = Link(receiver, self._config.peer, self._config.restore_ids)
         full, room = receiver.pause_writing, receiver.resume_writing
         self._lanes = Lanes(self._carry, self._config.open_requests, full, room, self._link.give_back)
         make = Legacy if self._config.kind is Kind.SSE else Streamable

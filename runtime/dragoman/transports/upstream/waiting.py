@@ -41,11 +41,14 @@ class Waiting:
         """It came, or is not wanted any more; whether it was still expected."""
         if key is None:
             return False
-        for found in (key, twin_of(key)):
-            if found is not None and found in self._keys:
-                del self._keys[found]
-                return True
-        return False
+        if key in self._keys:
+            del self._keys[key]
+            return True
+        twin = twin_of(key)
+        if twin is None or twin not in self._keys or not self._link.is_same(key, twin):
+            return False
+        del self._keys[twin]
+        return True
 
     def note_sign_of_life(self) -> None:
         """Something came from the server."""

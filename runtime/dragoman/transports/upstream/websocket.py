@@ -57,7 +57,7 @@ class WebSocketTransport:
     def start(self, receiver: Receiver) -> None:
         """Begin to connect; what is written meanwhile waits."""
         self._receiver = receiver
-        self._link = Link(receiver, self._config.peer)
+        self._link = Link(receiver, self._config.peer, self._config.restore_ids)
         waiting = self._waiting = Waiting(self._link, self._config.idle_timeout_s)
         self._link.on_response = lambda key, _: _forget(waiting, key)
         self._runner = asyncio.get_running_loop().create_task(self._run(self._link, self._waiting))

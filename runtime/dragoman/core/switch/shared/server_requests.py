@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dragoman.core.declared import find_missing
 from dragoman.core.envelope import INVALID_REQUEST, Frame, error_frame, key_of, result_frame
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.switch.shared.attribution import NAME_BYTES, Attribution
-from dragoman.core.switch.shared.declared import find_missing
 from dragoman.core.switch.shared.sessions import ClientSession
 
 METHOD_NOT_FOUND: Final = -32601

@@ -24,6 +24,7 @@ from typing import Any
 
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Outcome
+from dragoman.core.declared import read_declared
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, Refused
@@ -31,7 +32,6 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, request_frame
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.label import LABEL
-from dragoman.core.switch.shared.declared import read_declared
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
 from dragoman.core.switch.shared.from_clients import FromClients
 from dragoman.core.switch.shared.from_server import FromServer

@@ -1,10 +1,10 @@
-"""What the clients of a shared server can be asked.
+"""What a client can be asked.
 
 Lives here: reading it off the capabilities that a client declared, and comparing a request with it. Must not: choose
-whom to ask (`questions`). Called by `opening` and `questions`.
+whom to ask. Used where a server does not see each client's own capabilities: at a shared server, and between the eras.
 
-"Both parties MUST only use capabilities that were successfully negotiated" (lifecycle, Operation). A shared server was
-told that all of them are there, so what a client lacks is told here.
+"Both parties MUST only use capabilities that were successfully negotiated" (lifecycle, Operation). A server that was
+told that all of them are there is told here what a client lacks.
 """
 
 from __future__ import annotations

@@ -1,0 +1,92 @@
+"""`dragoman explain`: what works between a client and a server, what is emulated, and what is lost.
+
+Only prints what `core.bridge.explain` says. Called by `dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any, Final
+
+from dragoman.cli.options import revision
+from dragoman.core.bridge.explain import Explanation, explain
+from dragoman.core.bridge.features import Status
+from dragoman_spec import era
+
+TRANSPORTS: Final = ("stdio", "http", "sse", "websocket")
+SCOPES: Final = ("client", "principal", "shared", "request")
+
+_OF_PER_REQUEST: Final = ("stdio", "http")
+EXIT_USAGE: Final = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `explain`."""
+    parser.add_argument("--client", metavar="REV", type=revision, required=True, help="the revision of the client")
+    parser.add_argument("--server", metavar="REV", type=revision, required=True, help="the revision of the server")
+    for side in ("client", "server"):
+        parser.add_argument(
+            f"--{side}-transport",
+            choices=TRANSPORTS,
+            default="stdio",
+            help=f"how the {side} is reached; http is Streamable HTTP (default: %(default)s)",
+        )
+    parser.add_argument(
+        "--scope",
+        choices=SCOPES,
+        default="client",
+        help="who shares a session of the server, as for `dragoman proxy` (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object instead of a table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what there is between the two; 2 where a revision has no such transport."""
+    for side in ("client", "server"):
+        spoken, transport = getattr(args, side), getattr(args, f"{side}_transport")
+        if era(spoken) == "per_request" and transport not in _OF_PER_REQUEST:
+            print(
+                f"dragoman explain: {spoken} has no {transport}; it has {' and '.join(_OF_PER_REQUEST)}",
+                file=sys.stderr,
+            )
+            return EXIT_USAGE
+    found = explain(
+        args.client,
+        args.server,
+        client_transport=args.client_transport,
+        server_transport=args.server_transport,
+        scope=args.scope,
+    )
+    transports = (args.client_transport, args.server_transport)
+    sys.stdout.write(
+        json.dumps(describe(found, *transports), indent=2) + "\n" if args.json else lay_out(found, *transports)
+    )
+    return 0
+
+
+def describe(found: Explanation, client_transport: str, server_transport: str) -> dict[str, Any]:
+    """Give an explanation as a JSON object."""
+    return {
+        "client": found.path.client,
+        "clientTransport": client_transport,
+        "server": found.path.server,
+        "serverTransport": server_transport,
+        "scope": found.path.scope,
+        "served": found.served,
+        "note": found.note or None,
+        "features": [{"feature": row.feature, "status": row.status.value, "why": row.why} for row in found.rows],
+    }
+
+
+def lay_out(found: Explanation, client_transport: str, server_transport: str) -> str:
+    """Give an explanation as text: a table, and how many features there are of each kind."""
+    path = found.path
+    head = f"A client of {path.client} over {client_transport}, a server of {path.server} over {server_transport}.\n"
+    if not found.served:
+        return f"{head}{found.note}\n"
+    width = max(len(row.feature) for row in found.rows)
+    lines = [f"{row.status.value:<8}  {row.feature:<{width}}  {row.why}\n" for row in found.rows]
+    counts = ", ".join(f"{len(found.select(status))} {status.value}" for status in Status)
+    return f"{head}\n{''.join(lines)}\n{counts}\n"

@@ -1,0 +1,171 @@
+"""Requests and notifications that middleware has, on their way from one peer to the other.
+
+Lives here: which of them middleware has, how far each is, and what becomes of its answer. Must not: run middleware
+(`host.chains`), translate, or know what a switch does with a request. Made by `core.edges.front` where there is
+middleware; without any nothing here runs.
+
+Theory of operation. What the exchange has translated it hands to this, and `Defer` tells the host. The host lets it
+proceed, as it is then, and hears of the answer by `Settle`. The answer that middleware gives in the end is translated
+as any other. All the while the request is in the table of those that wait: a cancellation, a timeout or the end of the
+session finds it there, and `Abandon` tells the host. Middleware sees what the peer that answers sees: its revision.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol
+
+from dragoman.core.calls import Call
+from dragoman.core.commands import Abandon, Defer, Outbox, Settle, Side
+from dragoman.core.edges.greeting import INITIALIZED
+from dragoman.core.envelope import Frame, notification_frame
+from dragoman.core.exact_json import decode
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.front import FrontEdge
+    from dragoman.core.exchange import Exchange
+
+CANCELLED: Final = "notifications/cancelled"
+
+_AT_ONCE: Final = frozenset({INITIALIZED, CANCELLED})
+"""What middleware does not get: it opens the session, or has to be heard while a request is with middleware."""
+
+
+class Carrier(Protocol):
+    """What takes frames of a client on: what serves it, or what stands before that."""
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Take a request to a server."""
+
+    def notify(self, front: FrontEdge, frame: Frame) -> None:
+        """Take a notification to a server."""
+
+
+class Phase(Enum):
+    """How far something is that middleware has."""
+
+    HELD = "held"
+    AT_PEER = "at the peer"
+    ANSWERED = "answered"
+    OVER = "over"
+
+
+class Deferral:
+    """A request or notification that middleware has.
+
+    Attributes:
+        front: The edge of the client that it comes from or goes to.
+        side: Who sent it.
+        frame: As it is to go on, in the revision of the peer across.
+        call: The request; None for a notification.
+        phase: How far it is.
+    """
+
+    __slots__ = ("call", "frame", "front", "phase", "side")
+
+    def __init__(self, front: FrontEdge, side: Side, frame: Frame, call: Call | None) -> None:
+        self.front = front
+        self.side = side
+        self.frame = frame
+        self.call = call
+        self.phase = Phase.HELD
+
+
+class Around:
+    """What middleware has of one client's session.
+
+    Args:
+        front: The client's edge.
+        behind: What serves it.
+        outbox: Where commands go.
+    """
+
+    __slots__ = ("_behind", "_deferrals", "_front", "_outbox")
+
+    def __init__(self, front: FrontEdge, behind: Carrier, outbox: Outbox) -> None:
+        self._front = front
+        self._behind = behind
+        self._outbox = outbox
+        self._deferrals: dict[Call, Deferral] = {}
+
+    def release(self) -> None:
+        """Let go of the edge."""
+        self._deferrals.clear()
+        del self._front, self._behind
+
+    # What the exchange says
+
+    def take_request(self, side: Side, call: Call, frame: Frame) -> None:
+        """Give middleware a request of this peer."""
+        deferral = self._deferrals[call] = Deferral(self._front, side, frame, call)
+        self._outbox.add(Defer(deferral))
+
+    def take_notice(self, side: Side, frame: Frame) -> bool:
+        """Give middleware a notification of this peer; False for those that it does not get."""
+        if frame.method in _AT_ONCE:
+            return False
+        self._outbox.add(Defer(Deferral(self._front, side, frame, None)))
+        return True
+
+    def take_answer(self, side: Side, call: Call, frame: Frame, exchange: Exchange) -> None:
+        """Give middleware the answer of this peer to a request that was just taken off the table."""
+        deferral = self._deferrals.get(call)
+        if deferral is None:  # nobody waits for it any more, and what middleware would have made of it nobody knows
+            exchange.counters.unmatched += 1
+            return
+        exchange.calls[side.other].waiting[call.key] = call
+        if deferral.phase is Phase.AT_PEER:
+            deferral.phase = Phase.ANSWERED
+            self._outbox.add(Settle(deferral, frame))
+        else:
+            exchange.counters.unmatched += 1
+
+    def cancel(self, call: Call) -> bool:
+        """Take note that nobody waits for a request any more; whether the peer has it and did not answer."""
+        deferral = self._deferrals.pop(call, None)
+        if deferral is None:
+            return True
+        is_at_peer, deferral.phase = deferral.phase is Phase.AT_PEER, Phase.OVER
+        self._outbox.add(Abandon(deferral))
+        return is_at_peer
+
+    # What middleware says
+
+    def proceed(self, deferral: Deferral, frame: Frame) -> None:
+        """Take a request or notification on to its peer, as it is now."""
+        if deferral.phase is not Phase.HELD:
+            return
+        if deferral.call is None:
+            deferral.phase = Phase.OVER
+            self._hand_on(deferral.side, frame)
+            return
+        deferral.phase = Phase.AT_PEER
+        if deferral.side is Side.CLIENT:
+            self._behind.carry(deferral.call, frame)
+        else:
+            self._front.send(frame)
+
+    def conclude(self, deferral: Deferral, frame: Frame, exchange: Exchange) -> None:
+        """Answer a request with what middleware gives, in the revision of the peer across."""
+        call, side = deferral.call, deferral.side
+        if call is None or self._deferrals.pop(call, None) is None:
+            return  # nobody waits any more
+        is_at_peer, deferral.phase = deferral.phase is Phase.AT_PEER, Phase.OVER
+        if exchange.calls[side].remove(call):
+            if is_at_peer:
+                self._withdraw(side, call, exchange)
+            exchange.pass_answer(side.other, call, frame, is_final=True)
+
+    def _withdraw(self, side: Side, call: Call, exchange: Exchange) -> None:
+        """Tell the peer that has a request that nobody waits for its answer."""
+        params = {"requestId": decode(call.key), "reason": "it was answered by a middleware"}
+        cancelled = exchange.calls[side].cancelled
+        cancelled[call.key] = call  # where a switch looks it up
+        self._hand_on(side, notification_frame(CANCELLED, params))
+        cancelled.pop(call.key, None)
+
+    def _hand_on(self, side: Side, frame: Frame) -> None:
+        if side is Side.CLIENT:
+            self._behind.notify(self._front, frame)
+        else:
+            self._front.send(frame)

@@ -1,0 +1,221 @@
+"""What each side is told of the other across the eras: no more than the path between them can deliver.
+
+Lives here: which capabilities are told, computed from the tables of the revisions. Must not: know where capabilities
+stand in a frame (`discovery`, `metadata`), or what the steps do to them within an era. Called by `discovery` and by
+whoever stamps requests.
+
+Between equal eras nothing is decided here: steps leave out what the target does not name, and a request of the
+per-request era goes on with exactly the capabilities that it came with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from dragoman.core.bridge.names import NEWER, OLDER, TASKS_EXTENSION
+from dragoman_spec import era, facts
+from dragoman_spec.losses import Loss
+from dragoman_spec.protocol import Facts
+
+Scope = Literal["shared", "principal", "client", "request"]
+
+_TASKS_OF_TOOLS: Final[dict[str, Any]] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+"""What a bridged server of the tasks extension can do in terms of 2025-11-25: `tasks/list` has no counterpart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The way between one client and one server, as far as it decides what can be told.
+
+    Attributes:
+        client: Revision of the client.
+        server: Revision of the server.
+        scope: Who shares a session of the server; means nothing where the server has none.
+        can_ask: Whether questions of the server reach the client during a call: as requests on its stream, or parked.
+        can_notify: Whether the server's notices outside of calls reach the client: a stream of theirs is held open.
+        tasks: Whether tasks are bridged.
+    """
+
+    client: str
+    server: str
+    scope: Scope = "client"
+    can_ask: bool = True
+    can_notify: bool = True
+    tasks: bool = False
+
+    @property
+    def cell(self) -> Literal["LL", "LM", "ML", "MM"]:
+        """The eras of client and server: L with a handshake, M per request."""
+        match era(self.client), era(self.server):
+            case "handshake", "handshake":
+                return "LL"
+            case "handshake", _:
+                return "LM"
+            case _, "handshake":
+                return "ML"
+            case _:
+                return "MM"
+
+
+class Told(NamedTuple):
+    """What one side is told, and what of the truth is left out; pointers begin at `/capabilities`."""
+
+    capabilities: dict[str, Any]
+    losses: tuple[Loss, ...]
+
+
+def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool = False) -> Told:
+    """Give the capabilities of the client that the server is told.
+
+    Args:
+        capabilities: Of the client, as it declared them: in `initialize`, in its own revision, or in this request.
+        path: The way between them.
+        wants_task: Whether the client asked for a task with this request.
+
+    Returns:
+        For a server of the per-request era, those that this client can be asked for, in that era's form. For a server
+        with a handshake whose session serves more than one request, those of everybody who can be bridged: what a
+        caller lacks is held against each question. In the form of the newest revision with a handshake.
+    """
+    if path.cell in ("LL", "MM"):
+        return Told(dict(capabilities), ())
+    if path.cell == "ML" and path.scope != "request":
+        return Told(_everybody(path), ())
+    source = facts(path.client)
+    target = facts(NEWER if path.cell == "LM" else OLDER)
+    told: dict[str, Any] = {}
+    lost: list[Loss] = []
+    for name, value in capabilities.items():
+        if name == "extensions":
+            told |= _keep_extensions(value, path, lost)
+        elif _is_named_by_one(name, source, target) or (name in target.asked.values() and not path.can_ask):
+            lost.append(_lose(name, value))
+        else:
+            told[name] = _keep_parts(name, value, source, target, lost)
+    if path.cell == "LM" and path.tasks and wants_task:
+        told["extensions"] = {**told.get("extensions", {}), TASKS_EXTENSION: {}}
+    return Told(_fill_in(told), tuple(lost))
+
+
+def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
+    """Give the capabilities of the server that the client is told.
+
+    Args:
+        capabilities: Of the server: in the form of 2026-07-28, or of the newest revision with a handshake.
+        path: The way between them.
+
+    Returns:
+        The same in the form of the client's era; for a client with a handshake that of the newest such revision, which
+        the steps take on from there.
+    """
+    if path.cell in ("LL", "MM"):
+        return Told(dict(capabilities), ())
+    flags = facts(NEWER).server_flags | facts(OLDER).server_flags
+    one_sided = facts(NEWER).server_capabilities ^ facts(OLDER).server_capabilities
+    told: dict[str, Any] = {}
+    lost: list[Loss] = []
+    for name, value in capabilities.items():
+        if name not in one_sided:
+            told[name] = value if path.can_notify else _keep_promises(name, value, flags, lost)
+    told |= _tell_tasks(capabilities, path)
+    for name in sorted(one_sided & capabilities.keys()):
+        lost += _find_untold(name, capabilities[name], told)
+    return Told(told, tuple(lost))
+
+
+def spell_required(path: str) -> dict[str, Any]:
+    """Give a capability, such as `elicitation.url`, as the object in which a client declares it."""
+    spelled: dict[str, Any] = {}
+    for name in reversed(path.split(".")):
+        spelled = {name: spelled}
+    return spelled
+
+
+def _everybody(path: Path) -> dict[str, Any]:
+    """Give what can be declared in the name of whoever calls, without what has no counterpart in their era."""
+    known = facts(NEWER).client_capabilities
+    return {
+        name: {part: setting for part, setting in value.items() if f"{name}.{part}" in known}
+        for name, value in facts(path.server).shared_capabilities.items()
+        if path.can_ask and name in known
+    }
+
+
+def _is_named_by_one(name: str, source: Facts, target: Facts) -> bool:
+    """Whether it means something to one of two revisions only; what neither names is for the peers to judge."""
+    return (name in source.client_capabilities) != (name in target.client_capabilities)
+
+
+def _keep_parts(name: str, value: Any, source: Facts, target: Facts, lost: list[Loss]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    kept = {part: each for part, each in value.items() if not _is_named_by_one(f"{name}.{part}", source, target)}
+    lost += [_lose(f"{name}/{_escape(part)}", each) for part, each in value.items() if part not in kept]
+    return kept
+
+
+def _fill_in(capabilities: dict[str, Any]) -> dict[str, Any]:
+    """Spell out what an empty capability stands for: `elicitation` alone means forms."""
+    for part in facts(NEWER).parts:
+        name, _, member = part.capability.partition(".")
+        if part.is_default and capabilities.get(name) == {}:
+            capabilities[name] = {member: {}}
+    return capabilities
+
+
+def _keep_extensions(value: Any, path: Path, lost: list[Loss]) -> dict[str, Any]:
+    """Give the extensions of a client that the server is told; a field of that name is only in newer revisions."""
+    if not isinstance(value, dict):
+        return {}
+    # Whoever declares one in the newest revision with a handshake means what the next revision made of it.
+    if path.cell == "LM" and path.client == OLDER:
+        kept = {name: settings for name, settings in value.items() if name != TASKS_EXTENSION}
+    else:
+        kept = {}
+    lost += [_lose(f"extensions/{_escape(name)}", value[name]) for name in value if name not in kept]
+    return {"extensions": kept} if kept else {}
+
+
+def _keep_promises(name: str, value: Any, flags: frozenset[str], lost: list[Loss]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    broken = [flag for flag in value if f"{name}.{flag}" in flags and value[flag]]
+    lost += [_lose(f"{name}/{flag}", value[flag]) for flag in broken]
+    return {flag: setting for flag, setting in value.items() if flag not in broken}
+
+
+def _tell_tasks(capabilities: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Tell of tasks in the client's terms, where they are bridged."""
+    if path.tasks and path.cell == "ML" and _runs_tools_as_tasks(capabilities.get("tasks")):
+        return {"extensions": {TASKS_EXTENSION: {}}}
+    extensions = capabilities.get("extensions")
+    if path.tasks and path.client == OLDER and isinstance(extensions, dict) and TASKS_EXTENSION in extensions:
+        return {"tasks": _TASKS_OF_TOOLS}
+    return {}
+
+
+def _find_untold(name: str, value: Any, told: Mapping[str, Any]) -> Iterator[Loss]:
+    """Give what is lost of a capability that the client's era does not have, by extension where it is those."""
+    if name == "tasks":
+        if not told.get("extensions"):
+            yield _lose(name, value)
+    elif isinstance(value, dict):
+        for extension, settings in value.items():
+            if extension != TASKS_EXTENSION or "tasks" not in told:
+                yield _lose(f"{name}/{_escape(extension)}", settings)
+
+
+def _runs_tools_as_tasks(tasks: Any) -> bool:
+    for name in ("requests", "tools", "call"):
+        tasks = tasks.get(name) if isinstance(tasks, dict) else None
+    return tasks is not None
+
+
+def _lose(pointer: str, value: Any) -> Loss:
+    return Loss(f"/capabilities/{pointer}", "dropped", value)
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,170 @@
+"""What a server's error means for a client across the eras, where the code alone does not decide it.
+
+Lives here: the errors of the per-request era that are about one hop (headers, capabilities, versions), and the HTTP
+status of each. Must not: replace codes that mean the same everywhere, which the steps do; they come after this.
+
+An error about a hop is about *that* hop. A server that misses a header, a capability or a revision has missed what we
+sent it, and its client, which sent something else, would only be confused by its words: so these are answered anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.names import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    MISSING_CLIENT_CAPABILITY,
+    UNSUPPORTED_VERSION,
+    URL_ELICITATION_REQUIRED,
+)
+from dragoman_spec import era, facts
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Pass the server's error on, over the steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Answer the client with this error, in its own form.
+
+    Attributes:
+        code: Of the error.
+        message: Of the error.
+        data: Of the error.
+        is_stale: Whether what we know of the server is outdated, so that it has to be probed again.
+    """
+
+    code: int
+    message: str
+    data: dict[str, Any]
+    is_stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Answer the client with this result of a tool, in the form of 2026-07-28."""
+
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """List the server's tools anew and send the request once more: our headers were made from an outdated schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Ask the client to open URLs first (`urls`)."""
+
+
+Answer = Relay | Say | Fail | Refresh | Visit
+
+
+def answer_error(
+    error: Mapping[str, Any],
+    method: str,
+    path: Path,
+    *,
+    declared: Mapping[str, Any] | None = None,
+    has_refreshed: bool = False,
+) -> Answer:
+    """Say what to do about an error of a server.
+
+    Args:
+        error: Of the JSON-RPC response, in the server's form.
+        method: That was asked.
+        path: The way between client and server.
+        declared: The capabilities that the server was told.
+        has_refreshed: Whether this is the answer to the second attempt.
+    """
+    code = error.get("code")
+    if path.cell == "ML":
+        return Visit() if code == URL_ELICITATION_REQUIRED else Relay()
+    if path.cell == "LL":
+        return Relay()
+    if code == HEADER_MISMATCH:
+        return (
+            _say_about_us(error, f"the server does not accept our headers for {method}") if has_refreshed else Refresh()
+        )
+    if code == UNSUPPORTED_VERSION:
+        return _say_about_us(error, f"the server does not speak revision {path.server} any more", is_stale=True)
+    if code == MISSING_CLIENT_CAPABILITY:
+        return _answer_missing(error, method, path, declared or {})
+    return Relay()
+
+
+def _answer_missing(error: Mapping[str, Any], method: str, path: Path, declared: Mapping[str, Any]) -> Answer:
+    required = _read_required(error)
+    missing = [name for name in required if not _has(declared, name)]
+    if path.cell == "MM":
+        if required and not missing:
+            return _say_about_us(error, "the server wants capabilities that it was told of")
+        spelled = _spell(error, missing)
+        return Say(MISSING_CLIENT_CAPABILITY, str(error.get("message", "")), {"requiredCapabilities": spelled})
+    named = f": {', '.join(required)}" if required else ""
+    text = f"The server needs a capability that this client does not have here{named}."
+    if method == "tools/call":
+        return Fail({"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": True})
+    return Say(INVALID_PARAMS, text, {"original": dict(error)})
+
+
+def _say_about_us(error: Mapping[str, Any], message: str, *, is_stale: bool = False) -> Say:
+    return Say(INTERNAL_ERROR, message, {"original": dict(error)}, is_stale)
+
+
+def _read_required(error: Mapping[str, Any]) -> list[str]:
+    """Give the capabilities that an error asks for, `elicitation.url` and so on, as far as they go."""
+    data = error.get("data")
+    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    found: list[str] = []
+    for name, value in required.items() if isinstance(required, dict) else ():
+        parts = [part for part in value if part] if isinstance(value, dict) else []
+        found += [f"{name}.{part}" for part in parts] or [name]
+    return found
+
+
+def _spell(error: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
+    required: Mapping[str, Any] = error["data"]["requiredCapabilities"] if missing else {}
+    spelled: dict[str, Any] = {}
+    for path in missing:
+        name, _, part = path.partition(".")
+        whole = required[name]
+        spelled.setdefault(name, {}).update({part: whole[part]} if part else whole if isinstance(whole, dict) else {})
+    return spelled
+
+
+def _has(declared: Mapping[str, Any], path: str) -> bool:
+    found: Any = declared
+    for name in path.split("."):
+        if not isinstance(found, dict) or name not in found:
+            return False
+        found = found[name]
+    return True
+
+
+def find_http_status(revision: str, code: int, *, is_about_metadata: bool = False) -> int:
+    """Give the HTTP status that an error is sent with.
+
+    Args:
+        revision: Of the client.
+        code: Of the error.
+        is_about_metadata: Whether it refuses a request for what its `_meta` lacks.
+    """
+    known = facts(revision)
+    if is_about_metadata and known.meta_refusal is not None and known.meta_refusal[0] == code:
+        return known.meta_refusal[1]
+    return known.http_status.get(code, 200)
+
+
+def unsupported_version(requested: object, supported: Sequence[str]) -> Say:
+    """Give the error for a revision that is not served here: with our own list, never that of a server behind us."""
+    data = {"supported": list(supported), "requested": requested}
+    is_newer = any(era(revision) == "per_request" for revision in supported)
+    return Say(UNSUPPORTED_VERSION if is_newer else INVALID_PARAMS, "Unsupported protocol version", data)

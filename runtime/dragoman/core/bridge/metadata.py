@@ -1,0 +1,158 @@
+"""What every request of the per-request era says of its client, and every result of its server.
+
+Lives here: stamping `_meta` onto what goes to a peer of that era, reading it off what comes, taking it off before the
+steps. Must not: know which peer it is (`core.edges`), or which capabilities may be declared (`discovery`).
+
+"Requests are self-contained": version and capabilities are required on each request, name and log level are not
+(2026-07-28/basic/index, Per-request protocol fields). Results name their server in the same way. What the bridge
+has used comes off before the steps, so it is no loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.core.bridge.names import (
+    FACTS,
+    INVALID_PARAMS,
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_LOG_LEVEL,
+    META_SERVER_INFO,
+    META_VERSION,
+    UNSUPPORTED_VERSION,
+)
+from dragoman.errors import RemoteProtocolError
+
+_OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})
+_USED_UP: Final = frozenset({META_CLIENT_INFO, META_LOG_LEVEL})
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What one request says of its client.
+
+    Attributes:
+        revision: It is written in.
+        capabilities: Of the client, for this request, as 2026-07-28 has them.
+        client_info: Name and version of the client, if it says them.
+        log_level: From which level on it wants log messages of this request; None for none at all.
+    """
+
+    revision: str
+    capabilities: Mapping[str, Any]
+    client_info: Mapping[str, Any] | None = None
+    log_level: str | None = None
+
+
+def stamp(params: Mapping[str, Any] | None, metadata: Metadata) -> dict[str, Any]:
+    """Give params with the metadata in `_meta`; what else is in `_meta` stays, metadata of somebody else does not.
+
+    Args:
+        params: Of a request, or None where it has none; not changed.
+        metadata: What to say.
+    """
+    params = dict(params or {})
+    meta = _without(params.get("_meta"), _OF_REQUESTS)
+    meta[META_VERSION] = metadata.revision
+    meta[META_CLIENT_CAPABILITIES] = dict(metadata.capabilities)
+    if metadata.client_info is not None:
+        meta[META_CLIENT_INFO] = dict(metadata.client_info)
+    if metadata.log_level is not None:
+        meta[META_LOG_LEVEL] = metadata.log_level
+    params["_meta"] = meta
+    return params
+
+
+def read(params: object, supported: Collection[str]) -> Metadata:
+    """Read what a request says of its client, and check it.
+
+    Args:
+        params: Of the request, as they came.
+        supported: The revisions that may be used here, in the order in which to name them.
+
+    Raises:
+        RemoteProtocolError: Something required is missing or malformed (-32602), or the revision is not supported
+            (-32022, with `supported` and `requested`).
+    """
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(meta, dict):
+        raise _malformed("/params/_meta", "an object with the metadata that every request carries")
+    revision = meta.get(META_VERSION)
+    if not isinstance(revision, str):
+        raise _malformed(_pointer(META_VERSION), "a protocol version")
+    if revision not in supported:  # before anything else is judged by rules that it may not have
+        data = {"supported": list(supported), "requested": revision}
+        raise RemoteProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    capabilities = meta.get(META_CLIENT_CAPABILITIES)
+    if not isinstance(capabilities, dict):
+        raise _malformed(_pointer(META_CLIENT_CAPABILITIES), "an object")
+    client_info = meta.get(META_CLIENT_INFO)
+    if not isinstance(client_info, dict | None):
+        raise _malformed(_pointer(META_CLIENT_INFO), "an object")
+    level = meta.get(META_LOG_LEVEL)
+    if level is not None and level not in FACTS.log_levels:
+        raise _malformed(_pointer(META_LOG_LEVEL), f"one of {', '.join(FACTS.log_levels)}")
+    return Metadata(revision, capabilities, client_info, level)
+
+
+def claims_per_request(params: object) -> bool:
+    """Whether params claim to be of the per-request era: they name a version in `_meta`, whichever it is."""
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return isinstance(meta, dict) and META_VERSION in meta
+
+
+def take_off(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give params without the metadata that has been used up; the same object where there is none in it.
+
+    Of version and capabilities the form stays: a request without it is not one of 2026-07-28; the steps take it off.
+    """
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        return params
+    left = {key: value for key, value in meta.items() if key not in _USED_UP}
+    if left.get(META_CLIENT_CAPABILITIES):
+        left[META_CLIENT_CAPABILITIES] = {}
+    elif len(left) == len(meta):
+        return params
+    return {**params, "_meta": left}
+
+
+def take_identity(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """Take the server's name and version off a result.
+
+    Returns:
+        The result without them, the same object where they are not in it; and what they are, None if not known.
+    """
+    meta = result.get("_meta")
+    info = meta.get(META_SERVER_INFO) if isinstance(meta, dict) else None
+    return _take(result, {META_SERVER_INFO}), info if isinstance(info, dict) else None
+
+
+def put_identity(result: Mapping[str, Any], server_info: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a result that names the server; what else is in its `_meta` stays."""
+    meta = _without(result.get("_meta"), {META_SERVER_INFO})
+    return {**result, "_meta": {**meta, META_SERVER_INFO: dict(server_info)}}
+
+
+def _take(holder: Mapping[str, Any], keys: Collection[str]) -> Mapping[str, Any]:
+    meta = holder.get("_meta")
+    if not isinstance(meta, dict) or not any(key in meta for key in keys):
+        return holder
+    left = _without(meta, keys)
+    rest = {name: value for name, value in holder.items() if name != "_meta"}
+    return {**rest, "_meta": left} if left else rest
+
+
+def _without(meta: object, keys: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in meta.items() if key not in keys} if isinstance(meta, dict) else {}
+
+
+def _malformed(pointer: str, expected: str) -> RemoteProtocolError:
+    return RemoteProtocolError(INVALID_PARAMS, f"expected {expected} at {pointer}", {"pointer": pointer})
+
+
+def _pointer(key: str) -> str:
+    return "/params/_meta/" + key.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,58 @@
+"""What the bridge takes from the tables of `dragoman_spec`, and the few names of extensions that no table has.
+
+Lives here: looking up, once. Must not: decide anything. Called by the modules of the bridge.
+
+The bridge stands between two neighbours: the newest revision that opens with a handshake and the oldest of the
+per-request era. What lies beyond either is for the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import dragoman_spec
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
+
+OLDER: Final = HANDSHAKE_REVISIONS[-1]
+"""The side of the bridge with a handshake."""
+
+NEWER: Final = next(revision for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
+"""The side of the bridge where each request speaks for itself."""
+
+PER_REQUEST_REVISIONS: Final = tuple(revision for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
+"""The revisions in which each request speaks for itself, oldest first."""
+
+FACTS: Final = facts(NEWER)
+OLDER_FACTS: Final = facts(OLDER)
+
+META_VERSION: Final = FACTS.request_meta["protocolVersion"]
+META_CLIENT_INFO: Final = FACTS.request_meta["clientInfo"]
+META_CLIENT_CAPABILITIES: Final = FACTS.request_meta["clientCapabilities"]
+META_LOG_LEVEL: Final = FACTS.request_meta["logLevel"]
+META_SERVER_INFO: Final = FACTS.result_meta["serverInfo"]
+META_SUBSCRIPTION_ID: Final = FACTS.notification_meta["subscriptionId"]
+
+_CODES: Final = {name: code for code, name in dragoman_spec.load(NEWER).ERROR_CODES.items()}
+_OLDER_CODES: Final = {name: code for code, name in dragoman_spec.load(OLDER).ERROR_CODES.items()}
+
+INVALID_REQUEST: Final = _CODES["INVALID_REQUEST"]
+METHOD_NOT_FOUND: Final = _CODES["METHOD_NOT_FOUND"]
+INVALID_PARAMS: Final = _CODES["INVALID_PARAMS"]
+INTERNAL_ERROR: Final = _CODES["INTERNAL_ERROR"]
+HEADER_MISMATCH: Final = _CODES["HEADER_MISMATCH"]
+MISSING_CLIENT_CAPABILITY: Final = _CODES["MISSING_REQUIRED_CLIENT_CAPABILITY"]
+UNSUPPORTED_VERSION: Final = _CODES["UNSUPPORTED_PROTOCOL_VERSION"]
+RESOURCE_NOT_FOUND: Final = _OLDER_CODES["RESOURCE_NOT_FOUND"]
+URL_ELICITATION_REQUIRED: Final = _OLDER_CODES["URL_ELICITATION_REQUIRED"]
+
+RESERVED_CODES: Final = range(-32099, -32019)
+"""The codes that 2026-07-28 keeps for itself (basic/index, Error Codes)."""
+
+TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
+TASK_METHODS: Final[Mapping[str, str]] = MappingProxyType(
+    {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+)
+"""The methods of the tasks extension, and the param that names what each is about."""

@@ -1,0 +1,61 @@
+"""Notices of change, whoever hears them: what a subscription covers, and those that wait for somebody to hear them.
+
+Lives here: both. Must not: know streams (`listening`, `listens`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.core.bridge.names import FACTS
+
+RESOURCE_FILTER: Final = "resourceSubscriptions"
+"""The member of a filter that names resources; each of the others stands for one notification."""
+
+UPDATED: Final = FACTS.subscriptions[RESOURCE_FILTER]
+
+
+def covers(subscribed: Collection[str], uri: str) -> bool:
+    """Whether a change of a resource is for a subscriber to one of these.
+
+    "This may be a sub-resource of the one that the client actually subscribed to" (2025-11-25 schema,
+    ResourceUpdatedNotificationParams): so who subscribed to something above it hears of it too.
+    """
+    if uri in subscribed:
+        return True
+    end = uri.find("/")
+    while end >= 0:
+        if uri[:end] in subscribed or uri[: end + 1] in subscribed:
+            return True
+        end = uri.find("/", end + 1)
+    return False
+
+
+@dataclass(slots=True)
+class Backlog:
+    """Notices for somebody who does not listen at present: each once, the latest form of it, in order.
+
+    Attributes:
+        most: How many are kept; what comes first goes first.
+        dropped: How many went like that.
+    """
+
+    most: int = 1024
+    dropped: int = 0
+    _kept: dict[tuple[str, Any], Mapping[str, Any] | None] = field(default_factory=dict)
+
+    def put(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Keep a notice; one of the same thing is replaced."""
+        what = (method, (params or {}).get("uri") if method == UPDATED else None)
+        self._kept.pop(what, None)
+        self._kept[what] = params
+        while len(self._kept) > self.most:
+            del self._kept[next(iter(self._kept))]
+            self.dropped += 1
+
+    def take_all(self) -> list[tuple[str, Mapping[str, Any] | None]]:
+        """Take everything out, in order."""
+        kept, self._kept = self._kept, {}
+        return [(method, params) for (method, _), params in kept.items()]

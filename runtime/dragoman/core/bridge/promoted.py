@@ -1,0 +1,220 @@
+"""A call at a server with a handshake that has become a task for its per-request client.
+
+Lives here: the tasks of one instance that are calls in truth: their questions, their ends, how long they are kept. Must
+not: send, cancel, or read clocks. Called by `core.switch`, where `strategy` says so.
+
+Theory of operation. The specification's own place for a call that waits is a task: at the first question the client's
+request is answered with one, and the call goes on. The client asks for the task from time to time; what the server asks
+stands in it, and `tasks/update` brings the answers (extension `io.modelcontextprotocol/tasks`, SEP-2663). Unlike a
+parked call it survives that its client reconnects, can be cancelled, and says how long it is kept. Its id is a sealed
+state: it is good for its server and its caller only, and says which instance has the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from dragoman.core.bridge.asking import Caller, OpenQuestions, Turned
+from dragoman.core.bridge.names import INTERNAL_ERROR
+from dragoman.core.bridge.questions import Question
+from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
+from dragoman_spec import Loss
+
+KIND: Final = "task"
+"""The kind of state that is the id of a task."""
+
+
+class Updated(NamedTuple):
+    """What an update brought: answers to the server's requests, by their ids, and what they lose."""
+
+    replies: Sequence[tuple[bytes, dict[str, Any]]]
+    losses: tuple[Loss, ...]
+
+
+class Expired(NamedTuple):
+    """A task that is kept no longer, and whether the server is still at it and is to be told."""
+
+    call: str
+    is_running: bool
+
+
+@dataclass(slots=True)
+class _Task:
+    task_id: str
+    questions: OpenQuestions
+    created_s: float
+    updated_s: float
+    status: str = "working"
+    payload: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_running(self) -> bool:
+        return self.status in ("working", "input_required")
+
+
+@dataclass(slots=True)
+class PromotedTasks:
+    """The tasks of one instance that are calls in truth.
+
+    Attributes:
+        keeper: Makes their ids; its time is how long they are kept, from their beginning.
+        most: How many there may be.
+        poll_ms: After how many milliseconds a client is advised to ask again.
+    """
+
+    keeper: Keeper
+    most: int = 1024
+    poll_ms: int = 1000
+    _tasks: dict[str, _Task] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def promote(self, call: str, caller: Caller, now_s: float, nonce: bytes) -> dict[str, Any] | None:
+        """Make a call a task.
+
+        Args:
+            call: Which; a name of our own.
+            caller: Whose call it is.
+            now_s: The time, in seconds since 1970.
+            nonce: Random bytes for the id.
+
+        Returns:
+            The result that answers the client's request; None where there are too many tasks.
+        """
+        if len(self._tasks) >= self.most:
+            return None
+        task_id = self.keeper.write(State(KIND, call), _bind(caller.binding), now_s, nonce)
+        self._tasks[call] = _Task(task_id, OpenQuestions(caller), now_s, now_s)
+        return {"resultType": "task", **self._describe(self._tasks[call])}
+
+    def ask(self, call: str, question_id: bytes, method: str, params: Any, now_s: float) -> Question | Turned:
+        """Take a question that the server asks; the client finds it in the task. See `OpenQuestions.ask`."""
+        task = self._tasks[call]
+        question = task.questions.ask(question_id, method, params)
+        if isinstance(question, Question):
+            self._change(task, "input_required", now_s)
+        return question
+
+    def withdraw(self, call: str, question_id: bytes, now_s: float) -> None:
+        """Take note that the server does not want an answer to this any more."""
+        task = self._tasks.get(call)
+        if task is not None and task.status == "input_required":
+            task.questions.withdraw(question_id)
+            if not task.questions:
+                self._change(task, "working", now_s)
+
+    def get(self, params: Mapping[str, Any], binding: Binding, now_s: float) -> dict[str, Any]:
+        """Answer `tasks/get`.
+
+        Args:
+            params: Of the request.
+            binding: The server that it goes to, and whose request it is.
+            now_s: The time.
+
+        Raises:
+            RemoteProtocolError: There is no such task for this caller (-32602); the data says why.
+        """
+        _, task = self._find(params, binding, now_s)
+        detail = dict(task.payload)
+        if task.status == "input_required":
+            detail["inputRequests"] = task.questions.spell()
+        return {"resultType": "complete", **self._describe(task), **detail}
+
+    def update(self, params: Mapping[str, Any], binding: Binding, now_s: float) -> Updated:
+        """Take `tasks/update`, which is answered with an empty result.
+
+        Args:
+            params: Of the request.
+            binding: The server that it goes to, and whose request it is.
+            now_s: The time.
+
+        Raises:
+            RemoteProtocolError: There is no such task for this caller, or an answer is malformed (-32602).
+        """
+        _, task = self._find(params, binding, now_s)
+        replies, losses = task.questions.answer(params.get("inputResponses"))
+        if replies and not task.questions:
+            self._change(task, "working", now_s)
+        return Updated(replies, losses)
+
+    def cancel(self, params: Mapping[str, Any], binding: Binding, now_s: float) -> str | None:
+        """Take `tasks/cancel`, which is answered with an empty result.
+
+        Args:
+            params: Of the request.
+            binding: The server that it goes to, and whose request it is.
+            now_s: The time.
+
+        Returns:
+            The call to cancel at the server; None where it has ended already.
+
+        Raises:
+            RemoteProtocolError: There is no such task for this caller (-32602).
+        """
+        call, task = self._find(params, binding, now_s)
+        if not task.is_running:
+            return None
+        self._end(task, "cancelled", {}, now_s)
+        return call
+
+    def finish(self, call: str, response: Mapping[str, Any], now_s: float) -> None:
+        """Take the server's response to the call, in the form of the client."""
+        task = self._tasks.get(call)
+        if task is None or not task.is_running:
+            return
+        if "error" in response:
+            self._end(task, "failed", {"error": response["error"]}, now_s)
+        else:
+            self._end(task, "completed", {"result": response["result"]}, now_s)
+
+    def lose(self, call: str, now_s: float) -> None:
+        """Take note that the server of a call has gone."""
+        error = {"code": INTERNAL_ERROR, "message": "the server ended while it was at this task"}
+        self.finish(call, {"error": error}, now_s)
+
+    def expire(self, now_s: float) -> list[Expired]:
+        """Give up the tasks that are kept no longer."""
+        due = [call for call, task in self._tasks.items() if task.created_s + self.keeper.ttl_s <= now_s]
+        return [Expired(call, self._tasks.pop(call).is_running) for call in due]
+
+    def find_next_expiry(self) -> float | None:
+        """Give the time at which `expire` has something to do; None while there is no task."""
+        return min((task.created_s + self.keeper.ttl_s for task in self._tasks.values()), default=None)
+
+    def _find(self, params: Mapping[str, Any], binding: Binding, now_s: float) -> tuple[str, _Task]:
+        state = self.keeper.read(params.get("taskId"), _bind(binding), now_s)
+        task = self._tasks.get(state.call) if state.kind == KIND else None
+        if task is None:
+            raise refuse(Reason.UNKNOWN)
+        return state.call, task
+
+    def _change(self, task: _Task, status: str, now_s: float) -> None:
+        task.status, task.updated_s = status, now_s
+
+    def _end(self, task: _Task, status: str, payload: dict[str, Any], now_s: float) -> None:
+        task.payload = payload
+        task.questions.clear()
+        self._change(task, status, now_s)
+
+    def _describe(self, task: _Task) -> dict[str, Any]:
+        return {
+            "taskId": task.task_id,
+            "status": task.status,
+            "createdAt": _stamp(task.created_s),
+            "lastUpdatedAt": _stamp(task.updated_s),
+            "ttlMs": int(self.keeper.ttl_s * 1000),
+            "pollIntervalMs": self.poll_ms,
+        }
+
+
+def _bind(binding: Binding) -> Binding:
+    """Bind a task to its server and its caller: the requests that name it have other methods and params."""
+    return replace(binding, method="tasks", digest="")
+
+
+def _stamp(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

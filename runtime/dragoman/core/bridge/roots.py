@@ -1,0 +1,44 @@
+"""The roots that callers have told, for as long as the user lets them be used again.
+
+Lives here: keeping them by principal. Must not: ask for them (`inputs`, `parked`). A server with a handshake that asks
+for roots while their owner is known is answered from here, and nobody waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class RootsCache:
+    """Roots by principal.
+
+    Attributes:
+        ttl_s: For how many seconds they may be used again; 0 is not at all.
+        most: How many principals are kept; the one that told them first is forgotten first.
+    """
+
+    ttl_s: float = 0.0
+    most: int = 1024
+    _kept: dict[str, tuple[float, list[Any]]] = field(default_factory=dict)
+
+    def put(self, principal: str, result: object, now_s: float) -> None:
+        """Keep the roots in an answer to `roots/list`, whatever else is in it."""
+        roots = result.get("roots") if isinstance(result, dict) else None
+        self._kept.pop(principal, None)
+        if not isinstance(roots, list) or self.ttl_s <= 0:
+            return
+        self._kept[principal] = now_s + self.ttl_s, roots
+        while len(self._kept) > self.most:
+            del self._kept[next(iter(self._kept))]
+
+    def get(self, principal: str, now_s: float) -> Sequence[Any] | None:
+        """Give the roots of a principal; None if they are not known, or not any more."""
+        until_s, roots = self._kept.get(principal, (now_s, []))
+        return roots if now_s < until_s else None
+
+    def forget(self, principal: str) -> None:
+        """Forget what a principal told: it said that its roots have changed, or has gone."""
+        self._kept.pop(principal, None)

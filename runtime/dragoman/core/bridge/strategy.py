@@ -1,0 +1,80 @@
+"""How a question in the middle of a per-request client's call is put to it: which of four ways.
+
+Lives here: the choice. Must not: follow it (`parked`, `replay`). Called when a server with a handshake first asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+
+from dragoman.core.bridge.names import FACTS, TASKS_EXTENSION
+
+_RUNS_TOOLS: Final = "tools/call"
+
+
+class Strategy(Enum):
+    """A way to put a question.
+
+    Attributes:
+        TASK: Answer with a task, and let the question stand in what is told of it: the client polls and answers.
+        PARK: Keep the server's call, and ask in a result.
+        REPLAY: End the server's call, ask in a result, and make the call again with the recorded answers.
+        REFUSE: Ask nobody.
+    """
+
+    TASK = "task"
+    PARK = "park"
+    REPLAY = "replay"
+    REFUSE = "refuse"
+
+
+AUTO: Final = "auto"
+SETTINGS: Final = (AUTO, *(strategy.value for strategy in Strategy))
+"""What a user can choose for a server."""
+
+
+def choose_strategy(
+    setting: str,
+    method: str,
+    capabilities: Mapping[str, Any],
+    *,
+    tool: Mapping[str, Any] | None = None,
+    may_repeat: bool = False,
+    can_park: bool = True,
+    tasks: bool = False,
+) -> Strategy:
+    """Choose how to put a question.
+
+    Args:
+        setting: One of `SETTINGS`; `auto` is the first way that applies, in the order of `Strategy`.
+        method: Of the client's request.
+        capabilities: As that request declared them.
+        tool: The tool that it calls, as the server listed it.
+        may_repeat: Whether the user says that this tool may be run twice.
+        can_park: Whether another call may wait here.
+        tasks: Whether tasks are bridged.
+    """
+    applies = {
+        Strategy.TASK: tasks and method == _RUNS_TOOLS and _declares_tasks(capabilities),
+        Strategy.PARK: can_park and method in FACTS.input_required,
+        Strategy.REPLAY: method in FACTS.input_required and (may_repeat or _is_repeatable(method, tool)),
+        Strategy.REFUSE: True,
+    }
+    wanted = list(Strategy) if setting == AUTO else [Strategy(setting), Strategy.REFUSE]
+    return next(strategy for strategy in wanted if applies[strategy])
+
+
+def _declares_tasks(capabilities: Mapping[str, Any]) -> bool:
+    extensions = capabilities.get("extensions")
+    return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+
+
+def _is_repeatable(method: str, tool: Mapping[str, Any] | None) -> bool:
+    """Whether a request may be made twice: what only reads may, and a tool whose server says so of it."""
+    if method != _RUNS_TOOLS:
+        return True
+    annotations = (tool or {}).get("annotations")
+    hints = annotations if isinstance(annotations, dict) else {}
+    return hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True

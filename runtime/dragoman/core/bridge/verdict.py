@@ -1,0 +1,152 @@
+"""Which era a server is of, judged by how it took the probe `server/discover`.
+
+Lives here: the judgement, and for how long it holds. Must not: probe, wait or keep verdicts (`core.edges`).
+
+The rule of the specification is that recognised modern answers mean a modern server, and everything else an older
+one (2026-07-28/basic/versioning, Backward Compatibility): "The fallback MUST NOT be keyed to one specific error
+code". What says nothing about the server, such as a proxy that wants a password, gives no verdict and is never kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from dragoman.core.bridge.names import (
+    FACTS,
+    HEADER_MISMATCH,
+    MISSING_CLIENT_CAPABILITY,
+    PER_REQUEST_REVISIONS,
+    UNSUPPORTED_VERSION,
+)
+from dragoman_spec import HANDSHAKE_REVISIONS
+
+PROBE: Final = FACTS.lifecycle["discover"]
+"""The method to probe with."""
+
+PROBE_TIMEOUT_S: Final = 5.0
+"""How long a silent server on a pipe is waited for, in seconds."""
+
+HANDSHAKE_HOLDS_S: Final = 24 * 3600.0
+"""How long a verdict for a handshake holds: an outdated one would succeed for ever, and nobody would notice."""
+
+_MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
+_SAYS_NOTHING: Final = frozenset({401, 403, 407, 408, 429})
+
+
+class Event(Enum):
+    """What can come of a probe instead of an answer."""
+
+    SILENCE = "no answer in time"
+    EXIT = "the server's process exited"
+    FAILURE = "the connection failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a probe.
+
+    Attributes:
+        body: The decoded JSON-RPC response; None where there is none, or it is not JSON.
+        status: Of HTTP; None on a pipe.
+        event: What came instead of an answer.
+    """
+
+    body: Any = None
+    status: int | None = None
+    event: Event | None = None
+
+
+class Era(Enum):
+    """What a server is; NONE says that it could not be told, and that somebody should hear why."""
+
+    HANDSHAKE = "handshake"
+    PER_REQUEST = "per_request"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a probe showed.
+
+    Attributes:
+        era: Of the server.
+        why: For the log, or for the operator where there is no verdict.
+        supported: The revisions that it named, in its order; empty where it named none.
+        discovered: Its discover result, if that is what it answered.
+    """
+
+    era: Era
+    why: str
+    supported: tuple[str, ...] = ()
+    discovered: Mapping[str, Any] | None = None
+
+    @property
+    def revision(self) -> str | None:
+        """The newest revision that both sides speak in this era; None if there is none.
+
+        A per-request server that names no revisions is taken at the one that it was probed with; a server with a
+        handshake says its revision there.
+        """
+        known = {Era.PER_REQUEST: PER_REQUEST_REVISIONS, Era.HANDSHAKE: HANDSHAKE_REVISIONS}.get(self.era, ())
+        common = [revision for revision in known if revision in self.supported or not self.supported]
+        return common[-1] if common else None
+
+    @property
+    def holds_s(self) -> float | None:
+        """For how many seconds it may be kept; None for as long as the server is the same: it fails loudly then."""
+        return {Era.HANDSHAKE: HANDSHAKE_HOLDS_S, Era.PER_REQUEST: None}.get(self.era, 0.0)
+
+    def is_kept(self, age_s: float) -> bool:
+        """Whether a verdict of this age may still be used."""
+        return self.holds_s is None or age_s < self.holds_s
+
+
+def judge(answer: Answer) -> Verdict:
+    """Say of which era a server is that took the probe like this."""
+    if answer.event is Event.FAILURE:
+        return Verdict(Era.NONE, Event.FAILURE.value)
+    if answer.event is not None:
+        return Verdict(Era.HANDSHAKE, answer.event.value)
+    status = answer.status
+    if status is not None and (status in _SAYS_NOTHING or status >= 500 or 300 <= status < 400):
+        return Verdict(Era.NONE, f"HTTP status {status}")
+    body = answer.body if isinstance(answer.body, dict) else {}
+    if isinstance(body.get("result"), dict):
+        return _judge_result(body["result"])
+    if isinstance(body.get("error"), dict):
+        return _judge_error(body["error"])
+    if status is not None and status >= 400:
+        return Verdict(Era.HANDSHAKE, f"HTTP status {status} without an error that a newer server sends")
+    return Verdict(Era.NONE, "an answer that is not JSON-RPC")
+
+
+def _judge_result(result: Mapping[str, Any]) -> Verdict:
+    kind, supported = result.get("resultType", "complete"), _read_versions(result.get("supportedVersions"))
+    if kind != "complete":
+        return Verdict(Era.PER_REQUEST, f"a result of type {str(kind)[:40]}", supported)
+    if _names_newer(supported):
+        return Verdict(Era.PER_REQUEST, f"it supports {', '.join(supported)[:200]}", supported, result)
+    why = f"it supports only {', '.join(supported)[:200]}" if supported else "a result that is not of server/discover"
+    return Verdict(Era.HANDSHAKE, why, supported)
+
+
+def _judge_error(error: Mapping[str, Any]) -> Verdict:
+    code, data = error.get("code"), error.get("data")
+    supported = _read_versions(data.get("supported")) if isinstance(data, dict) else ()
+    if not isinstance(code, int) or code not in _MODERN_CODES:
+        return Verdict(Era.HANDSHAKE, f"error {str(code)[:40]}, which is not one of a newer server")
+    if code == UNSUPPORTED_VERSION and supported and not _names_newer(supported):
+        return Verdict(Era.HANDSHAKE, f"it supports only {', '.join(supported)[:200]}", supported)
+    return Verdict(Era.PER_REQUEST, f"error {code}, which only a newer server sends", supported)
+
+
+def _names_newer(supported: Sequence[str]) -> bool:
+    """Whether any of these is not a revision with a handshake: one that we know, or one that came after us."""
+    return any(revision not in HANDSHAKE_REVISIONS for revision in supported)
+
+
+def _read_versions(value: object) -> tuple[str, ...]:
+    return tuple(revision for revision in value if isinstance(revision, str)) if isinstance(value, list) else ()

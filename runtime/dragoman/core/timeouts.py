@@ -1,0 +1,141 @@
+"""Requests of a client that its server does not answer in time.
+
+Lives here: which requests are with the server, how long, which of them make progress, and giving up the others. Must
+not: read a clock. Made by `core.edges.front` where there is a limit; without one nothing here runs.
+
+Theory of operation. The exchange hands its requests to this, and this to what is behind. Time comes as ticks: while
+something is with the server the host calls `FrontEdge.tick` every `tick_s`, by one timer for each client. A request
+grows older by one each time. One that was answered is noticed then, so an answer costs nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING, Final
+
+from dragoman.core.calls import Call, Calls
+from dragoman.core.commands import Outbox, Remind, Side
+from dragoman.core.edges.behind import Behind
+from dragoman.core.envelope import Frame, decoded, error_frame, key_of, notification_frame
+from dragoman.core.exact_json import decode
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.front import FrontEdge
+    from dragoman.core.exchange import Exchange
+
+logger = logging.getLogger("dragoman.exchange")
+
+TIMED_OUT: Final = -32000
+"""The implementation-defined code for a request that the server did not answer in time."""
+
+LONGEST_TICK_S: Final = 1.0
+TICKS: Final = 10
+"""Into how many ticks the limit is divided, unless they would be longer than that."""
+
+PROGRESS: Final = "notifications/progress"
+
+
+class Timeouts:
+    """Hands requests to what is behind, and knows which of them are old.
+
+    Args:
+        front: The client's edge.
+        behind: Who serves it.
+        outbox: Where commands go.
+        timeout_s: How long a request may be with the server, without a sign of it.
+
+    Attributes:
+        tick_s: How often `FrontEdge.tick` is to be called. A request is given up after `timeout_s`, and before two
+            ticks more.
+    """
+
+    __slots__ = ("_ages", "_behind", "_front", "_limit", "_outbox", "_ticking", "_tokens", "tick_s", "timeout_s")
+
+    takes_arrays = False  # each request of an array has a time of its own
+
+    def __init__(self, front: FrontEdge, behind: Behind, outbox: Outbox, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self.tick_s = min(timeout_s / TICKS, LONGEST_TICK_S)
+        self._limit = math.ceil(timeout_s / self.tick_s)
+        self._front = front
+        self._behind = behind
+        self._outbox = outbox
+        self._ages: dict[Call, int] = {}
+        self._tokens: dict[bytes, Call] = {}
+        self._ticking = False
+
+    def release(self) -> None:
+        """Let go of who is at both ends."""
+        self._ages.clear()
+        self._tokens.clear()
+        del self._front, self._behind
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Take a request to a server."""
+        self._ages[call] = 0
+        token = _read_token(frame)
+        if token is not None:
+            self._tokens[token] = call
+        if not self._ticking:
+            self._ticking = True
+            self._outbox.add(Remind(self._front, self.tick_s))
+        self._behind.carry(call, frame)
+
+    def notify(self, front: FrontEdge, frame: Frame) -> None:
+        """Take a notification to a server."""
+        self._behind.notify(front, frame)
+
+    def note_progress(self, frame: Frame) -> None:
+        """Take note of a sign of a request: its time begins anew."""
+        try:
+            params = decoded(frame).body.get("params")
+        except ValueError:
+            return
+        token = key_of(params.get("progressToken")) if isinstance(params, dict) else None
+        call = None if token is None else self._tokens.get(token)
+        if call in self._ages:
+            self._ages[call] = 0
+
+    def tick(self, exchange: Exchange) -> None:
+        """Take note that a tick has passed; give up the requests that are too old now."""
+        asked, asking = exchange.calls[Side.CLIENT], exchange.calls[Side.SERVER]
+        self._forget_answered(asked)
+        self._ticking = bool(self._ages)
+        if self._ticking:
+            self._outbox.add(Remind(self._front, self.tick_s))
+        if any(call.method != "ping" for call in asking.waiting.values()):
+            return  # the server waits for the client: its time does not run
+        for call in self._ages:
+            self._ages[call] += 1
+        for call in [call for call, age in self._ages.items() if age > self._limit]:
+            self._give_up(call, asked, exchange)
+
+    def _give_up(self, call: Call, asked: Calls, exchange: Exchange) -> None:
+        """Answer a request in the server's place, and tell the server that nobody waits for it any more."""
+        del self._ages[call]
+        reason = f"the server did not answer within {self.timeout_s:g} s"
+        logger.warning("%s request given up: %s", call.method[:80], reason)
+        exchange.counters.timed_out += 1
+        asked.cancel(call.key)
+        params = {"requestId": decode(call.key), "reason": reason}
+        self._behind.notify(self._front, notification_frame("notifications/cancelled", params))
+        data = {"method": call.method, "timeoutSeconds": self.timeout_s}
+        exchange.answer(call, error_frame(call.key, TIMED_OUT, reason, data))
+
+    def _forget_answered(self, asked: Calls) -> None:
+        self._ages = {call: age for call, age in self._ages.items() if asked.waiting.get(call.key) is call}
+        if self._tokens:
+            self._tokens = {token: call for token, call in self._tokens.items() if call in self._ages}
+
+
+def _read_token(frame: Frame) -> bytes | None:
+    """Give the progress token of a request; None without one."""
+    if b"progressToken" not in frame.raw:
+        return None
+    try:
+        params = decoded(frame).body.get("params")
+    except ValueError:
+        return None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None

@@ -1,0 +1,168 @@
+"""What a line of a trace says.
+
+Lives here: making the object of each thing that happened, and which revision each connection has agreed on. Must not:
+write (`writer`), or run where frames are relayed: all this is done in the writer's thread.
+
+The revision of a connection is read off its own frames: what answers `initialize` on it names the revision.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from dragoman.core.envelope import Frame, Malformed
+from dragoman.core.exact_json import decode, encode
+from dragoman.core.lines import Overlong
+from dragoman.core.translate import Crossing, Refusal
+from dragoman.trace.redact import redact, redact_text
+
+LINE_SHOWN: Final = 2000
+"""How much of what is not a frame is shown."""
+
+
+class Noted(NamedTuple):
+    """Something that happened on a connection.
+
+    Attributes:
+        time_s: When, in seconds since the epoch.
+        session: Whose session it is; empty where there is only one.
+        connection: The number of the connection, counted from 1.
+        side: Which peer is at its other end.
+        direction: `received`, `sent`, `given up`, `ended`, `broken` or `closed`.
+        what: The frame, or the reason.
+    """
+
+    time_s: float
+    session: str
+    connection: int
+    side: str
+    direction: str
+    what: Frame | Malformed | str
+
+
+class Translated(NamedTuple):
+    """A frame that was translated."""
+
+    time_s: float
+    session: str
+    crossing: Crossing
+
+
+Entry = Noted | Translated
+
+
+def size_of(entry: Entry) -> int:
+    """Give how many bytes an entry holds on to, nearly."""
+    if isinstance(entry, Translated):
+        after = entry.crossing.after
+        return len(entry.crossing.before.raw) + (len(after.raw) if isinstance(after, Frame) else 0)
+    return len(entry.what.raw) if isinstance(entry.what, Frame) else 100
+
+
+class Scribe:
+    """Makes lines."""
+
+    def __init__(self) -> None:
+        self._revisions: dict[int, str] = {}
+        self._asked: dict[int, bytes | None] = {}  # the ids of `initialize`, by connection
+        self._process = os.getpid()
+
+    def write(self, entry: Entry) -> bytes:
+        """Give the line for what happened."""
+        said = self._describe_crossing(entry) if isinstance(entry, Translated) else self._describe(entry)
+        return _line(entry.time_s, self._process, entry.session, said)
+
+    def write_dropped(self, time_s: float, count: int) -> bytes:
+        """Give the line that says how many lines are missing before it."""
+        return _line(time_s, self._process, "", {"direction": "dropped", "lines": count})
+
+    def _describe(self, noted: Noted) -> dict[str, Any]:
+        said: dict[str, Any] = {"side": noted.side, "connection": noted.connection, "direction": noted.direction}
+        match noted.what:
+            case Frame() as frame:
+                shown = _read(frame)
+                self._learn(noted, frame, shown)
+                said["revision"] = self._revisions.get(noted.connection)
+                if frame.stream is not None:
+                    said["stream"] = _read_id(frame.stream)
+                return said | shown
+            case Malformed() as malformed:
+                said["revision"] = self._revisions.get(noted.connection)
+                return said | {"malformed": malformed.reason, "line": _show(malformed.line)}
+            case reason:
+                said["revision"] = self._revisions.get(noted.connection)
+                if noted.direction == "closed":
+                    self._revisions.pop(noted.connection, None)
+                    self._asked.pop(noted.connection, None)
+                    return said
+                return said | {"reason": redact_text(reason)}
+
+    def _learn(self, noted: Noted, frame: Frame, shown: dict[str, Any]) -> None:
+        """Take note of the revision, where a frame agrees on one."""
+        number = noted.connection
+        if frame.method == "initialize" and frame.kind == "request":
+            self._asked[number] = frame.key
+        elif frame.kind == "result" and number in self._asked and self._asked[number] == frame.key:
+            result = shown.get("frame", {}).get("result")
+            revision = result.get("protocolVersion") if isinstance(result, dict) else None
+            if isinstance(revision, str):
+                self._revisions[number] = revision
+                del self._asked[number]
+
+    def _describe_crossing(self, entry: Translated) -> dict[str, Any]:
+        crossing = entry.crossing
+        said: dict[str, Any] = {
+            "side": crossing.side.value,
+            "direction": "translated",
+            "revision": crossing.source,
+            "to": crossing.target,
+            "method": crossing.method,
+            "before": _body(crossing.before),
+        }
+        match crossing.after:
+            case Frame() as after:
+                said["after"] = _body(after)
+            case Refusal(code, message, data):
+                said["refused"] = redact({"code": code, "message": message, "data": data})
+            case None:
+                said["after"] = None
+        return said | {"losses": _losses(crossing)}
+
+
+def _losses(crossing: Crossing) -> Sequence[dict[str, Any]]:
+    return [
+        {"pointer": one.pointer, "kind": one.kind, "bytes": one.bytes, "cosmetic": one.cosmetic}
+        for one in crossing.losses
+    ]
+
+
+def _read(frame: Frame) -> dict[str, Any]:
+    """Give a frame, or what came in its place: whoever peeks at frames takes some that are not JSON."""
+    try:
+        return {"frame": redact(decode(frame.raw))}
+    except ValueError as error:
+        return {"malformed": str(error), "line": _show(frame.raw)}
+
+
+def _body(frame: Frame) -> Any:
+    return _read(frame).get("frame")
+
+
+def _read_id(key: bytes) -> Any:
+    try:
+        return decode(key)
+    except ValueError:
+        return None
+
+
+def _show(line: bytes | Overlong) -> str:
+    raw = line.head if isinstance(line, Overlong) else line
+    return redact_text(raw[:LINE_SHOWN].decode(errors="backslashreplace").rstrip("\r\n"))
+
+
+def _line(time_s: float, process: int, session: str, said: dict[str, Any]) -> bytes:
+    when = datetime.fromtimestamp(time_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return encode({"time": when, "process": process, "session": session or None} | said) + b"\n"

@@ -1,0 +1,95 @@
+"""What a trace must not repeat: values that look like secrets.
+
+Lives here: which names and texts look so, and taking out what they hold. Must not: know frames. Used by `lines`.
+
+Names decide, wherever they are in the JSON: `authorization`, `password`, `apiKey` and the like, written in any way. All
+that stands under `headers` goes, whatever it is called. Under a name in the `properties` of a JSON Schema stands a
+schema and no secret. In texts, what follows such a name and `:` or `=`, credentials of HTTP, and passwords in URLs go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+REDACTED: Final = "[redacted]"
+
+_WORDS: Final = (
+    "authorization",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "credential",
+    "cookie",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "signingkey",
+    "bearer",
+    "jwt",
+)
+_NOT_SECRET: Final = frozenset({"progresstoken"})
+_SEPARATORS: Final = re.compile(r"[^a-z0-9]")
+
+_NAME: Final = (
+    r"[\w-]*(?:authorization|passw(?:or)?d|passphrase|secret|credential|cookie|(?:api|access|private|signing)[-_ ]?key"
+    r"|(?<!progress)(?<!progress[-_])token)(?:s|_?id)?"
+)
+_AFTER_NAME: Final = re.compile(rf'(?i)\b({_NAME}(?:\\?["\'])?\s*[:=]\s*(?:\\?["\'])?)((?:\\.|[^\s"\'\\,;&])+)')
+_SCHEME: Final = re.compile(r"(?i)\b((?:bearer|basic)\s+)[\w.~+/=-]{6,}")
+_IN_URL: Final = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^/\s:@]*:)[^/\s@]+(?=@)")
+
+
+def redact(value: Any) -> Any:
+    """Give JSON without what looks like a secret; the value given is not changed."""
+    match value:
+        case dict():
+            return {name: _redact_member(name, member) for name, member in value.items()}
+        case list():
+            return [redact(item) for item in value]
+        case str():
+            return redact_text(value)
+        case _:
+            return value
+
+
+def redact_text(text: str) -> str:
+    """Give a text without what looks like a secret in it."""
+    text = _IN_URL.sub(rf"\1{REDACTED}", _SCHEME.sub(rf"\1{REDACTED}", text))
+    return _AFTER_NAME.sub(_redact_match, text)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what has this name is likely a secret."""
+    plain = _SEPARATORS.sub("", name.lower())
+    if plain in _NOT_SECRET:
+        return False
+    return plain.endswith("token") or any(word in plain for word in _WORDS)
+
+
+def _redact_member(name: str, member: Any) -> Any:
+    if name == "properties" and isinstance(member, dict):
+        return {key: redact(one) if isinstance(one, dict) else _redact_member(key, one) for key, one in member.items()}
+    if name.lower() == "headers" and isinstance(member, dict | list):
+        return _hide(member)
+    return _hide(member) if is_secret_name(name) else redact(member)
+
+
+def _hide(value: Any) -> Any:
+    """Give a value with nothing left of it but its shape."""
+    match value:
+        case dict():
+            return {name: _hide(member) for name, member in value.items()}
+        case list():
+            return [_hide(item) for item in value]
+        case None | bool():
+            return value
+        case _:
+            return REDACTED
+
+
+def _redact_match(found: re.Match[str]) -> str:
+    if REDACTED.startswith(found[2][:9]) or found[2].lower() in ("bearer", "basic"):
+        return found[0]
+    return f"{found[1]}{REDACTED}"

@@ -1,0 +1,130 @@
+"""Watching what crosses: each frame that comes or goes, and each that is translated.
+
+Lives here: a transport that tells of every frame and is otherwise the one it stands for. Must not: wait for whoever
+reads the trace (`writer`), or change anything. Made by `dragoman.cli.proxy` and embedders, used by `dragoman.proxy`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dragoman.core.commands import Side
+from dragoman.core.envelope import Frame, Malformed
+from dragoman.core.label import LABEL
+from dragoman.core.translate import Crossing
+from dragoman.trace.lines import Noted, Translated
+from dragoman.trace.writer import LineWriter, open_target
+from dragoman.transports.base import Receiver, Transport
+
+
+class Trace:
+    """Writes down what crosses the proxies that are given it, in `ProxyConfig(trace=…)`.
+
+    Args:
+        path: A file, which is appended to, or a pipe that somebody reads.
+
+    Raises:
+        OSError: It cannot be written to.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._writer = LineWriter(open_target(str(path)), str(path))
+        self._numbers = itertools.count(1)
+
+    def watch(self, transport: Transport, side: Side) -> Transport:
+        """Give a transport that does what this one does, each frame of which is written down.
+
+        Args:
+            transport: To a peer.
+            side: Which one.
+        """
+        return Watched(transport, next(self._numbers), side, self._writer)
+
+    def translated(self, crossing: Crossing) -> None:
+        """Write a translation down."""
+        self._writer.put(Translated(time.time(), LABEL.get(), crossing))
+
+    def close(self) -> None:
+        """Write what waits, and close the file; call it once the proxies have ended."""
+        self._writer.close()
+
+
+class Watched:
+    """A transport whose frames are written down, and the receiver of that transport.
+
+    Args:
+        transport: What it stands for.
+        number: Of the connection.
+        side: Which peer is at its other end.
+        writer: Where entries go.
+    """
+
+    def __init__(self, transport: Transport, number: int, side: Side, writer: LineWriter) -> None:
+        self._transport = transport
+        self._number = number
+        self._side = side.value
+        self._writer = writer
+        self._label = ""
+        self._receiver: Receiver | None = None
+        self.pause_reading = transport.pause_reading
+        self.resume_reading = transport.resume_reading
+        self.hurry = transport.hurry
+        self.pause_writing: Callable[[], None] = _nothing
+        self.resume_writing: Callable[[], None] = _nothing
+
+    # What the proxy calls.
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to read."""
+        self._receiver = receiver
+        self._label = LABEL.get()
+        self.pause_writing, self.resume_writing = receiver.pause_writing, receiver.resume_writing
+        self._transport.start(self)
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Send frames."""
+        for frame in frames:
+            self._note("sent", frame)
+        self._transport.send(frames)
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._transport.close()
+        self._note("closed", "")
+
+    # What the transport calls.
+
+    def received(self, frames: Sequence[Frame | Malformed]) -> None:
+        """Frames came."""
+        for frame in frames:
+            self._note("received", frame)
+        if self._receiver is not None:
+            self._receiver.received(frames)
+
+    def failed(self, frame: Frame) -> None:
+        """The transport gives up a request."""
+        self._note("given up", frame)
+        if self._receiver is not None:
+            self._receiver.failed(frame)
+
+    def ended(self, reason: str) -> None:
+        """The peer says no more."""
+        self._note("ended", reason)
+        if self._receiver is not None:
+            self._receiver.ended(reason)
+
+    def broken(self, reason: str) -> None:
+        """The peer does not read any more."""
+        self._note("broken", reason)
+        if self._receiver is not None:
+            self._receiver.broken(reason)
+
+    def _note(self, direction: str, what: Frame | Malformed | str) -> None:
+        self._writer.put(Noted(time.time(), self._label, self._number, self._side, direction, what))
+
+
+def _nothing() -> None:
+    """Nobody listens yet."""

@@ -1,0 +1,133 @@
+"""Writing a trace without making anybody wait for it.
+
+Lives here: the file or pipe, the thread that writes, and what becomes of lines that nobody takes. Must not: know what a
+line says (`lines`). Used by `trace`.
+
+Theory of operation. The event loop puts what happened in a queue; the thread makes lines of it and writes them, and is
+the only one that may wait. The queue holds so many bytes. What does not fit is dropped and counted, and the next line
+that is written says how many are missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import stat
+import threading
+import time
+from collections import deque
+from typing import Final
+
+from dragoman.trace.lines import Entry, Scribe, size_of
+
+logger = logging.getLogger("dragoman.trace")
+
+QUEUE_BYTES: Final = 16 * 1024 * 1024
+"""How much may wait for the thread."""
+
+LAST_WORDS_S: Final = 2.0
+"""How long the end of the process may be held up by a reader that takes nothing."""
+
+
+def open_target(path: str) -> int:
+    """Open a file to append to, made with mode 0600 if there is none, or a pipe that somebody reads.
+
+    Raises:
+        OSError: It cannot be written to; the text says why.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        fd = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ENXIO and stat.S_ISFIFO(os.stat(path).st_mode):
+            raise OSError(error.errno, "nobody reads this pipe yet; start its reader first", path) from None
+        raise
+    os.set_blocking(fd, True)  # from here on only the thread writes
+    return fd
+
+
+class LineWriter:
+    """Writes lines in a thread of its own, which begins with the first of them.
+
+    Args:
+        fd: Where to; closed at the end.
+        name: What the log calls it.
+        queue_bytes: How much may wait.
+    """
+
+    def __init__(self, fd: int, name: str, queue_bytes: int = QUEUE_BYTES) -> None:
+        self._fd = fd
+        self._name = name
+        self._limit = queue_bytes
+        self._scribe = Scribe()
+        self._queue: deque[tuple[Entry, int]] = deque()
+        self._changed = threading.Condition()
+        self._bytes = 0
+        self._dropped = 0
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def put(self, entry: Entry) -> None:
+        """Let an entry be written; or count it, where too much waits already. Never blocks for long, never fails."""
+        size = size_of(entry)
+        with self._changed:
+            if self._closing:
+                return
+            if self._queue and self._bytes + size > self._limit:
+                self._dropped += 1
+                return
+            self._queue.append((entry, size))
+            self._bytes += size
+            self._changed.notify()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="dragoman-trace", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Write what waits, if it is taken soon, and stop."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread is None:
+            os.close(self._fd)
+            return
+        self._thread.join(LAST_WORDS_S)
+        left = len(self._queue) + self._dropped
+        if self._thread.is_alive() or left:
+            logger.warning("%d lines of the trace to %s are missing: they were not taken", left, self._name)
+
+    def _run(self) -> None:
+        try:
+            while (taken := self._take()) is not None:
+                entry, dropped = taken
+                if dropped:
+                    self._write(self._scribe.write_dropped(time.time(), dropped))
+                self._write(self._scribe.write(entry))
+        except OSError as error:
+            logger.warning("the trace to %s has ended: %s", self._name, error.strerror)
+        except Exception as error:  # a defect of ours must not take the session down
+            logger.error("the trace to %s has ended: %s: %s", self._name, type(error).__name__, error)
+        finally:
+            with self._changed:
+                self._closing = True
+                self._queue.clear()
+            with contextlib.suppress(OSError):
+                os.close(self._fd)
+
+    def _take(self) -> tuple[Entry, int] | None:
+        """Wait for an entry; give it with how many are missing before it, or None at the end."""
+        with self._changed:
+            while not self._queue:
+                if self._closing:
+                    return None
+                self._changed.wait()
+            entry, size = self._queue.popleft()
+            self._bytes -= size
+            dropped, self._dropped = self._dropped, 0
+            return entry, dropped
+
+    def _write(self, line: bytes) -> None:
+        while line:
+            line = line[os.write(self._fd, line) :]

@@ -1,0 +1,68 @@
+"""`dragoman explain`: what there is between a client and a server, as text and as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import pytest
+
+from dragoman.cli.explain import SCOPES, TRANSPORTS, add_arguments, lay_out, run
+from dragoman.core.bridge.explain import explain
+
+
+def run_with(*argv: str) -> int:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def test_text_has_a_line_for_each_feature_and_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_with("--client", "2025-06-18", "--server", "2025-11-25") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "A client of 2025-06-18 over stdio, a server of 2025-11-25 over stdio."
+    assert lines[2].split() == ["works", "opening", "Each", "side", "is", "answered", "in", "its", "own", "revision."]
+    assert lines[-1].endswith(" works, 0 emulated, 3 lost")
+
+
+def test_text_of_a_pair_that_is_not_served_says_so() -> None:
+    text = lay_out(explain("2026-07-28", "2026-07-28", served=()), "http", "stdio")
+    assert text.startswith("A client of 2026-07-28 over http, a server of 2026-07-28 over stdio.\nNot served yet: ")
+    assert len(text.splitlines()) == 2
+
+
+def test_json_has_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--client", "2025-06-18", "--server", "2025-11-25", "--client-transport", "http", "--scope", "shared")
+    assert run_with(*arguments, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {name: value for name, value in found.items() if name != "features"} == {
+        "client": "2025-06-18",
+        "clientTransport": "http",
+        "server": "2025-11-25",
+        "serverTransport": "stdio",
+        "scope": "shared",
+        "served": True,
+        "note": None,
+    }
+    assert found["features"][0] == {
+        "feature": "opening",
+        "status": "works",
+        "why": "Each side is answered in its own revision.",
+    }
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_every_transport_and_scope_can_be_asked_for(transport: str, scope: str) -> None:
+    arguments = ("--client", "2024-11-05", "--server", "2024-11-05", "--scope", scope)
+    assert run_with(*arguments, "--client-transport", transport, "--server-transport", transport) == 0
+
+
+@pytest.mark.parametrize(
+    ("side", "transport"), [("client", "sse"), ("client", "websocket"), ("server", "sse"), ("server", "websocket")]
+)
+def test_a_revision_has_no_transport_that_came_before_it(
+    side: str, transport: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_with("--client", "2026-07-28", "--server", "2026-07-28", f"--{side}-transport", transport) == 2
+    assert f"2026-07-28 has no {transport}" in capsys.readouterr().err

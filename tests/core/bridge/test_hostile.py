@@ -1,0 +1,187 @@
+"""Whatever JSON a peer sends, the bridge answers with what it promises to raise, and with nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.core.bridge.annotations import find_mirrored, leave_out_invalid, strip_invalid
+from dragoman.core.bridge.asking import Caller, OpenQuestions
+from dragoman.core.bridge.awaiting import TaskWait
+from dragoman.core.bridge.caching import Request, ResultCache, Watch, put_hint, read_hint
+from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
+from dragoman.core.bridge.discovery import read_initialize, to_discover_result, to_initialize_result
+from dragoman.core.bridge.errors import answer_error
+from dragoman.core.bridge.headers import check_headers, find_era, make_headers
+from dragoman.core.bridge.inputs import InputLoop
+from dragoman.core.bridge.listening import Listener
+from dragoman.core.bridge.listens import Listens
+from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
+from dragoman.core.bridge.posing import Asked
+from dragoman.core.bridge.seal import Seal
+from dragoman.core.bridge.state import Binding, Keeper, digest_params
+from dragoman.core.bridge.strategy import choose_strategy
+from dragoman.core.bridge.tasks import needs_task, offer_tasks, take_task, to_newer_creation, to_older_creation
+from dragoman.core.bridge.urls import ask_to_visit, refuse_visit
+from dragoman.core.bridge.verdict import Answer, judge
+from dragoman.errors import RemoteProtocolError
+from dragoman_spec import HANDSHAKE_REVISIONS
+
+E = "2026-07-28"
+KEEPER = Keeper(Seal(b"k" * 32, b"i" * 16))
+BINDING = Binding("s", "tools/call", "d")
+PATHS = [Path(client, server) for client in (*HANDSHAKE_REVISIONS, E) for server in (*HANDSHAKE_REVISIONS, E)]
+
+NAMES = st.sampled_from(
+    [
+        "_meta", "params", "method", "uri", "name", "arguments", "capabilities", "elicitation", "form", "url", "roots",
+        "sampling", "tools", "tasks", "requests", "call", "extensions", "io.modelcontextprotocol/tasks", "resources",
+        "subscribe", "listChanged", "resultType", "inputRequests", "requestState", "inputResponses", "ttlMs", "code",
+        "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities", "supportedVersions",
+        "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/logLevel", "io.modelcontextprotocol/serverInfo",
+        "x-mcp-header", "inputSchema", "properties", "type", "items", "data", "elicitations", "requiredCapabilities",
+        "notifications", "toolsListChanged", "resourceSubscriptions", "status", "result", "error", "task", "mode",
+        "message", "requestedSchema", "messages", "maxTokens", "content", "action", "execution", "annotations", "a",
+    ]
+)  # fmt: skip
+WORDS = st.sampled_from(
+    [
+        "complete", "input_required", "task", "elicitation/create", "roots/list", "sampling/createMessage", E,
+        "2025-11-25", "url", "form", "working", "completed", "failed", "file:///a", "info", "string", "object",
+        "tools/call", "Region", "",
+    ]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-40000, 40000) | st.floats(allow_nan=False) | WORDS | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(NAMES, VALUES, max_size=6)
+
+
+@given(VALUES, OBJECTS)
+def test_metadata(value: Any, holder: dict[str, Any]) -> None:
+    with contextlib.suppress(RemoteProtocolError):
+        read(value, [E])
+    read(stamp(holder, Metadata(E, {})), [E])
+    take_off(holder)
+    assert take_identity(put_identity(holder, {"name": "s"}))[1] == {"name": "s"}
+
+
+@given(OBJECTS, st.sampled_from(["tools/call", "resources/read", "tools/list"]), VALUES)
+def test_headers(params: dict[str, Any], method: str, schema: Any) -> None:
+    body = {"method": method, "params": stamp(params, Metadata(E, {}))}
+    try:
+        mirrored = find_mirrored(schema)
+    except ValueError:
+        mirrored = ()
+    headers = make_headers(body, mirrored)
+    check_headers(headers, body, mirrored)
+    assert find_era(headers, body) == "per_request"
+    assert all((value.isascii() and value.isprintable()) or "\t" in value for _, value in headers)
+
+
+@given(OBJECTS)
+def test_lists_of_tools(result: dict[str, Any]) -> None:
+    assert leave_out_invalid(strip_invalid(result)[0])[1] == ()
+    offer_tasks(result)
+
+
+@given(OBJECTS, st.sampled_from(PATHS))
+def test_capabilities_and_introductions(capabilities: dict[str, Any], path: Path) -> None:
+    declare_up(capabilities, path)
+    declare_down(capabilities, path)
+    to_initialize_result({"capabilities": capabilities, **capabilities}, path, "x")
+    to_discover_result({"capabilities": capabilities, **capabilities}, path)
+    read_initialize({"capabilities": capabilities, **capabilities}, path)
+
+
+@given(VALUES, st.none() | st.integers(100, 599))
+def test_verdicts(body: Any, status: int | None) -> None:
+    verdict = judge(Answer(body, status))
+    assert verdict.why
+    assert verdict.is_kept(0) is (verdict.era.value != "none")
+
+
+@given(OBJECTS, st.sampled_from(["tools/call", "prompts/get"]), st.sampled_from(PATHS), OBJECTS)
+def test_errors(error: dict[str, Any], method: str, path: Path, declared: dict[str, Any]) -> None:
+    for code in (-32020, -32021, -32022, -32042, error.get("code")):
+        answer_error({**error, "code": code}, method, path, declared=declared)
+    refuse_visit(error)
+    ask_to_visit({**error, "code": -32042}, KEEPER, BINDING, declared, 0.0, b"n" * 12)
+
+
+@given(st.lists(OBJECTS, max_size=2), st.sampled_from(HANDSHAKE_REVISIONS), OBJECTS, OBJECTS)
+def test_rounds_of_input(
+    results: list[Any], revision: str, capabilities: dict[str, Any], answer: dict[str, Any]
+) -> None:
+    call = InputLoop("tools/call", {"name": "a"}, Asked(revision, capabilities))
+    for result in results:
+        call.take_result({"resultType": "input_required", **result})
+        for key in call.open_questions:
+            call.take_answer(key, {"result": answer})
+
+
+@given(st.lists(OBJECTS, max_size=2), OBJECTS, st.sampled_from(["working", "input_required", "completed", "failed"]))
+def test_tasks(tasks: list[Any], answer: dict[str, Any], status: str) -> None:
+    wait = TaskWait("t", Asked("2025-11-25", {"elicitation": {}, "roots": {}, "sampling": {}}))
+    for task in tasks:
+        wait.take_task({"status": status, **task})
+        for key in wait.open_questions:
+            wait.take_answer(key, {"result": answer})
+        to_newer_creation(task), to_older_creation(task), take_task(task), needs_task(task)
+
+
+@given(VALUES, VALUES, st.sampled_from(HANDSHAKE_REVISIONS), OBJECTS)
+def test_questions_and_answers(params: Any, answers: Any, revision: str, capabilities: dict[str, Any]) -> None:
+    asking = OpenQuestions(Caller(BINDING, capabilities, revision))
+    for method in ("elicitation/create", "roots/list", "sampling/createMessage", "ping"):
+        asking.ask(b"1", method, params if isinstance(params, dict) else None)
+    for given_ in (answers, dict.fromkeys(asking.spell(), answers)):
+        with contextlib.suppress(RemoteProtocolError):
+            asking.answer(given_)
+    choose_strategy("auto", "tools/call", capabilities, tool=capabilities, can_park=False)
+
+
+@given(
+    OBJECTS, VALUES, OBJECTS, st.sampled_from(["notifications/resources/updated", "notifications/tools/list_changed"])
+)
+def test_notices(capabilities: dict[str, Any], value: Any, params: dict[str, Any], method: str) -> None:
+    listens = Listens({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
+    listens.open("one", value, value)
+    listens.open("one", 1, {"notifications": params})
+    listens.open("one", 2, {"notifications": {"resourceSubscriptions": ["file:///a"], "toolsListChanged": True}})
+    listens.settle("file:///a", True)
+    listens.hear(method, params)
+    listener = Listener({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
+    listener.reach(True)
+    listener.subscribe(b"1", "file:///a")
+    for stream in (1, 2):
+        listener.acknowledge(stream, value)
+        listener.hear(stream, method, params, 0.0)
+        listener.end(stream, params)
+
+
+@given(OBJECTS, OBJECTS)
+def test_caches(params: dict[str, Any], result: dict[str, Any]) -> None:
+    request = Request("s", E, "tools/list", params)
+    cache = ResultCache()
+    cache.put(request, result, 0.0)
+    assert cache.get(request, 0.0) in (None, result)
+    Watch().see("tools/list", params, result)
+    put_hint(result, "tools/list", read_hint(result))
+
+
+@given(VALUES)
+def test_states(text: Any) -> None:
+    with contextlib.suppress(RemoteProtocolError):
+        KEEPER.read(text, BINDING, 0.0)
+        raise AssertionError("nothing that was not written can be read")
+
+
+@given(OBJECTS)
+def test_digests(params: dict[str, Any]) -> None:
+    assert digest_params(params) == digest_params(dict(reversed(params.items())))

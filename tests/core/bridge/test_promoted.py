@@ -1,0 +1,194 @@
+"""A call that has become a task for its per-request client: as conversations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dragoman.core.bridge.asking import Caller, Turned
+from dragoman.core.bridge.promoted import Expired, PromotedTasks
+from dragoman.core.bridge.seal import Seal
+from dragoman.core.bridge.state import Binding, Keeper, State
+from dragoman.errors import RemoteProtocolError
+
+D = "2025-11-25"
+KEEPER = Keeper(Seal(b"k" * 32, b"i" * 16), ttl_s=60)
+BINDING = Binding("files", "tools/call", "digest", "alice")
+CALLER = Caller(BINDING, {"elicitation": {}, "roots": {}}, D)
+POLL = Binding("files", "tasks/get", "other", "alice")
+FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
+YES = {"action": "accept", "content": {}}
+START = 1_800_000_000.0
+
+
+def promoted(call: str = "c", **more: Any) -> tuple[PromotedTasks, str]:
+    tasks = PromotedTasks(KEEPER, **more)
+    result = tasks.promote(call, CALLER, START, b"n" * 12)
+    assert result is not None
+    return tasks, result["taskId"]
+
+
+def get(tasks: PromotedTasks, task_id: str, now_s: float = START + 1) -> dict[str, Any]:
+    return tasks.get({"taskId": task_id}, POLL, now_s)
+
+
+def test_a_call_becomes_a_task() -> None:
+    result = PromotedTasks(KEEPER, poll_ms=250).promote("c", CALLER, START, b"n" * 12)
+    assert result is not None
+    assert result == {
+        "resultType": "task",
+        "taskId": result["taskId"],
+        "status": "working",
+        "createdAt": "2027-01-15T08:00:00.000Z",
+        "lastUpdatedAt": "2027-01-15T08:00:00.000Z",
+        "ttlMs": 60000,
+        "pollIntervalMs": 250,
+    }
+
+
+def test_what_the_server_asks_stands_in_the_task_until_it_is_answered() -> None:
+    tasks, task_id = promoted()
+    tasks.ask("c", b"7", "elicitation/create", FORM, START + 1)
+    tasks.ask("c", b"8", "roots/list", None, START + 2)
+    found = get(tasks, task_id)
+    assert (found["resultType"], found["status"]) == ("complete", "input_required")
+    assert found["lastUpdatedAt"] == "2027-01-15T08:00:02.000Z"
+    assert found["inputRequests"] == {
+        "question-1": {"method": "elicitation/create", "params": FORM},
+        "question-2": {"method": "roots/list"},
+    }
+    update = {"taskId": task_id, "inputResponses": {"question-1": YES}}
+    assert tasks.update(update, POLL, START + 3) == ([(b"7", YES)], ())
+    assert list(get(tasks, task_id)["inputRequests"]) == ["question-2"]
+    tasks.update({"taskId": task_id, "inputResponses": {"question-2": {"roots": []}}}, POLL, START + 4)
+    found = get(tasks, task_id)
+    assert (found["status"], found["lastUpdatedAt"]) == ("working", "2027-01-15T08:00:04.000Z")
+    assert "inputRequests" not in found
+
+
+def test_an_answer_counts_once() -> None:
+    tasks, task_id = promoted()
+    tasks.ask("c", b"7", "elicitation/create", FORM, START)
+    update = {"taskId": task_id, "inputResponses": {"question-1": YES}}
+    assert tasks.update(update, POLL, START).replies == [(b"7", YES)]
+    assert tasks.update(update, POLL, START).replies == []
+
+
+@pytest.mark.parametrize("responses", [None, {}, {"other": YES}])
+def test_an_update_that_answers_nothing_changes_nothing(responses: Any) -> None:
+    tasks, task_id = promoted()
+    tasks.ask("c", b"7", "roots/list", None, START)
+    assert tasks.update({"taskId": task_id, "inputResponses": responses}, POLL, START + 5) == ([], ())
+    assert get(tasks, task_id)["status"] == "input_required"
+
+
+def test_an_update_before_any_question_changes_nothing() -> None:
+    tasks, task_id = promoted()
+    tasks.update({"taskId": task_id}, POLL, START + 5)
+    assert get(tasks, task_id)["lastUpdatedAt"] == "2027-01-15T08:00:00.000Z"
+
+
+def test_a_question_that_is_taken_back_is_not_asked() -> None:
+    tasks, task_id = promoted()
+    tasks.ask("c", b"7", "roots/list", None, START)
+    tasks.ask("c", b"8", "roots/list", None, START)
+    tasks.withdraw("c", b"7", START)
+    assert list(get(tasks, task_id)["inputRequests"]) == ["question-2"]
+    tasks.withdraw("c", b"8", START)
+    assert get(tasks, task_id)["status"] == "working"
+    tasks.withdraw("c", b"8", START)
+    tasks.withdraw("other", b"8", START)
+
+
+def test_a_question_that_the_client_did_not_say_it_takes_is_turned_away() -> None:
+    tasks, task_id = promoted()
+    assert isinstance(tasks.ask("c", b"7", "sampling/createMessage", {"messages": [], "maxTokens": 1}, START), Turned)
+    assert get(tasks, task_id)["status"] == "working"
+
+
+@pytest.mark.parametrize(
+    ("response", "status", "payload"),
+    [
+        ({"id": 1, "result": {"content": []}}, "completed", {"result": {"content": []}}),
+        ({"id": 1, "error": {"code": 1, "message": "x"}}, "failed", {"error": {"code": 1, "message": "x"}}),
+    ],
+)
+def test_a_response_ends_the_task(response: Any, status: str, payload: dict[str, Any]) -> None:
+    tasks, task_id = promoted()
+    tasks.ask("c", b"7", "roots/list", None, START)
+    tasks.finish("c", response, START + 1)
+    found = get(tasks, task_id)
+    assert found["status"] == status
+    assert {name: found.get(name) for name in payload} == payload
+    assert "inputRequests" not in found
+
+
+def test_a_task_does_not_leave_its_last_state() -> None:
+    tasks, task_id = promoted()
+    tasks.finish("c", {"result": 1}, START)
+    tasks.finish("c", {"result": 2}, START)
+    tasks.lose("c", START)
+    assert tasks.cancel({"taskId": task_id}, POLL, START) is None
+    tasks.finish("other", {"result": 2}, START)
+    assert get(tasks, task_id)["result"] == 1
+
+
+def test_a_server_that_goes_fails_its_task() -> None:
+    tasks, task_id = promoted()
+    tasks.lose("c", START)
+    found = get(tasks, task_id)
+    assert (found["status"], found["error"]["code"]) == ("failed", -32603)
+
+
+def test_a_cancelled_task_cancels_its_call() -> None:
+    tasks, task_id = promoted()
+    tasks.promote("d", CALLER, START, b"m" * 12)
+    tasks.ask("c", b"7", "roots/list", None, START)
+    assert tasks.cancel({"taskId": task_id}, POLL, START) == "c"
+    assert get(tasks, task_id)["status"] == "cancelled"
+    tasks.finish("c", {"result": 1}, START)
+    assert "result" not in get(tasks, task_id)
+
+
+@pytest.mark.parametrize("other", [replace(POLL, principal="bob"), replace(POLL, server="mail")])
+def test_a_task_is_for_its_caller_and_its_server(other: Binding) -> None:
+    tasks, task_id = promoted()
+    for method in (tasks.get, tasks.update, tasks.cancel):
+        with pytest.raises(RemoteProtocolError):
+            method({"taskId": task_id}, other, START)
+
+
+@pytest.mark.parametrize("task_id", [None, 5, "", "t1"])
+def test_a_task_that_nobody_made_is_unknown(task_id: Any) -> None:
+    tasks, _ = promoted()
+    with pytest.raises(RemoteProtocolError) as caught:
+        tasks.get({"taskId": task_id}, POLL, START)
+    assert caught.value.code == -32602
+
+
+def test_a_state_of_another_kind_is_no_task() -> None:
+    tasks, _ = promoted()
+    other = KEEPER.write(State("park", "c"), replace(BINDING, method="tasks", digest=""), START, b"n" * 12)
+    with pytest.raises(RemoteProtocolError) as caught:
+        tasks.get({"taskId": other}, POLL, START)
+    assert caught.value.data == {"reason": "call-unknown"}
+
+
+def test_tasks_are_kept_for_a_time_from_their_beginning() -> None:
+    tasks, task_id = promoted()
+    tasks.promote("d", CALLER, START + 10, b"m" * 12)
+    tasks.finish("d", {"result": 1}, START + 10)
+    assert tasks.find_next_expiry() == START + 60
+    assert tasks.expire(START + 59) == []
+    assert tasks.expire(START + 70) == [Expired("c", True), Expired("d", False)]
+    assert tasks.find_next_expiry() is None
+    assert len(tasks) == 0
+    with pytest.raises(RemoteProtocolError):
+        get(tasks, task_id)
+
+
+def test_there_are_only_so_many_tasks() -> None:
+    tasks, _ = promoted(most=1)
+    assert tasks.promote("d", CALLER, START, b"m" * 12) is None

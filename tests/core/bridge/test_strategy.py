@@ -1,0 +1,48 @@
+"""Which way a question in the middle of a call is put."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.core.bridge.strategy import SETTINGS, Strategy, choose_strategy
+
+TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+READS = {"annotations": {"readOnlyHint": True}}
+AGAIN = {"annotations": {"idempotentHint": True}}
+
+
+def test_there_are_settings_for_all_and_one_for_whichever_applies() -> None:
+    assert SETTINGS == ("auto", "task", "park", "replay", "refuse")
+
+
+@pytest.mark.parametrize(
+    ("setting", "method", "options", "strategy"),
+    [
+        ("auto", "tools/call", {"tasks": True, "capabilities": TASKS}, Strategy.TASK),
+        ("auto", "prompts/get", {"tasks": True, "capabilities": TASKS}, Strategy.PARK),
+        ("auto", "tools/call", {"tasks": True}, Strategy.PARK),
+        ("auto", "tools/call", {"capabilities": TASKS}, Strategy.PARK),
+        ("auto", "tools/call", {"tool": READS}, Strategy.PARK),
+        ("auto", "tools/call", {"tool": READS, "can_park": False}, Strategy.REPLAY),
+        ("auto", "tools/call", {"tool": AGAIN, "can_park": False}, Strategy.REPLAY),
+        ("auto", "tools/call", {"may_repeat": True, "can_park": False}, Strategy.REPLAY),
+        ("auto", "resources/read", {"can_park": False}, Strategy.REPLAY),
+        ("auto", "tools/call", {"can_park": False}, Strategy.REFUSE),
+        ("auto", "tools/call", {"tool": {"annotations": {"readOnlyHint": "yes"}}, "can_park": False}, Strategy.REFUSE),
+        ("auto", "tools/call", {"tool": {"annotations": 5}, "can_park": False}, Strategy.REFUSE),
+        ("auto", "tools/list", {"may_repeat": True}, Strategy.REFUSE),
+        ("auto", "tools/call", {"tasks": True, "capabilities": {"extensions": 5}}, Strategy.PARK),
+        ("task", "tools/call", {"tasks": True, "capabilities": TASKS}, Strategy.TASK),
+        ("task", "tools/call", {"tasks": True}, Strategy.REFUSE),
+        ("park", "tools/call", {"tasks": True, "capabilities": TASKS}, Strategy.PARK),
+        ("park", "tools/call", {"tool": READS, "can_park": False}, Strategy.REFUSE),
+        ("replay", "tools/call", {"tool": READS}, Strategy.REPLAY),
+        ("replay", "tools/call", {}, Strategy.REFUSE),
+        ("refuse", "tools/call", {"tool": READS}, Strategy.REFUSE),
+    ],
+)
+def test_a_strategy_is_chosen(setting: str, method: str, options: dict[str, Any], strategy: Strategy) -> None:
+    capabilities = options.pop("capabilities", {})
+    assert choose_strategy(setting, method, capabilities, **options) is strategy
