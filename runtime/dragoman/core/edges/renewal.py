@@ -11,7 +11,7 @@ under the same id.
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.core.calls import cancelled_key
@@ -67,7 +67,7 @@ class Renewal:
         self._repeated: dict[bytes | int, Frame] = {}  # what this session has been sent again
         self._repeated_before: dict[bytes | int, Frame] = {}  # what the one before it has: its word on that may be late
         self._waited = 0  # how much of what came meanwhile was there when `initialize` was offered
-        self._again: deque[Frame] = deque()
+        self._again: Iterator[Frame] = iter(())
         self._asked: Frame | None = None
 
     # What waits
@@ -157,13 +157,12 @@ class Renewal:
 
     def stand(self) -> None:
         """Ask the new session for what the old one was asked to remember."""
-        self._again = deque(self.standing.replay())
+        self._again = iter(self.standing.replay())
 
     def ask_next(self) -> Frame | None:
         """Give the next thing to ask the new session for; None when it has been asked for all."""
-        frame = self._again.popleft() if self._again else None
-        self._asked = frame
-        return frame
+        self._asked = next(self._again, None)
+        return self._asked
 
     def explain_unasked(self, answer: Frame | Malformed) -> str:
         """Say what the new session was not asked again for, and why."""
