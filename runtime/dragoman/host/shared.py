@@ -99,6 +99,7 @@ class SharedHost(Host):
         """
         upstream = self.switch.upstream
         port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
+        upstream.takes_headers = getattr(port.transport, "takes_headers", False)
         port.transport.start(port)
 
     def join(self) -> FrontEdge:
