@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from dragoman.pool import Scope
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy.conversation import an_error, notification, request, result
 from tests.transports.house import House, hear
-from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
+from tests.transports.upstream.stage import Reply, Request, hello, on_loop, server, shake_hands
 
 
 class Asking:
@@ -99,4 +101,67 @@ async def test_a_question_about_a_call_that_timed_out_is_not_given_to_the_only_c
         answer = await hear(ben)
         assert answer["id"] == 1, "the question of the other call came here"
         assert an_error("late", -32603, "2 sessions")(answer["result"]["heard"])
+        await house.close()
+
+
+class Forgetful:
+    """Forgets its session at the first call of each name, and opens another one unless it is told not to."""
+
+    def __init__(self) -> None:
+        self.sessions = 0
+        self.refuses = False
+        self.names: set[str] = set()
+        self.heard: list[str] = []
+
+    async def __call__(self, said: Request, reply: Reply) -> None:
+        if said.rpc == "initialize":
+            if self.refuses:
+                await reply.status("503 Service Unavailable")
+                return
+            self.sessions += 1
+            await reply.result(said, hello(), f"Mcp-Session-Id: s{self.sessions}")
+        elif said.rpc == "tools/call":
+            name = said.frame["params"]["name"]
+            if name not in self.names or said.headers["mcp-session-id"] != f"s{self.sessions}":
+                self.names.add(name)
+                await reply.status("404 Not Found")
+            else:
+                self.heard.append(name)
+                await reply.result(said, {"content": [], "session": said.headers["mcp-session-id"]})
+        elif not await shake_hands(said, reply):
+            await reply.result(said, {})
+
+
+@on_loop
+@pytest.mark.parametrize("scope", [Scope.SHARED, Scope.PRINCIPAL, Scope.REQUEST])
+async def test_a_session_that_is_dropped_is_opened_again_in_every_scope(scope: Scope) -> None:
+    forgetful = Forgetful()
+    async with server(forgetful) as url:
+        house = House(scope, lambda: open_upstream(UpstreamConfig(url, close_timeout_s=0.5)))
+        ann, ben = await house.open(principal="one"), await house.open(principal="one")
+        for guest, name in ((ann, "ann"), (ben, "ben")):
+            before = forgetful.sessions
+            guest.say(request(1, "tools/call", name=name))
+            answer = await hear(guest)
+            assert answer["id"] == 1
+            assert answer["result"]["session"] == f"s{forgetful.sessions}"
+            opened = 2 if scope is Scope.REQUEST else 1  # each request has its own, and it is opened again
+            assert forgetful.sessions == before + opened
+        assert forgetful.heard == ["ann", "ben"]
+        assert ann.lines.empty()
+        await house.close()
+
+
+@on_loop
+async def test_a_shared_server_that_refuses_a_new_session_fails_the_call_and_is_asked_again_at_the_next() -> None:
+    forgetful = Forgetful()
+    async with server(forgetful) as url:
+        house = House(Scope.SHARED, lambda: open_upstream(UpstreamConfig(url, close_timeout_s=0.5)))
+        ann, ben = await house.open(), await house.open()
+        forgetful.refuses = True
+        ann.say(request(1, "tools/call", name="ann"))
+        assert an_error(1, -32000, "503 Service Unavailable")(await hear(ann))
+        forgetful.refuses = False
+        ben.say(request(1, "tools/call", name="ann"))
+        assert (await hear(ben))["result"]["session"] == "s2"
         await house.close()

@@ -108,6 +108,8 @@ class ReceiverTap:
         self._side = side
         self._record = record
         self.failed = inner.failed
+        self.session_lost = inner.session_lost
+        self.unsent = inner.unsent
         self.ended = inner.ended
         self.broken = inner.broken
         self.pause_writing = inner.pause_writing

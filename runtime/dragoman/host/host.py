@@ -182,6 +182,16 @@ class Host:
         """The transport gives up a request: for the edge, that is an answer."""
         self.receive(port, (frame,))
 
+    def take_lost_session(self, port: Port, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
+        """A server has forgotten the session, and is there."""
+        assert isinstance(port.edge, UpstreamEdge)
+        self.perform(port.edge.lose_session, frame, error, renewed)
+
+    def take_unsent(self, port: Port, frames: Sequence[Frame]) -> None:
+        """A server gets another session; these frames were still to be sent in the old one."""
+        assert isinstance(port.edge, UpstreamEdge)
+        self.perform(port.edge.take_back, frames)
+
     def take_end(self, port: Port, reason: str) -> None:
         """A peer says no more."""
         self.perform(port.edge.close, reason)

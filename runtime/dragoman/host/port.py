@@ -92,6 +92,16 @@ class Port:
         if self.alive:
             self.host.take_failed(self, frame)
 
+    def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
+        """The server has forgotten the session."""
+        if self.alive:
+            self.host.take_lost_session(self, frame, error, renewed)
+
+    def unsent(self, frames: Sequence[Frame]) -> None:
+        """The server has another session, and these frames were still to be sent in the old one."""
+        if self.alive:
+            self.host.take_unsent(self, frames)
+
     def ended(self, reason: str) -> None:
         """The peer says no more."""
         if self.alive:

@@ -183,10 +183,16 @@ class SharedHost(Host):
     def take_failed(self, port: Port, frame: Frame) -> None:
         """The transport gives up a request: whose it was is told, and the server may still speak about it."""
         self.set_clock()
-        if port.edge is self.switch.upstream and self.switch.is_open:
+        upstream = self.switch.upstream
+        if port.edge is upstream and self.switch.is_open and not upstream.expects(frame):
             self.perform(self.switch.fail, frame)
         else:
             super().take_failed(port, frame)
+
+    def take_lost_session(self, port: Port, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
+        """The server has forgotten the session, and is there."""
+        self.set_clock()
+        super().take_lost_session(port, frame, error, renewed)
 
     def take_end(self, port: Port, reason: str) -> None:
         """A peer says no more; where that is the server, the next client gets a fresh one."""

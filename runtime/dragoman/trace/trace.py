@@ -110,6 +110,19 @@ class Watched:
         if self._receiver is not None:
             self._receiver.failed(frame)
 
+    def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
+        """The peer has forgotten the session."""
+        self._note("session lost", "" if frame is None else frame)
+        if self._receiver is not None:
+            self._receiver.session_lost(frame, error, renewed)
+
+    def unsent(self, frames: Sequence[Frame]) -> None:
+        """The transport gives frames back that it has not sent."""
+        for frame in frames:
+            self._note("unsent", frame)
+        if self._receiver is not None:
+            self._receiver.unsent(frames)
+
     def ended(self, reason: str) -> None:
         """The peer says no more."""
         self._note("ended", reason)

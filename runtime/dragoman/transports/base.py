@@ -29,6 +29,20 @@ class Receiver(Protocol):
         The server has not answered it: it may be at work on it, and speak about it later.
         """
 
+    def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
+        """The peer is there, and has forgotten the session; who wants another one sends `initialize` again.
+
+        Told by transports whose sessions do not end with a connection, for each frame that finds out.
+
+        Args:
+            frame: What the peer was sent in that session and has not looked at; None: it says so on its own.
+            error: What answers that frame, if it is a request and nobody sends it again.
+            renewed: Whether the peer has been sent another `initialize` since, and has accepted: this is late news.
+        """
+
+    def unsent(self, frames: Sequence[Frame]) -> None:
+        """Another `initialize` is sent, and these frames waited for their turn in the session before it."""
+
     def ended(self, reason: str) -> None:
         """The peer says no more; called once, after the last frame. `reason` names it for a person.
 

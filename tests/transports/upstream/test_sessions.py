@@ -216,3 +216,129 @@ async def test_a_response_to_a_dropped_session_is_not_told_to_the_new_one() -> N
         assert "result" in await peer.ask("tools/list")
     assert responses
     assert set(responses) == {"s1"}
+
+
+@on_loop
+async def test_what_waits_for_its_turn_when_the_session_goes_is_sent_in_the_new_one_in_order() -> None:
+    sessions = 0
+    heard: list[tuple[str, str]] = []
+    held = asyncio.Event()
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        session = request.headers.get("mcp-session-id", "")
+        if request.rpc == "initialize":
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "notifications/x":
+            await held.wait()
+            await reply.status("404 Not Found" if session == "s1" else "202 Accepted")
+        elif not await shake_hands(request, reply):
+            heard.append((session, request.frame["params"]["n"]))
+            await (reply.status("404 Not Found") if session == "s1" else reply.result(request, {}))
+
+    async with server(serve) as url, client(url, open_requests=1) as peer:
+        peer.notify("notifications/x")
+        ids = [peer.start("tools/list", n=number) for number in range(4)]
+        for request_id in ids:
+            assert "result" in await peer.answer(request_id)
+        held.set()
+        assert "result" in await peer.ask("tools/list", n=4)
+    assert heard == [("s1", 0), *(("s2", number) for number in range(5))]
+    assert sessions == 2
+
+
+@on_loop
+async def test_a_server_that_cannot_open_a_new_session_now_is_asked_again_later() -> None:
+    attempts = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal attempts
+        if request.rpc == "initialize":
+            attempts += 1
+            if attempts == 2:
+                await reply.status("503 Service Unavailable")
+            else:
+                await reply.result(request, hello(), f"Mcp-Session-Id: s{attempts}")
+        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
+            await reply.status("404 Not Found")
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {})
+
+    async with server(serve) as url, client(url) as peer:
+        assert "503 Service Unavailable" in (await peer.ask("tools/list"))["error"]["message"]
+        assert "result" in await peer.ask("tools/list")
+    assert attempts == 3
+
+
+@on_loop
+async def test_a_get_stream_that_finds_the_session_gone_has_it_opened_again() -> None:
+    sessions = 0
+    streams: list[str] = []
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        session = request.headers.get("mcp-session-id", "")
+        if request.rpc == "initialize":
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.method == "GET" and session == "s1" and streams:
+            await reply.status("404 Not Found")
+        elif request.method == "GET":
+            streams.append(session)
+            await reply.stream()
+            await reply.event(event_id="e1", retry="10")
+            if session == "s1":
+                reply.cut()
+            else:
+                await reply.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+                await asyncio.Event().wait()
+        else:
+            await shake_hands(request, reply)
+
+    async with server(serve) as url, client(url) as peer:
+        await peer.until(lambda: any(other.get("method") for other in peer.others))
+    assert streams == ["s1", "s2"]
+    assert sessions == 2
+
+
+@on_loop
+async def test_a_request_that_waits_behind_a_dropped_handshake_is_answered() -> None:
+    """The server drops the session at `initialized`, and does not open another one."""
+    attempts = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal attempts
+        if request.rpc == "initialize":
+            attempts += 1
+            if attempts == 1:
+                await reply.result(request, hello(), "Mcp-Session-Id: s1")
+            else:
+                await reply.status("503 Service Unavailable")
+        elif request.rpc == "notifications/initialized":
+            await linger(0.05)
+            await reply.status("404 Not Found")
+        else:
+            await shake_hands(request, reply)
+
+    async with server(serve) as url, client(url) as peer:
+        assert "503 Service Unavailable" in (await peer.ask("tools/list"))["error"]["message"]
+
+
+@on_loop
+async def test_what_a_server_says_about_a_dropped_session_is_not_waited_for_long() -> None:
+    sessions = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        if request.rpc == "initialize":
+            sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/list" and request.headers["mcp-session-id"] == "s1":
+            await reply.head("404 Not Found", "Content-Length: 10")
+            await asyncio.Event().wait()
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {})
+
+    async with server(serve) as url, client(url) as peer:
+        assert "result" in await peer.ask("tools/list")

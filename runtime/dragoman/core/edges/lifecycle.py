@@ -80,6 +80,9 @@ class UpstreamState(Enum):
     PROBED = "probed"
     ACCEPTED = "accepted"
     READY = "ready"
+    RENEWING = "renewing"
+    RESTORING = "restoring"
+    DROPPED = "dropped"
     LOST = "lost"
 
 
@@ -96,6 +99,11 @@ class UpstreamEvent(Enum):
     REFUSED = "refused"
     FAILED = "failed"
     ANNOUNCED = "announced"
+    SESSION_LOST = "session lost"
+    NEEDED = "needed"
+    RENEWED = "renewed"
+    NOT_RENEWED = "not renewed"
+    RESTORED = "restored"
     CLOSED = "closed"
 
 
@@ -110,6 +118,11 @@ class UpstreamAction(Enum):
     TELL_REFUSED = "tell refused"
     TELL_FAILED = "tell failed"
     SEND_INITIALIZED = "send initialized"
+    OFFER_AGAIN = "offer again"
+    ANNOUNCE_AGAIN = "announce again"
+    ASK_AGAIN = "ask again"
+    SEND_KEPT = "send kept"
+    FAIL_KEPT = "fail kept"
     TELL_LOST = "tell lost"
 
 
@@ -246,6 +259,17 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.ACCEPTED, _V.ANNOUNCED): (_U.READY, (_B.SEND_INITIALIZED,)),
         (_U.ACCEPTED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.READY, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        # The server is there, and has forgotten the session: it gets a new one, and is asked again for what stands.
+        (_U.READY, _V.SESSION_LOST): (_U.RENEWING, (_B.OFFER_AGAIN,)),
+        (_U.RENEWING, _V.RENEWED): (_U.RESTORING, (_B.ANNOUNCE_AGAIN, _B.ASK_AGAIN)),
+        (_U.RENEWING, _V.NOT_RENEWED): (_U.DROPPED, (_B.FAIL_KEPT,)),
+        (_U.RENEWING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        (_U.RESTORING, _V.SESSION_LOST): (_U.RENEWING, (_B.OFFER_AGAIN,)),
+        (_U.RESTORING, _V.RESTORED): (_U.READY, (_B.SEND_KEPT,)),
+        (_U.RESTORING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        # There was no new session to be had. What comes next tries again.
+        (_U.DROPPED, _V.NEEDED): (_U.RENEWING, (_B.OFFER_AGAIN,)),
+        (_U.DROPPED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
     },
 )
 """The session with a server of a revision that opens with `initialize`."""

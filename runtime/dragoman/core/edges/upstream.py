@@ -18,6 +18,9 @@ from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, Introduce, Offer, Refused, Retried
 from dragoman.core.edges.probe import Probe, suspects_newer
+from dragoman.core.edges.renewal import Renewal
+from dragoman.core.edges.renewing import Renewing
+from dragoman.core.edges.standing import NOTED
 from dragoman.core.envelope import Frame, Malformed, decoded, result_frame
 from dragoman.core.failures import Failed
 from dragoman.core.settings import Settings
@@ -58,7 +61,7 @@ class Owner(Follower, Protocol):
         """It has no handshake, and has said what it is: every frame from here on is a request's own."""
 
 
-class UpstreamEdge:
+class UpstreamEdge(Renewing):
     """The machine for one server.
 
     Args:
@@ -76,10 +79,10 @@ class UpstreamEdge:
     __slots__ = (
         "_answered",
         "_doubted",
-        "_failure",
         "_follower",
         "_loss",
         "_offer",
+        "_offered",
         "_outbox",
         "_owner",
         "_probe",
@@ -105,6 +108,8 @@ class UpstreamEdge:
         self._offer: Offer | None = None
         self._reopened = 0  # how many offers had been made when the server was opened last
         self._waiting: Frame | None = None  # the offer, or `initialized`, that an action sends
+        self._offered: Frame | None = None  # the last offer, until the session is ready
+        self._renewal: Renewal | None = None  # once it is
         self._answered: Accepted | Refused | None = None
         self._failure: Failed | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
@@ -133,7 +138,12 @@ class UpstreamEdge:
         self._outbox.add(Open(self))
 
     def send(self, frame: Frame) -> None:
-        """Write a frame to the server."""
+        """Write a frame to the server, or keep it until there is a new session in place of one that is gone."""
+        if self._renewal is not None:
+            if self.state is not UpstreamState.READY and self._keep(frame, self._renewal):
+                return
+            if frame.method in NOTED or frame.kind == "batch":
+                self._renewal.standing.note(frame)
         self._outbox.post(self, frame)
 
     def ask(self, greeting: Greeting, introduce: Introduce, key: bytes) -> Refusal | None:
@@ -178,14 +188,15 @@ class UpstreamEdge:
             self._take_probed(frame)
             return
         if self.state is not UpstreamState.OFFERED:
-            self._follower.take_server(self, frame)
+            if self.state is UpstreamState.READY or not self._take_renewal(frame):
+                self._follower.take_server(self, frame)
             return
         offer = self._offer
         assert offer is not None
         if isinstance(frame, Malformed):
             self._reject(frame, offer)
         elif frame.kind == "request" and frame.method == "ping":
-            self.send(result_frame(frame.key or b"null", {}))
+            self._outbox.post(self, result_frame(frame.key or b"null", {}))
         elif offer.is_answer(frame):
             self._take_answer(frame, offer)
         else:
@@ -213,6 +224,9 @@ class UpstreamEdge:
             return
         self._loss = reason, outcome
         self._advance(UpstreamEvent.CLOSED)
+
+    def _tell(self, frame: Frame | Malformed) -> None:
+        self._follower.take_server(self, frame)
 
     def _reject(self, malformed: Malformed, offer: Offer) -> None:
         self._follower.take_server(self, malformed)
@@ -301,9 +315,13 @@ class UpstreamEdge:
 
     def _send_waiting(self) -> None:
         assert self._waiting is not None
-        self.send(self._waiting)
-        if self._waiting.method == INITIALIZED:
-            self._waiting = self._answered = self._offer = None  # nobody asks for these again
+        self._outbox.post(self, self._waiting)
+        if self._waiting.method != INITIALIZED:
+            self._offered = self._waiting
+            return
+        assert self._offered is not None
+        self._renewal = Renewal(self._settings, self._offered, self._waiting)
+        self._waiting = self._offered = self._answered = self._offer = None  # nobody asks for these again
 
     def _send_probe(self) -> None:
         self._probes += 1
@@ -354,5 +372,10 @@ _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
     UpstreamAction.TELL_REFUSED: UpstreamEdge._tell_refused,
     UpstreamAction.TELL_FAILED: UpstreamEdge._tell_failed,
     UpstreamAction.SEND_INITIALIZED: UpstreamEdge._send_waiting,
+    UpstreamAction.OFFER_AGAIN: UpstreamEdge._offer_again,
+    UpstreamAction.ANNOUNCE_AGAIN: UpstreamEdge._announce_again,
+    UpstreamAction.ASK_AGAIN: UpstreamEdge._ask_again,
+    UpstreamAction.SEND_KEPT: UpstreamEdge._send_kept,
+    UpstreamAction.FAIL_KEPT: UpstreamEdge._fail_kept,
     UpstreamAction.TELL_LOST: UpstreamEdge._tell_lost,
 }

@@ -97,18 +97,18 @@ class Direct:
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Hand on a request."""
-        self.outbox.post(self.upstream, frame)
+        self.upstream.send(frame)
 
     def notify(self, front: FrontEdge, frame: Frame) -> None:
         """Hand on a notification, or an array."""
         if frame.method == INITIALIZED and self.upstream.state is UpstreamState.ACCEPTED:
             self.upstream.announce(frame)
         else:
-            self.outbox.post(self.upstream, frame)
+            self.upstream.send(frame)
 
     def reply(self, front: FrontEdge, frame: Frame) -> None:
         """Hand on an answer."""
-        self.outbox.post(self.upstream, frame)
+        self.upstream.send(frame)
 
     # What the upstream edge says
 

@@ -70,6 +70,7 @@ class Lanes:
         open_requests: How many requests may be under way at once.
         on_full: Called when more waits than should.
         on_room: Called when there is room again.
+        on_unsent: Called with what was still to be sent when another `initialize` goes.
     """
 
     def __init__(
@@ -78,12 +79,14 @@ class Lanes:
         open_requests: int,
         on_full: Callable[[], None],
         on_room: Callable[[], None],
+        on_unsent: Callable[[list[Frame]], None],
     ) -> None:
         self.phase = Phase.OPENING
         self._carry = carry
         self._free = open_requests
         self._on_full = on_full
         self._on_room = on_room
+        self._on_unsent = on_unsent
         self._full = False
         self._bytes = 0
         self._held: deque[Job] = deque()
@@ -100,6 +103,7 @@ class Lanes:
         job = Job(frame, self._settle)
         self._bytes += len(frame.raw)
         if frame.method == "initialize":
+            self._begin()
             self._launch(job)
         elif self.phase is Phase.READY or frame.headers:  # a request that brings its own stands for itself
             self._admit(job)
@@ -119,6 +123,8 @@ class Lanes:
 
     def note_ready(self) -> None:
         """The server has taken `notifications/initialized`: everything may go."""
+        if self.phase is not Phase.OPENED:
+            return  # a new session has begun meanwhile
         self.phase = Phase.READY
         while self._held:
             self._admit(self._held.popleft())
@@ -132,6 +138,17 @@ class Lanes:
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
+
+    def _begin(self) -> None:
+        """Open a session, the first one or another: what the old one was not sent yet it will not be sent."""
+        if self.phase is not Phase.OPENING:
+            unsent = [*self._held, *self._notices, *self._requests]
+            for lane in (self._held, self._notices, self._requests):
+                lane.clear()
+            for job in unsent:
+                job.sent()
+            asyncio.get_running_loop().call_soon(self._on_unsent, [job.frame for job in unsent])
+        self.phase = Phase.OPENING
 
     def _admit(self, job: Job) -> None:
         frame = job.frame

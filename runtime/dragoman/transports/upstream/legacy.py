@@ -16,7 +16,6 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urljoin
 
-from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
 from dragoman.core.lines import Overlong
 from dragoman.errors import TransportError
@@ -78,10 +77,7 @@ class Legacy:
         """
         assert self._endpoint is not None
         frame = job.frame
-        if frame.kind == "request" and frame.key is not None:
-            self._waiting.expect(frame.key)
-        elif frame.method == "notifications/cancelled":
-            self._waiting.forget(cancelled_key(frame))
+        self._waiting.note_sent(frame)
         try:
             await self._post(job)
         except TransportError:

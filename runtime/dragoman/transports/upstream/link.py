@@ -123,6 +123,28 @@ class Link:
         if not self._over:
             self._receiver.failed(error_frame(key, code, reason, data))
 
+    def lose_session(
+        self, frame: Frame | None, renewed: bool, told: str = "", code: int = UNREACHED, data: Any = None
+    ) -> None:
+        """Say that the server has forgotten the session.
+
+        Args:
+            frame: What it has not looked at, if it was about a frame.
+            renewed: Whether there is a newer session already.
+            told: What it said, for whoever waits for an answer if that frame is not sent again.
+            code: Of that answer.
+            data: The same.
+        """
+        is_request = frame is not None and frame.kind == "request"
+        error = error_frame(frame.key, code, told, data) if frame is not None and is_request else None
+        if not self._over:
+            self._receiver.session_lost(frame, error, renewed)
+
+    def give_back(self, frames: list[Frame]) -> None:
+        """Give back what was still to be sent when the session ended."""
+        if frames and not self._over:
+            self._receiver.unsent(frames)
+
     def end(self, reason: str) -> None:
         """Say that the server is gone."""
         if not self._over:

@@ -26,11 +26,10 @@ from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.failures import read_refusal
+from dragoman.transports.upstream.failures import Refused, read_refusal
 from dragoman.transports.upstream.following import Follower
 from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link, Watch
-from dragoman.transports.upstream.standing import Standing
 from dragoman.transports.upstream.streams import EVENT_STREAM
 from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
 from dragoman.transports.upstream.wire import Wire
@@ -41,12 +40,15 @@ logger = logging.getLogger("dragoman.upstream")
 _LISTEN_PATIENCE_S: Final = 0.5
 """How long the requests of a new session wait for the server to open its stream; some say nothing before an event."""
 
+_REASON_PATIENCE_S: Final = 0.5
+"""How long to read what a server says about a session that is gone."""
+
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}\Z")
 """2025-11-25, Session Management: "MUST only contain visible ASCII characters (ranging from 0x21 to 0x7E)"."""
 
 
 class Streamable:
-    """One session, or several one after the other where the server drops one, with a Streamable HTTP server."""
+    """One session with a Streamable HTTP server; another one after each `initialize`."""
 
     def __init__(self, config: UpstreamConfig, wire: Wire, link: Link, allowance: Allowance) -> None:
         self._config = config
@@ -56,10 +58,6 @@ class Streamable:
         self._session_id: str | None = None
         self._revision: str | None = None
         self._epoch = 0
-        self._initialize: Frame | None = None
-        self._initialized: Frame | None = None
-        self._standing = Standing()
-        self._renewing = asyncio.Lock()
         self._follower = Follower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
 
@@ -74,7 +72,7 @@ class Streamable:
             Refused: The server answered with a status that is no success.
             TransportError: There was no answer.
         """
-        self._initialize, self._session_id, self._revision = job.frame, None, None
+        self._stop_listening()
 
         def watch(frame: Frame) -> bool:
             if frame.kind == "result":
@@ -84,21 +82,26 @@ class Streamable:
 
         answer = await self._post(job.frame, job.sent, {})
         session_id = self._read_session_id(answer)
-        self._session_id = session_id
+        if answer.status == HTTPStatus.OK:
+            self._session_id = session_id
+            self._epoch += 1
         await self._take_answer(answer, job, self._epoch, watch)
 
     async def carry(self, job: Job) -> None:
         """Send one frame that is not `initialize`, and hand on what is answered.
 
+        2025-11-25, Session Management: a 404 to a session says that it is gone, so nobody has looked at the frame.
+
         Raises:
             TransportError: It was not sent, or not answered.
         """
-        if job.frame.method == "notifications/initialized":
-            self._initialized = job.frame
-        answer, epoch = await self._post_in_session(job)
-        if job.frame.kind == "request":
+        epoch, in_session = self._epoch, self._session_id is not None
+        answer = await self._post(job.frame, job.sent, self._headers())
+        if answer.status == HTTPStatus.NOT_FOUND and in_session:
+            told, frame = await _read_shortly(answer), None if job.cancelled else job.frame
+            self._link.lose_session(frame, self._epoch != epoch, told.message, told.code, told.data)
+        elif job.frame.kind == "request":
             await self._take_answer(answer, job, epoch)
-            self._standing.note(job.frame)
         elif HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
             await discard(answer)
         else:
@@ -142,26 +145,6 @@ class Streamable:
         idle_s = self._config.idle_timeout_s
         return await self._wire.send("POST", self._config.url, {**ACCEPT_BOTH, **headers}, frame.raw, sent, idle_s)
 
-    async def _post_in_session(self, job: Job) -> tuple[Answer, int]:
-        """Send a frame; in a new session if the server says that the old one is gone, once.
-
-        A 404 to a session means that the frame was not looked at, so sending it again repeats nothing. A response is
-        not sent again: the new session has not asked, or something else under the same id.
-
-        Returns:
-            What was answered, and the number of the session in which.
-        """
-        epoch, in_session = self._epoch, self._session_id is not None
-        answer = await self._post(job.frame, job.sent, self._headers())
-        if answer.status != HTTPStatus.NOT_FOUND or not in_session:
-            return answer, epoch
-        answer.close()
-        await self._renew(epoch)
-        if job.frame.kind in ("result", "error"):
-            raise TransportError(self._link.peer, "the session in which it asked is gone")
-        epoch = self._epoch
-        return await self._post(job.frame, job.sent, self._headers()), epoch
-
     async def _take_answer(self, answer: Answer, job: Job, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""
         try:
@@ -202,63 +185,21 @@ class Streamable:
     async def _listen(self, opened: asyncio.Event) -> None:
         epoch = self._epoch
         if await self._follower.listen(opened.set) and self._session_id is not None:
-            with contextlib.suppress(TransportError):
-                await self._renew(epoch)
+            self._link.lose_session(None, self._epoch != epoch)
 
     def _stop_listening(self) -> None:
         if self._listener is not None and self._listener is not asyncio.current_task():
             self._listener.cancel()
         self._listener = None
 
-    async def _renew(self, epoch: int) -> None:
-        """Open a new session in place of one that the server dropped; nobody else notices.
 
-        2025-11-25, Session Management: on a 404 the client "MUST start a new session by sending a new
-        InitializeRequest without a session ID attached".
-        """
-        async with self._renewing:
-            if self._epoch != epoch:
-                return  # somebody else did it meanwhile
-            logger.warning("%s dropped the session; opening a new one", self._link.peer)
-            session_id, revision = await self._initialize_again()
-            if revision != self._revision:
-                raise TransportError(self._link.peer, f"in a new session it speaks {revision}, not {self._revision}")
-            self._session_id = session_id
-            self._epoch += 1
-            if self._initialized is not None:
-                answer = await self._post(self._initialized, _nothing, self._headers())
-                answer.close()
-            self._start_listening()
-            await self._ask_again()
-
-    async def _ask_again(self) -> None:
-        """Ask a new session for what the old one was asked to remember; the client has its answers and hears none."""
-        for frame in self._standing.replay():
-            try:
-                answer = await self._post(frame, _nothing, self._headers())
-                await self._take_answer(answer, Job(frame, lambda _: None), self._epoch, lambda _: False)
-            except TransportError as error:
-                logger.warning("%s not repeated in the new session: %s", frame.method, error)
-
-    async def _initialize_again(self) -> tuple[str | None, str | None]:
-        assert self._initialize is not None
-        found: list[Frame] = []
-
-        def watch(frame: Frame) -> bool:
-            found.append(frame)
-            return False
-
-        job = Job(self._initialize, lambda _: None)
-        answer = await self._post(self._initialize, _nothing, {})
-        session_id = self._read_session_id(answer)
-        await self._take_answer(answer, job, self._epoch, watch)
-        if not found or found[0].kind != "result":
-            raise TransportError(self._link.peer, "it dropped the session and refuses a new one")
-        return session_id, _read_revision(found[0])
-
-
-def _nothing() -> None:
-    """What follows from having sent a frame that nobody counts."""
+async def _read_shortly(answer: Answer) -> Refused:
+    """Read why a session is gone, without waiting long for it: the status says it."""
+    try:
+        async with asyncio.timeout(_REASON_PATIENCE_S):
+            return await read_refusal(answer)
+    except TimeoutError:
+        return Refused(answer.peer, f"it answered {answer.named_status}", answer.status, None)
 
 
 def _read_revision(frame: Frame) -> str | None:

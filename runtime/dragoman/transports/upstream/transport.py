@@ -53,6 +53,7 @@ class HttpTransport:
         self._link: Link | None = None
         self._lanes: Lanes | None = None
         self._client: Streamable | Legacy | None = None
+        self._was_open = False
         self._per_request: PerRequest | None = None
         self._allowance = Allowance(config.held_bytes)
 
@@ -63,7 +64,8 @@ class HttpTransport:
         except OSError as error:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
-        self._lanes = Lanes(self._carry, self._config.open_requests, receiver.pause_writing, receiver.resume_writing)
+        full, room = receiver.pause_writing, receiver.resume_writing
+        self._lanes = Lanes(self._carry, self._config.open_requests, full, room, self._link.give_back)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)
         self._per_request = PerRequest(self._config, self._wire, self._link, self._allowance)
@@ -142,17 +144,26 @@ class HttpTransport:
         assert self._client is not None
         assert self._lanes is not None
         assert self._link is not None
+        another = self._was_open
         try:
-            await self._client.open(job, self._lanes.note_opened)
+            await self._client.open(job, self._note_opened)
         except Refused as error:
-            if self._is_evidence(error):
+            if not another and self._is_evidence(error):
                 await self._open_legacy(job, error)
-            elif error.error is not None:
+            elif another or error.error is not None:
                 self._report(job, error.message, error.code, error.data)
             else:
                 self._link.end(str(error))
         except TransportError as error:
-            self._link.end(str(error))
+            if another:  # the server was there, and may be there again
+                self._report(job, str(error))
+            else:
+                self._link.end(str(error))
+
+    def _note_opened(self) -> None:
+        assert self._lanes is not None
+        self._was_open = True
+        self._lanes.note_opened()
 
     def _is_evidence(self, error: Refused) -> bool:
         """Whether the server may be one of the older transport.
@@ -176,7 +187,7 @@ class HttpTransport:
         legacy = Legacy(self._config, self._wire, self._link, self._allowance)
         streamable, self._client = self._client, legacy
         try:
-            await legacy.open(job, self._lanes.note_opened)
+            await legacy.open(job, self._note_opened)
         except TransportError as error:
             self._client = streamable
             await legacy.close()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from dragoman.core.envelope import twin_of
+from dragoman.core.calls import cancelled_key
+from dragoman.core.envelope import Frame, twin_of
 from dragoman.transports.upstream.link import Link
 
 _CHECKS: Final = 8
@@ -28,6 +29,13 @@ class Waiting:
         self._keys: dict[bytes, None] = {}
         self._alive_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
+
+    def note_sent(self, frame: Frame) -> None:
+        """Take note of what the server is sent: a request, or that the answer to one is not wanted any more."""
+        if frame.kind == "request" and frame.key is not None:
+            self.expect(frame.key)
+        elif frame.method == "notifications/cancelled":
+            self.forget(cancelled_key(frame))
 
     def expect(self, key: bytes) -> None:
         """An answer to this request has to come."""
@@ -49,6 +57,10 @@ class Waiting:
             return False
         del self._keys[twin]
         return True
+
+    def note_response(self, key: bytes, is_result: bool) -> None:
+        """Take note of a response, as `Link.on_response` tells it."""
+        self.forget(key)
 
     def note_sign_of_life(self) -> None:
         """Something came from the server."""

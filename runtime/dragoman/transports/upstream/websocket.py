@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
 from dragoman.errors import TransportError
 from dragoman.transports.base import Receiver
@@ -58,8 +57,8 @@ class WebSocketTransport:
         """Begin to connect; what is written meanwhile waits."""
         self._receiver = receiver
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
-        waiting = self._waiting = Waiting(self._link, self._config.idle_timeout_s)
-        self._link.on_response = lambda key, _: _forget(waiting, key)
+        self._waiting = Waiting(self._link, self._config.idle_timeout_s)
+        self._link.on_response = self._waiting.note_response
         self._runner = asyncio.get_running_loop().create_task(self._run(self._link, self._waiting))
 
     def send(self, frames: Sequence[Frame]) -> None:
@@ -67,10 +66,7 @@ class WebSocketTransport:
         if self._closing or self._waiting is None or self._receiver is None:
             return
         for frame in frames:
-            if frame.kind == "request" and frame.key is not None:
-                self._waiting.expect(frame.key)
-            elif frame.method == "notifications/cancelled":
-                self._waiting.forget(cancelled_key(frame))
+            self._waiting.note_sent(frame)
             line = frame.raw.removesuffix(b"\n")
             self._queue.append(line)
             self._queued_bytes += len(line)
@@ -183,7 +179,3 @@ class WebSocketTransport:
                 return "it does not answer pings"
             self._silent_pings += 1
             connection.ping()
-
-
-def _forget(waiting: Waiting, key: bytes) -> None:
-    waiting.forget(key)

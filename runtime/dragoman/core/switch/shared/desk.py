@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.calls import Call
-from dragoman.core.commands import Outbox
 from dragoman.core.consent import Method
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -93,13 +92,12 @@ class Desk:
     Args:
         settings: What was decided.
         restore_ids: Whether rule `restore-id-type` is on.
-        outbox: Where frames for the server go.
     """
 
     upstream: UpstreamEdge
     """The server's edge; the switch sets it."""
 
-    def __init__(self, settings: SharingSettings, restore_ids: bool, outbox: Outbox) -> None:
+    def __init__(self, settings: SharingSettings, restore_ids: bool) -> None:
         self.settings = settings
         self.counters = SharingCounters()
         self.sessions: dict[FrontEdge, ClientSession] = {}
@@ -111,7 +109,6 @@ class Desk:
         self.levels = Levels()
         self.called_and_left = False  # whether a session has ended that had made calls
         self.now = 0.0
-        self._outbox = outbox
         self._methods: Mapping[str, Method] | None = None
         self._lines = Lines()
 
@@ -124,7 +121,7 @@ class Desk:
 
     def tell_server(self, frame: Frame) -> None:
         """Send the server a frame."""
-        self._outbox.post(self.upstream, frame)
+        self.upstream.send(frame)
 
     def tell(self, session: ClientSession, frame: Frame) -> None:
         """Give a session what the server says, a request or notification; what is logged meanwhile is about it."""

@@ -61,7 +61,7 @@ class Shared:
         limit = min(wiring.settings.open_requests, sharing.calls)
         self.outbox = Outbox()
         self._wiring = dataclasses.replace(wiring, settings=dataclasses.replace(wiring.settings, open_requests=limit))
-        self._desk = Desk(sharing, wiring.settings.restore_ids, self.outbox)
+        self._desk = Desk(sharing, wiring.settings.restore_ids)
         self.upstream = self._desk.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
         self._from_clients = FromClients(self._desk)
         self._from_server = FromServer(self._desk)

@@ -1,0 +1,351 @@
+"""An upstream edge whose server forgets the session: what it says to have another one, and what waits meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dragoman_spec
+from dragoman.core.commands import Outbox, Outcome, Send
+from dragoman.core.edges.greeting import INITIALIZED_FRAME, read_greeting
+from dragoman.core.edges.lifecycle import UpstreamState as State
+from dragoman.core.edges.offer import Accepted
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, classify, error_frame
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.settings import Settings
+from tests.proxy.conversation import initialize, initialized, notification, request, result
+
+*_, C, D = dragoman_spec.HANDSHAKE_REVISIONS
+
+
+def frame_of(body: Any) -> Frame:
+    frame = classify(encode_line(body), body)
+    assert isinstance(frame, Frame)
+    return frame
+
+
+class Desk:
+    """A switch that writes down what it is told, and the edge that it is told by."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.outbox = Outbox()
+        self.edge = UpstreamEdge(Settings(expect_echo=False, **settings), self.outbox, self)
+        self.told: list[Any] = []
+        self.end: str | None = None
+        hello = frame_of(initialize(D))
+        greeting = read_greeting(hello, "auto")
+        assert not isinstance(greeting, Malformed)
+        assert self.edge.ask(greeting, lambda _: hello, greeting.key) is None
+        self.hello = self.sent()
+        self.hear(initialized(D))
+        self.edge.announce(INITIALIZED_FRAME)
+        self.ready = self.sent()
+        assert self.edge.state is State.READY
+
+    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
+        assert isinstance(frame, Frame)
+        self.told.append(decode(frame.raw))
+
+    def offered(self, upstream: UpstreamEdge) -> None: ...
+
+    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None: ...
+
+    def refused(self, upstream: UpstreamEdge, refused: Any) -> None:
+        raise AssertionError(refused)
+
+    def failed(self, upstream: UpstreamEdge, failure: Any) -> None:
+        raise AssertionError(failure)
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        self.end = reason
+
+    def say(self, body: Any) -> Frame:
+        frame = frame_of(body)
+        self.edge.send(frame)
+        return frame
+
+    def hear(self, body: Any) -> None:
+        self.edge.take(frame_of(body))
+
+    def lose(self, frame: Frame | None, renewed: bool = False) -> None:
+        is_request = frame is not None and frame.kind == "request"
+        error = error_frame(frame.key, -32000, "404 Not Found") if frame is not None and is_request else None
+        self.edge.lose_session(frame, error, renewed)
+
+    def renew(self) -> None:
+        self.hear(initialized(D))
+
+    def sent(self) -> list[Any]:
+        commands = self.outbox.take_all()
+        assert all(isinstance(command, Send) for command in commands)
+        return [decode(frame.raw) for command in commands if isinstance(command, Send) for frame in command.frames]
+
+
+def methods(frames: list[Any]) -> list[Any]:
+    return [frame.get("method") for frame in frames]
+
+
+def subscribe(key: int, uri: str) -> Any:
+    return request(key, "resources/subscribe", uri=uri)
+
+
+def test_the_same_initialize_is_offered_again_and_the_frame_sent_again_after_initialized() -> None:
+    desk = Desk()
+    call = desk.say(request(7, "tools/list"))
+    desk.sent()
+    desk.lose(call)
+    assert desk.sent() == desk.hello
+    desk.renew()
+    assert desk.sent() == [*desk.ready, request(7, "tools/list")]
+    desk.hear(result(7, {"tools": []}))
+    assert desk.told == [result(7, {"tools": []})], "the client hears of the call alone"
+
+
+def test_what_comes_meanwhile_waits_and_goes_after_what_was_given_back() -> None:
+    desk = Desk()
+    first, second = desk.say(request(1, "tools/list")), desk.say(notification("notifications/roots/list_changed"))
+    desk.sent()
+    desk.lose(first)
+    desk.say(request(3, "prompts/list"))
+    desk.lose(second)
+    assert desk.sent() == desk.hello
+    desk.renew()
+    assert methods(desk.sent()[1:]) == ["tools/list", "notifications/roots/list_changed", "prompts/list"]
+
+
+def test_what_was_not_even_sent_waits_and_may_meet_a_404_of_its_own() -> None:
+    desk = Desk()
+    desk.say(subscribe(1, "a:1"))
+    call, unsent = desk.say(request(2, "tools/list")), desk.say(subscribe(3, "a:2"))
+    desk.sent()
+    desk.lose(call)
+    desk.edge.take_back([unsent])
+    assert desk.sent() == desk.hello
+    desk.renew()
+    *_, asked = desk.sent()
+    desk.hear(result(asked["id"], {}))
+    assert desk.sent() == [request(2, "tools/list"), subscribe(3, "a:2")]
+    desk.lose(unsent)
+    assert desk.sent() == desk.hello
+    assert not desk.told
+
+
+def test_several_frames_that_meet_the_same_loss_renew_once() -> None:
+    desk = Desk()
+    calls = [desk.say(request(number, "tools/list")) for number in range(1, 5)]
+    desk.sent()
+    for call in calls[:3]:
+        desk.lose(call)
+    assert desk.sent() == desk.hello
+    desk.renew()
+    assert [frame.get("id") for frame in desk.sent()[1:]] == [1, 2, 3]
+    desk.lose(calls[3], renewed=True)
+    assert desk.sent() == [request(4, "tools/list")], "late news of the old session"
+    assert not desk.told
+
+
+def test_a_second_loss_of_the_same_request_fails_it_and_nothing_else() -> None:
+    desk = Desk()
+    call = desk.say(request(1, "tools/list"))
+    desk.lose(call)
+    desk.renew()
+    desk.sent()
+    desk.lose(call)
+    assert desk.sent() == []
+    assert [frame["error"]["message"] for frame in desk.told] == ["404 Not Found"]
+    other = desk.say(request(2, "tools/list"))
+    desk.sent()
+    desk.lose(other)
+    assert desk.sent() == desk.hello
+
+
+@pytest.mark.parametrize("frame", [notification("notifications/roots/list_changed"), notification("x/y", a=1)])
+def test_a_notification_is_sent_again_once(frame: Any) -> None:
+    desk = Desk()
+    said = desk.say(frame)
+    desk.lose(said)
+    desk.renew()
+    assert desk.sent()[-1] == frame
+    desk.lose(said)
+    assert desk.sent() == []
+    again = desk.say(frame)  # the same words, said another time
+    desk.sent()
+    desk.lose(again)
+    assert desk.sent() == desk.hello
+
+
+def test_a_server_that_forgets_the_session_at_initialized_each_time_is_not_asked_for_ever() -> None:
+    desk = Desk()
+    desk.lose(INITIALIZED_FRAME)
+    assert desk.sent() == desk.hello
+    desk.renew()
+    (send,) = desk.outbox.take_all()
+    assert isinstance(send, Send)
+    (announced,) = send.frames
+    assert decode(announced.raw) == desk.ready[0]
+    desk.lose(announced)
+    assert desk.sent() == []
+    assert desk.edge.state is State.READY
+
+
+def test_responses_are_not_sent_again_nor_while_there_is_no_session() -> None:
+    desk = Desk()
+    answer = desk.say(result("q1", {}))
+    desk.sent()
+    desk.lose(answer)
+    assert desk.sent() == desk.hello
+    desk.say(result("q2", {}))
+    desk.renew()
+    assert desk.sent() == desk.ready
+
+
+def test_the_new_session_is_asked_one_by_one_for_what_stands_before_anything_else() -> None:
+    desk = Desk()
+    desk.say(request(1, "logging/setLevel", level="debug"))
+    desk.say(request(2, "logging/setLevel", level="error"))
+    desk.say(subscribe(3, "a:1"))
+    desk.say([subscribe(4, "a:2"), request(5, "ping")])
+    desk.say(request(6, "resources/unsubscribe", uri="a:1"))
+    call = desk.say(request(7, "tools/list"))
+    desk.sent()
+    desk.lose(call)
+    desk.renew()
+    *_, level = desk.sent()
+    assert level == request(level["id"], "logging/setLevel", level="error")
+    desk.say(result("q", {}))  # what it asks meanwhile is answered at once: it may depend on that
+    desk.say(request(8, "ping"))
+    assert desk.edge.state is State.RESTORING
+    desk.hear(result(level["id"], {}))
+    response, again = desk.sent()
+    assert response == result("q", {})
+    assert again == subscribe(again["id"], "a:2")
+    desk.edge.take(error_frame(f'"{again["id"]}"'.encode(), -32602, "no such resource"))
+    assert [frame["id"] for frame in desk.sent()] == [7, 8]
+    assert not desk.told
+
+
+def test_a_subscription_that_was_not_looked_at_is_asked_for_once() -> None:
+    desk = Desk()
+    desk.say(subscribe(1, "a:1"))
+    given_back = desk.say(subscribe(2, "a:2"))
+    desk.sent()
+    desk.lose(given_back)
+    desk.renew()
+    *_, first = desk.sent()
+    assert first["params"] == {"uri": "a:1"}
+    desk.hear(result(first["id"], {}))
+    assert desk.sent() == [subscribe(2, "a:2")]
+    desk.lose(None)
+    desk.renew()
+    *_, first = desk.sent()
+    desk.hear(result(first["id"], {}))
+    assert methods(desk.sent()) == ["resources/subscribe"]
+
+
+def test_a_session_that_is_forgotten_while_it_is_asked_again_loses_what_was_asked_alone() -> None:
+    desk = Desk()
+    desk.say(subscribe(1, "a:1"))
+    call = desk.say(request(2, "tools/list"))
+    desk.sent()
+    desk.lose(call)
+    desk.renew()
+    *_, asked = desk.sent()
+    desk.lose(frame_of(asked))
+    assert desk.sent() == [request(2, "tools/list")]
+    assert desk.edge.state is State.READY
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (initialized(C), f"in a new session it speaks {C}, not {D}"),
+        ({"jsonrpc": "2.0", "id": 0, "error": {"code": -32001, "message": "no more", "data": {"x": 1}}}, "no more"),
+        (Frame(b'{"jsonrpc":"2.0","id":0,"result":[]}', "result", b"0", None), "not an object"),
+        (Frame(b'{"jsonrpc":"2.0","id":0,"result":{]}', "result", b"0", None), "cannot be read"),
+    ],
+)
+def test_without_a_new_session_what_waits_fails_and_what_comes_next_tries_again(answer: Any, words: str) -> None:
+    desk = Desk()
+    call = desk.say(request(7, "tools/list"))
+    desk.lose(call)
+    desk.say([request(8, "ping"), request(9, "ping")])
+    for failed in ([7], [7, 8, 9]):  # what came since the offer gets one of its own
+        assert desk.sent()[-1:] == desk.hello
+        desk.edge.take(answer if isinstance(answer, Frame) else frame_of(answer))
+        assert [frame["id"] for frame in desk.told] == failed
+    assert desk.sent() == []
+    for frame in desk.told:
+        assert words in frame["error"]["message"]
+    desk.say(request(10, "tools/list"))
+    assert desk.sent() == desk.hello
+    desk.renew()
+    assert desk.sent() == [*desk.ready, request(10, "tools/list")]
+
+
+def test_an_answer_that_is_not_a_response_is_no_new_session() -> None:
+    desk = Desk()
+    desk.lose(desk.say(request(7, "tools/list")))
+    key = encode_line(desk.hello[0]["id"]).strip()
+    desk.edge.take(Malformed(-32600, "both result and error", key, True))
+    assert "both result and error" in desk.told[0]["error"]["message"]
+    assert desk.edge.state is State.DROPPED
+
+
+def test_what_goes_on_in_the_old_session_passes_and_a_ping_is_answered() -> None:
+    desk = Desk()
+    desk.say(request(1, "tools/call", name="slow"))
+    desk.lose(desk.say(request(2, "tools/list")))
+    desk.sent()
+    desk.hear(notification("notifications/progress", progressToken=1, progress=1))
+    desk.hear(request("p", "ping"))
+    desk.hear(result(1, {"content": []}))
+    assert desk.sent() == [result("p", {})]
+    assert [frame.get("id", frame.get("method")) for frame in desk.told] == ["notifications/progress", 1]
+
+
+def test_a_request_that_is_cancelled_while_it_waits_is_not_sent() -> None:
+    desk = Desk()
+    desk.lose(desk.say(request(1, "tools/list")))
+    desk.say(request(2, "tools/list"))
+    desk.say(notification("notifications/cancelled", requestId=1))
+    desk.say(notification("notifications/cancelled", requestId=2))
+    desk.sent()
+    desk.renew()
+    assert desk.sent() == desk.ready
+
+
+def test_what_waits_is_bounded() -> None:
+    desk = Desk(queue_bytes=1000)
+    desk.lose(desk.say(request(1, "tools/list")))
+    desk.say(request(2, "tools/call", name="x" * 900))
+    desk.say(request(3, "tools/call", name="x" * 900))
+    (refused,) = desk.told
+    assert refused["id"] == 3
+    assert "too many frames wait" in refused["error"]["message"]
+
+
+def test_a_server_that_is_lost_meanwhile_is_lost() -> None:
+    desk = Desk()
+    desk.lose(desk.say(request(1, "tools/list")))
+    desk.edge.close("it is gone")
+    assert desk.end == "it is gone"
+    assert desk.edge.state is State.LOST
+
+
+def test_a_server_that_says_on_its_own_that_the_session_is_gone_gets_a_new_one() -> None:
+    desk = Desk()
+    desk.say(subscribe(1, "a:1"))
+    desk.sent()
+    desk.lose(None)
+    assert desk.sent() == desk.hello
+    desk.renew()
+    *_, asked = desk.sent()
+    desk.lose(None)  # and once more, while it is asked again
+    assert desk.sent() == desk.hello
+    desk.hear(result(asked["id"], {}))
+    desk.renew()
+    *_, asked = desk.sent()
+    desk.hear(result(asked["id"], {}))
+    assert desk.edge.state is State.READY
