@@ -10,6 +10,7 @@ frames (`core`), or own a transport (`host`). Called by `dragoman.cli.proxy`, an
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -39,7 +40,8 @@ class ProxyConfig:
 
     Attributes:
         client_revision: `auto` (what the client asks for), or a handshake revision to speak with it.
-        server_revision: `auto` (the newest, then what the client asks for), or a handshake revision to offer first.
+        server_revision: `auto` (the newest, then what the client asks for), a handshake revision to offer first, or a
+            per-request revision for a server that is known to have no handshake.
         profile: `strict` drops every field the target revision does not name; `minimal` what validity needs.
         rules: Names of the repair rules that are on; None for the default ones.
         on_loss: What to do about a frame that cannot be carried whole.
@@ -155,7 +157,9 @@ class Proxy:
 
 def wiring_of(config: ProxyConfig, translate: Callable[[str, str], Translator] | None = None) -> Wiring:
     """Give what the edges of a switch need."""
-    return _wiring_of(config) if translate is None else Wiring(config.to_settings(), translate, _methods_of)
+    if translate is None:
+        return _wiring_of(config)
+    return Wiring(config.to_settings(), translate, _methods_of, time.monotonic)
 
 
 @functools.lru_cache(maxsize=8)
@@ -163,7 +167,7 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
     def translate(source: str, target: str) -> Translator:
         return dragoman_spec.translator(source, target, profile=config.profile, rules=config.rules)
 
-    return Wiring(config.to_settings(), translate, _methods_of)
+    return Wiring(config.to_settings(), translate, _methods_of, time.monotonic)
 
 
 @functools.lru_cache(maxsize=8)

@@ -17,7 +17,16 @@ from dragoman.core.calls import NAME_BYTES, Call, Calls, Unfit, cancelled_key
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
 from dragoman.core.edges.behind import Behind
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, decoded, error_frame, rewrite, twin_of
+from dragoman.core.envelope import (
+    INVALID_REQUEST,
+    Frame,
+    Malformed,
+    decoded,
+    error_frame,
+    notification_frame,
+    rewrite,
+    twin_of,
+)
 from dragoman.core.exact_json import decode
 from dragoman.core.lines import show
 from dragoman.core.settings import Settings
@@ -57,6 +66,7 @@ class Exchange:
         "_behind",
         "_consent",
         "_front",
+        "_own",
         "_settings",
         "_timeouts",
         "calls",
@@ -78,6 +88,7 @@ class Exchange:
         self.identity = True
         self._front = front
         self._behind = behind if timeouts is None else timeouts
+        self._own = behind.own
         self._around = around
         self._timeouts = timeouts
         self._settings = settings
@@ -97,7 +108,18 @@ class Exchange:
             side: self._adaptor(side, None if way.identity else way)
             for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
+        # Whoever looks at frames on their way needs them written.
+        is_watched = self._around is not None or self._settings.watch is not None
+        self._adaptors[Side.CLIENT].writes = self._behind.wants_lines or is_watched
         self.identity = upward.identity and downward.identity
+
+    def serve(self, behind: Behind) -> None:
+        """Let somebody else serve the client from here on."""
+        self._own = behind.own
+        if self._timeouts is None:
+            self._behind = behind
+        else:
+            self._timeouts.serve(behind)
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
@@ -141,6 +163,30 @@ class Exchange:
         else:
             self._note_unmatched(Side.SERVER, call.key)
 
+    def settle(self, call: Call, frame: Frame) -> None:
+        """Give the client an answer to this call that is in its own revision already."""
+        if self.calls[Side.CLIENT].remove(call):
+            self._deliver(Side.CLIENT, call, frame)
+        else:
+            self._note_unmatched(Side.SERVER, call.key)
+
+    def pose(self, frame: Frame) -> Unfit | None:
+        """Ask the client something, in its own revision; its answer goes to who serves it, as it comes."""
+        assert frame.key is not None
+        assert frame.method is not None
+        call = Call(frame.key, frame.method)
+        call.own = True
+        unfit = self.calls[Side.SERVER].add(call)
+        if unfit is None:
+            self._front.send(frame)
+        return unfit
+
+    def withdraw(self, key: bytes, reason: str) -> None:
+        """Take back a question that was posed here; nothing where it is answered."""
+        if self.calls[Side.SERVER].take(key) is not None:
+            params = {"requestId": decode(key), "reason": reason}
+            self._front.send(notification_frame("notifications/cancelled", params))
+
     def reject(self, side: Side, malformed: Malformed) -> None:
         """Deal with a line of this peer that is not a frame.
 
@@ -172,6 +218,9 @@ class Exchange:
         unfit = self.calls[side].add(call)
         if unfit is not None:
             self._refuse_unfit(side, frame, call, unfit)
+            return
+        if side is Side.CLIENT and method in self._own:
+            self._behind.carry(call, frame)
             return
         refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
         adapted = refusal or self._adaptors[side].adapt(frame, method)
@@ -231,6 +280,9 @@ class Exchange:
                 return
         elif self._timeouts is not None and side is Side.SERVER and frame.method == PROGRESS:
             self._timeouts.note_progress(frame)
+        if side is Side.CLIENT and frame.method in self._own:
+            self._behind.notify(self._front, frame)
+            return
         adapted = self._adaptors[side].adapt(frame, frame.method)
         if isinstance(adapted, Frame) and (self._around is None or not self._around.take_notice(side, adapted)):
             self._forward(side, adapted)
@@ -271,6 +323,9 @@ class Exchange:
 
     def pass_answer(self, side: Side, call: Call, frame: Frame, is_final: bool = False) -> None:
         """Deliver the answer of this peer to a request that is off the table; final: middleware has had it."""
+        if call.own:
+            self._front.post(side.other, frame)
+            return
         if self._around is not None and not is_final:
             self._around.take_answer(side, call, frame, self)
             return

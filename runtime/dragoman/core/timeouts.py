@@ -65,6 +65,15 @@ class Timeouts:
         self._tokens: dict[bytes, Call] = {}
         self._ticking = False
 
+    @property
+    def wants_lines(self) -> bool:
+        """Whether what is behind wants what crossed to be written."""
+        return self._behind.wants_lines
+
+    def serve(self, behind: Behind) -> None:
+        """Let somebody else serve the client from here on."""
+        self._behind = behind
+
     def release(self) -> None:
         """Let go of who is at both ends."""
         self._ages.clear()
@@ -131,7 +140,7 @@ class Timeouts:
 
 def _read_token(frame: Frame) -> bytes | None:
     """Give the progress token of a request; None without one."""
-    if b"progressToken" not in frame.raw:
+    if frame.raw and b"progressToken" not in frame.raw:  # a frame that is not written has its body
         return None
     try:
         params = decoded(frame).body.get("params")

@@ -18,8 +18,10 @@ class Wiring:
         settings: What the user decided.
         translate: Gives the composed steps from one revision to another.
         methods_of: Gives the methods of a revision.
+        now_s: Reads a clock that never goes back, in seconds.
     """
 
     settings: Settings
     translate: Callable[[str, str], Translator]
     methods_of: Callable[[str], Mapping[str, Method]]
+    now_s: Callable[[], float] = lambda: 0.0

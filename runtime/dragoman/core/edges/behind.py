@@ -20,9 +20,14 @@ class Behind(Protocol):
 
     Attributes:
         takes_arrays: Whether an array may pass whole.
+        wants_lines: Whether what crossed is to be written; somebody who changes every frame writes it anyway.
+        own: The methods of the client's requests and notifications that it takes as they came, in the client's
+            revision: those that mean nothing to its server.
     """
 
     takes_arrays: bool
+    wants_lines: bool
+    own: frozenset[str]
 
     def ask(self, front: FrontEdge) -> Refusal | None:
         """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""

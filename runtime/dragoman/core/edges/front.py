@@ -204,6 +204,24 @@ class FrontEdge:
         self.exchange.answer(call, frame)
         self._check_drained()
 
+    def take_own_answer(self, call: Call, frame: Frame) -> None:
+        """Take an answer that what is behind made itself, in the client's revision."""
+        self.exchange.settle(call, frame)
+        self._check_drained()
+
+    def pose(self, frame: Frame) -> None:
+        """Ask the client something in the name of what is behind, in the client's revision."""
+        assert frame.key is not None
+        if self.state is not FrontState.READY:
+            self.behind.reply(self, connection_closed("the client has closed").answer(frame.key))
+        elif (unfit := self.exchange.pose(frame)) is not None:
+            self.behind.reply(self, connection_closed(unfit.value).answer(frame.key))
+
+    def serve(self, behind: Behind) -> None:
+        """Let somebody else serve the client from here on."""
+        self.behind = behind
+        self.exchange.serve(behind)
+
     def speak(self, server_revision: str) -> None:
         """Take note of what the server speaks, or is offered: what crosses from here on is translated so."""
         greeting = self._expect_greeting()
@@ -212,12 +230,13 @@ class FrontEdge:
             self._wiring.translate(server_revision, greeting.revision),
         )
 
-    def accepted(self, answer: Frame, revision: str) -> None:
+    def accepted(self, answer: Frame, revision: str, speaks: str | None = None) -> None:
         """Take note that the server has agreed to a revision.
 
         Args:
             answer: Its result, decoded.
-            revision: What it speaks.
+            revision: What the result is written in.
+            speaks: What the server speaks, if that is another one.
         """
         greeting = self._expect_greeting()
         way = self._wiring.translate(revision, greeting.revision)
@@ -227,8 +246,8 @@ class FrontEdge:
             self.failed(Failed(adapted.code, adapted.message, adapted.data))
             return
         self._welcome = write_welcome(greeting, answer if adapted is None else adapted)
-        self.speak(revision)
-        logger.info("the server speaks %s, the client %s", revision, greeting.revision)
+        self.speak(speaks or revision)
+        logger.info("the server speaks %s, the client %s", speaks or revision, greeting.revision)
         self._advance(FrontEvent.SERVER_ACCEPTED)
 
     def refused(self, answer: Frame, words: str) -> None:

@@ -73,6 +73,7 @@ class UpstreamState(Enum):
 
     IDLE = "idle"
     OFFERED = "offered"
+    PROBED = "probed"
     ACCEPTED = "accepted"
     READY = "ready"
     LOST = "lost"
@@ -82,6 +83,9 @@ class UpstreamEvent(Enum):
     """What happened to the session with a server."""
 
     ASKED = "asked"
+    ERA_DOUBTED = "era doubted"
+    ERA_PINNED = "era pinned"
+    DISCOVERED = "discovered"
     REVISION_REJECTED = "revision rejected"
     LOST_ON_RETRY = "lost on retry"
     ACCEPTED = "accepted"
@@ -95,6 +99,8 @@ class UpstreamAction(Enum):
     """What a transition asks of an upstream edge."""
 
     OFFER = "offer"
+    PROBE = "probe"
+    TELL_DISCOVERED = "tell discovered"
     REOPEN = "reopen"
     TELL_ACCEPTED = "tell accepted"
     TELL_REFUSED = "tell refused"
@@ -216,6 +222,16 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.OFFERED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
         (_U.OFFERED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
         (_U.OFFERED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        # It refuses in the words of a server without a handshake: it is asked what it is.
+        (_U.OFFERED, _V.ERA_DOUBTED): (_U.PROBED, (_B.PROBE,)),
+        (_U.IDLE, _V.ERA_PINNED): (_U.PROBED, (_B.PROBE,)),
+        (_U.PROBED, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED,)),
+        (_U.PROBED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
+        (_U.PROBED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
+        (_U.PROBED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
+        # It did not survive the question: what it said before counts, and who corrects itself finds a fresh one.
+        (_U.PROBED, _V.LOST_ON_RETRY): (_U.PROBED, (_B.REOPEN,)),
+        (_U.PROBED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.ACCEPTED, _V.ANNOUNCED): (_U.READY, (_B.SEND_INITIALIZED,)),
         (_U.ACCEPTED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.READY, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.failures import Failed
+from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 
@@ -33,6 +36,8 @@ class Direct:
     __slots__ = ("_wiring", "front", "outbox", "upstream")
 
     takes_arrays = True
+    wants_lines = True
+    own: frozenset[str] = frozenset()
 
     def __init__(self, wiring: Wiring) -> None:
         self.outbox = Outbox()
@@ -110,6 +115,10 @@ class Direct:
     def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
         """Tell the client."""
         self.front.failed(failure)
+
+    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+        """Let the bridge between the eras serve the client: the server has no handshake."""
+        PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def gone(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: a server that is closed has no clients any more."""
