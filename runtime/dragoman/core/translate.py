@@ -184,7 +184,7 @@ class Adaptor:
         return frame
 
     def _show(self, translator: Translator, frame: Frame, method: str | None) -> Frame | Refusal | None:
-        """Translate a frame under the eyes of somebody."""
+        """Translate a frame, and report it to the watcher."""
         self._lost = ()
         adapted = self._translate(translator, frame, method)
         if self.watch is not None and (adapted is not frame or self._lost):
