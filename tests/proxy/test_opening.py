@@ -519,14 +519,12 @@ def test_an_initialize_that_cannot_be_read_is_answered() -> None:
     hold([client(broken), expect_to_client(an_error(None, -32700, "not JSON"))])
 
 
-def test_discovery_is_refused_so_that_a_client_of_both_eras_falls_back() -> None:
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+def test_a_client_of_both_eras_may_open_a_session_after_all() -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2027-01-01"}
     hold(
         [
             client(request(1, "server/discover", _meta=meta)),
-            expect_to_client(an_error(1, -32601, "per-request era", "2026-07-28", "initialize")),
-            client(request(2, "tools/list", _meta=meta)),
-            expect_to_client(an_error(2, -32602, "per-request era", "'requested': '2026-07-28'")),
+            expect_to_client(an_error(1, -32022, "2026-07-28", D, "'requested': '2027-01-01'")),
             *opening(D, D),
         ]
     )

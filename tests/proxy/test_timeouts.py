@@ -117,6 +117,17 @@ def test_progress_of_another_request_does_not() -> None:
     hold([*opening("2025-11-25", "2025-11-25"), *conversation, expect_to_client(TIMED_OUT)], request_timeout_s=0.2)
 
 
+@pytest.mark.parametrize(
+    "params", ['{"progressToken":]}', "5", '{"_meta":{"progressToken":]}}', '{"_meta":"progressToken"}']
+)
+def test_a_token_that_cannot_be_read_is_none(params: str) -> None:
+    asked = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}\n'.encode()
+    news = f'{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}\n'.encode()
+    steps = [client(asked), expect_to_server(asked), server(news), expect_to_client(news)]
+    told = [expect_to_server(a_cancellation(1)), expect_to_client(TIMED_OUT)]
+    hold([*opening("2025-11-25", "2025-11-25"), *steps, *told], request_timeout_s=0.2)
+
+
 def test_while_the_server_waits_for_the_client_its_time_does_not_run() -> None:
     question, answer, end = request("q", "roots/list"), result("q", {"roots": []}), result(1, {"content": []})
     conversation = [

@@ -396,6 +396,5 @@ class Host:
             timer.cancel()
 
     def _stop_reminder(self, front: FrontEdge) -> None:
-        reminder = self._reminders.pop(front, None)
-        if reminder is not None:
+        if (reminder := self._reminders.pop(front, None)) is not None:
             reminder.cancel()

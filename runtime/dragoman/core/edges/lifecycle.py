@@ -31,6 +31,7 @@ class FrontState(Enum):
     INITIALIZING = "initializing"
     SENDING_INITIALIZED = "sending-initialized"
     READY = "ready"
+    PER_REQUEST = "per-request"
     CLOSING = "closing"
     CLOSED = "closed"
     FAILED = "failed"
@@ -45,6 +46,8 @@ class FrontEvent(Enum):
     SERVER_REFUSED = "server refused"
     SERVER_FAILED = "server failed"
     INITIALIZED = "initialized"
+    PER_REQUEST_BEGUN = "per-request begun"
+    HANDSHAKE_BEGUN = "handshake begun"
     TIMED_OUT = "timed out"
     DRAINED = "drained"
     CLIENT_CLOSED = "client closed"
@@ -65,6 +68,7 @@ class FrontAction(Enum):
     FAIL_QUEUE = "fail queue"
     FAIL_CLIENT_REQUESTS = "fail client requests"
     FAIL_SERVER_REQUESTS = "fail server requests"
+    EXPIRE_REQUESTS = "expire requests"
     FINISH = "finish"
 
 
@@ -167,6 +171,7 @@ FRONT: Final[Table[Any, Any, Any]] = Table(
         # Nothing asked yet. The clock runs all the same: a client may connect, and never say a word.
         (_S.CONNECTING, _E.OPENED): (_S.CONNECTING, (_A.START_TIMER,)),
         (_S.CONNECTING, _E.INITIALIZE_REQUESTED): (_S.INITIALIZING, (_A.START_TIMER,)),
+        (_S.CONNECTING, _E.PER_REQUEST_BEGUN): (_S.PER_REQUEST, (_A.STOP_TIMER,)),
         (_S.CONNECTING, _E.TIMED_OUT): (_S.FAILED, _FAIL),
         (_S.CONNECTING, _E.CLIENT_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)),
         # A server that dies before it was asked: the client's `initialize` is on its way and deserves the reason.
@@ -193,6 +198,12 @@ FRONT: Final[Table[Any, Any, Any]] = Table(
         (_S.READY, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.FAIL_SERVER_REQUESTS, _A.START_TIMER)),
         (_S.READY, _E.SERVER_CLOSED): (_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
         (_S.READY, _E.STOPPED): (_S.CLOSED, _STOP),
+        # Each request speaks for itself. A client may ask like that what is served, and then open a session.
+        (_S.PER_REQUEST, _E.HANDSHAKE_BEGUN): (_S.CONNECTING, (_A.START_TIMER,)),
+        (_S.PER_REQUEST, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.START_TIMER,)),
+        (_S.PER_REQUEST, _E.TIMED_OUT): (_S.PER_REQUEST, (_A.EXPIRE_REQUESTS,)),
+        (_S.PER_REQUEST, _E.SERVER_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
+        (_S.PER_REQUEST, _E.STOPPED): (_S.CLOSED, _STOP),
         # The client says no more; what it asked for is still answered.
         (_S.CLOSING, _E.DRAINED): (_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
         (_S.CLOSING, _E.TIMED_OUT): (_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
@@ -205,7 +216,7 @@ FRONT: Final[Table[Any, Any, Any]] = Table(
         (_S.FAILED, _E.STOPPED): (_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
     },
 )
-"""The session with a client of a revision that opens with `initialize`."""
+"""The connection of a client: a session, or requests that each speak for themselves."""
 
 _U, _V, _B = UpstreamState, UpstreamEvent, UpstreamAction
 

@@ -120,6 +120,10 @@ class UpstreamEdge:
         """Let go of who is told, once nothing more comes."""
         del self._owner, self._follower
 
+    def hand_to(self, owner: Owner) -> None:
+        """Have somebody else told from here on."""
+        self._owner = self._follower = owner
+
     def open(self) -> None:
         """Open a connection to the server."""
         self._outbox.add(Open(self))

@@ -124,6 +124,12 @@ class PerCall:
         offers = (upstream.offer for upstream in self.runs)
         return next((offer.describe() for offer in offers if offer is not None), {})
 
+    def serve_requests(self, front: FrontEdge) -> None:
+        """Serve no client whose requests speak for themselves."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Nothing to do: such a client is served in no other way."""
+
     def carry(self, call: Call, frame: Frame) -> None:
         """Open a server for a request."""
         code, reason = CONNECTION_CLOSED, ""

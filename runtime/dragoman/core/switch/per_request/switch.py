@@ -136,6 +136,12 @@ class PerRequest:
         """Nothing was offered."""
         return {}
 
+    def serve_requests(self, front: FrontEdge) -> None:
+        """Nothing to do: the client has opened a session."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Nothing to do: there is one already."""
+
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a request of the client: answer it, or send it to the server."""
         try:

@@ -195,6 +195,12 @@ class Shared:
         requested = {} if front.greeting is None else {"requested": front.greeting.requested}
         return requested if self.upstream.offer is None else {**requested, "offered": self.upstream.offer.offered}
 
+    def serve_requests(self, front: FrontEdge) -> None:
+        """Serve no client whose requests speak for themselves."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Nothing to do: such a client is served in no other way."""
+
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a client's request to the server."""
         session = None if call.front is None else self._desk.sessions.get(call.front)
