@@ -1,7 +1,7 @@
 """Which server a client gets: its own, a shared one, or a fresh one for each request.
 
-Lives here: the scopes, and the shared servers that are there. Must not: look into frames. An HTTP front asks for
-somebody to run each of its sessions, and gets a `Proxy`, or a `SharedProxy`.
+Lives here: the scopes, and the shared servers that are there. Must not: look into frames. For each of its sessions,
+an HTTP front gets a `Proxy` or a `SharedProxy` from here.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class UpstreamPool:
         Args:
             config: For this session; a shared server is opened with that of its first one.
             front: The transport to the client.
-            principal: Who the client is, for scope `principal`; None is nobody in particular, and shares with nobody.
+            principal: Who the client is, for scope `principal`; None is an unknown client, which never shares a server.
             is_per_request: Whether these are the requests of a principal that opens no session. They have a server of
                 their own, for as long as there are any: it keeps what lasts for all of them.
         """
@@ -115,7 +115,7 @@ class UpstreamPool:
     async def close(self) -> None:
         """Close every shared server, and wait until they are gone: all at once, and in a hurry.
 
-        For when the sessions are over, or as good as that.
+        Call it when the sessions are over or about to end.
         """
         for host in self.upstreams:
             host.close()

@@ -1,7 +1,7 @@
 """The proxy: one client, one server, any two revisions, any two transports.
 
 Lives here: what can be decided about a proxy, and making the switch and the host of one client. Must not: look into
-frames (`core`), or own a transport (`host`). Called by `dragoman.cli.proxy`, and by whoever embeds it:
+frames (`core`), or own a transport (`host`). Called by `dragoman.cli.proxy`, and by programs that embed it:
 
     proxy = Proxy(ProxyConfig(), front, connect)
     outcome = await proxy.run()

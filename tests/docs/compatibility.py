@@ -13,12 +13,12 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
 HEAD = """\
 # Every client with every server
 
-Which pairs of revisions `dragoman proxy` joins, and what becomes of each feature. This page is made from what
-[`dragoman explain`](cli.md#dragoman-explain) says, which answers the same for one pair, for any transport and
-[scope](sessions.md). Here both sides are reached over Streamable HTTP, and each client has a server of its own.
+Which pairs of revisions `dragoman proxy` joins, and whether each feature works. This page is generated from the output
+of [`dragoman explain`](cli.md#dragoman-explain), which shows one pair, for any transport and [scope](sessions.md).
+Here both sides use Streamable HTTP, and each client has its own server.
 
-*Works* is what is passed on, *emulated* what the proxy does in another way that comes to the same, *lost* what is not
-there for whoever wants it. What happens to the fields of messages is on the pages of [the steps](steps/index.md).
+A feature that *works* is passed on. For an *emulated* one, the proxy does something else with the same effect. A *lost*
+one cannot be used. The pages of [the steps](steps/index.md) show what happens to the fields of messages.
 
 """
 

@@ -32,15 +32,15 @@ def add_child_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="give the server this variable; without VALUE, as it is in our own environment, where other users of the "
-        "machine do not see it; may be repeated",
+        help="give the server this variable; without VALUE, take it from the proxy's environment, where other users of "
+        "the machine cannot see it; may be repeated",
     )
     group.add_argument(
         "--inherit-env",
         choices=MODES,
         metavar="all|safe|none",
-        help="what else of our own environment the server is given: all but DRAGOMAN_*, what is no secret (HOME, PATH, "
-        "LANG and the like), or nothing (default: all; with --listen safe)",
+        help="which other variables of the proxy's environment the server gets: all but DRAGOMAN_*, those that are not "
+        "secret (HOME, PATH, LANG and the like), or none (default: all; with --listen safe)",
     )
     group.add_argument("--cwd", type=directory, metavar="DIR", help="run the server there (default: where we run)")
     return group._group_actions

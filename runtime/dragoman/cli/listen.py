@@ -60,7 +60,7 @@ def add_listen_arguments(parser: argparse.ArgumentParser) -> list[argparse.Actio
         "--auth-token-file",
         type=readable_file,
         metavar="FILE",
-        help=f"secrets of which clients must show one: one a line, or NAME SECRET (or one in ${TOKEN_VARIABLE})",
+        help=f"secrets; clients must send one of them: one a line, or NAME SECRET (or one in ${TOKEN_VARIABLE})",
     )
     for option, what in (
         ("--tls-cert", "certificate chain in PEM; needs https:// in --listen"),

@@ -1,4 +1,4 @@
-"""The log of a command that must never wait for whoever reads it.
+"""The log of a command that must never wait for its reader.
 
 Lives here: how a line looks, and the handler that `dragoman proxy` logs through. A client may never read the stderr of
 the server that it started; were a log line to block then, the session would stand still with it. So a line goes out

@@ -1,7 +1,8 @@
-"""By which names clients may know the machine that `--listen` serves on.
+"""The names that clients may use for the machine that `--listen` serves on.
 
-Lives here: the names that go without saying, and saying them. Must not: check a request (`transports.http.security`),
-or ask the network: a name server decides what a name means, and is no authority on who we are. Called by `cli.listen`.
+Lives here: the names that are always accepted, and listing them. Must not: check a request
+(`transports.http.security`), or ask the network: a name server is not an authority on who we are. Called by
+`cli.listen`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _ELSEWHERE: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
-"""Addresses that nobody has (RFC 5737, RFC 3849): to ask which of ours would be used towards others sends nothing."""
+"""Unused addresses (RFC 5737, RFC 3849): asking which own address would be used towards them sends nothing."""
 
 
 def is_loopback(host: str) -> bool:

@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=10.0,
         metavar="S",
-        help="seconds for which requests are still answered after the client closed its end (default: 10)",
+        help="after the client has closed its side, keep answering its requests for S seconds (default: 10)",
     )
     parser.add_argument(
         "--request-timeout",

@@ -34,7 +34,7 @@ def add_scope_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action
         type=seconds,
         default=60.0,
         metavar="S",
-        help="seconds after which a shared server that nobody uses is closed (default: 60)",
+        help="close a shared server after S seconds without use (default: 60)",
     )
     return group._group_actions
 

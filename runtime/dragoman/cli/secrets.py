@@ -1,4 +1,4 @@
-"""What to mind about the secrets that clients of `--listen` show.
+"""Checks of the secrets that clients of `--listen` send.
 
 Lives here: warnings that say what to do. Must not: read secrets (`cli.listen`), or repeat one. Called by `cli.listen`.
 """

@@ -1,4 +1,4 @@
-"""A stderr on which nothing in this process ever waits, whoever writes to it.
+"""A stderr that never blocks any writer in this process.
 
 Lives here: what takes the place of descriptor 2 while `dragoman proxy` runs, and the writer that Python code gets. Must
 not: log (`cli.logs`). Called by `dragoman.cli`, before anything else is set up.

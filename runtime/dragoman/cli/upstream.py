@@ -46,7 +46,7 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
         "--upstream",
         choices=_KINDS,
         default=_KINDS[0],
-        help="what an http URL is spoken to over (default: auto, which tries Streamable HTTP first)",
+        help="the transport for an http URL (default: auto, which tries Streamable HTTP first)",
     )
     group.add_argument(
         "--ca-file", type=certificates, metavar="FILE", help="who signs the server's certificate, as PEM"

@@ -1,1 +1,1 @@
-"""The sans-IO core: no asyncio, no sockets, no files, no clock. `session` is the way in."""
+"""The sans-IO core: no asyncio, no sockets, no files, no clock. `edges` and `switch` are the way in."""

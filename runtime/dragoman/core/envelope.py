@@ -41,7 +41,7 @@ class Frame(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """A line that is no JSON-RPC frame.
+    """A line that is not a JSON-RPC frame.
 
     Attributes:
         code: The JSON-RPC error code that names the defect.

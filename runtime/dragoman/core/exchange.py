@@ -356,7 +356,7 @@ class Exchange:
         """Take note of an answer of this peer that nobody waits for."""
         # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
         self.counters.unmatched += 1
-        logger.debug("the %s answered %s, which nobody asked or which was answered", side.value, _shown(key))
+        logger.debug("the %s answered %s, which was never asked or is already answered", side.value, _shown(key))
 
     def take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Call | None]:
         """Find the request whose id came back as another type, and give the response its id again."""

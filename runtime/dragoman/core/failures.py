@@ -18,7 +18,7 @@ CONNECTION_CLOSED: Final = -32000
 
 
 class Failed(NamedTuple):
-    """What did not work: the JSON-RPC error that tells whoever waits."""
+    """What did not work: the JSON-RPC error for the peer that waits."""
 
     code: int
     message: str

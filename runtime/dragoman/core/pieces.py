@@ -1,6 +1,6 @@
-"""Bytes that come in pieces, until somebody takes them joined.
+"""Bytes that come in pieces, kept until they are taken joined.
 
-Lives here: keeping them for what they weigh. Must not: look at them. Used by `core.lines`, and by the transports
+Lives here: keeping them at little cost in memory. Must not: look at them. Used by `core.lines`, and by the transports
 that collect lines and bodies.
 
 A `bytes` object of one byte takes 34, and its place in a list 8 more: a peer that sends byte by byte would make its

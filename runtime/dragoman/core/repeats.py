@@ -1,7 +1,7 @@
-"""Members that an object has twice: two readers of it may see two frames.
+"""Members that an object has twice: two readers may see two different frames.
 
-Lives here: finding them, which decoding hides. Must not: tell kinds of frames (`envelope`). Called by `envelope` and
-the front over HTTP, for lines that a peek does not read.
+Lives here: finding them, which decoding hides. Must not: tell kinds of frames (`envelope`). Called by `core.peek` and
+by the front over HTTP, for lines that a peek does not read.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class Adaptor:
         return written(frame)
 
     def _show(self, translator: Translator, frame: Frame, method: str | None) -> Frame | Refusal | None:
-        """Translate a frame under the eyes of somebody."""
+        """Translate a frame, and report it to the watcher."""
         self._lost = ()
         frame = written(frame)
         adapted = self._translate(translator, frame, method)

@@ -1,7 +1,7 @@
-"""How much a JSON text unfolds into, told from its bytes before it is decoded.
+"""How many values a JSON text has, counted in its bytes before it is decoded.
 
-Lives here: counting values without making any. Must not: check that the text is JSON; whoever decodes it will. Called
-by `envelope` for long lines, and by `transports.http.reading` for long bodies.
+Lives here: counting values without making any. Must not: check that the text is JSON; the decoder does that. Called
+by `core.exact_json` for long lines, and by `transports.http.reading` for long bodies.
 
 Theory of operation. What decoding costs is not the bytes but the values: 16 MiB of `[[],[],…` are five million arrays.
 They take seconds and hundreds of megabytes, and nobody else is served meanwhile: a thread would not help, for the

@@ -1,11 +1,11 @@
-"""Joins the edges of a switch to transports, and carries out what the switch says.
+"""Joins the edges of a switch to transports, and carries out the commands of the switch.
 
 Lives here: ports, timers, tasks, and the order of closing. Must not: look into frames (`core`), or at descriptors
 (`transports`). Used by `dragoman.proxy` for one client; `host.shared` is the host of several.
 
-Theory of operation. Everything runs in one thread by callbacks: frames that one transport has read go to their edge,
-and what comes out is sent by the others before the callback returns: no task and no queue for a frame. When a transport
-has more to write than it should, reading from where that comes from is paused, so memory is bounded.
+Theory of operation. Everything runs in one thread by callbacks. Frames that one transport has read go to their edge,
+and the resulting frames are sent by the others before the callback returns: no task and no queue for a frame. When a
+transport has too much to write, the host stops reading the source of the data, so memory is bounded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One transport as a host sees it: what happens there, told to the host.
+"""One transport as a host sees it: reports its events to the host.
 
 Lives here: the receiver of one transport. Must not: decide (`core`), or carry anything out (`host`).
 """
@@ -75,7 +75,7 @@ class Port:
         return "client" if isinstance(self.edge, FrontEdge) else "server"
 
     def cut(self) -> None:
-        """Tell the host nothing more, and let go of it: a circle stays until somebody looks for such."""
+        """Report nothing more, and drop the host: a reference cycle would stay until the collector finds it."""
         if self.alive:
             self.alive = False
             del self.host, self.edge, self.transport

@@ -3,9 +3,9 @@
 Lives here: its transport and theirs, backpressure among them, and idling. Must not: look into frames; the switch does.
 Used by `pool`.
 
-Backpressure. What a client does not read waits for it here. When all clients together have more waiting than
-`high_water_bytes`, the server is not read any more; if that lasts, the client that holds most is cut off, so that one
-slow client delays the others by `stall_s` at most. A server that does not read holds back all clients.
+Backpressure. Frames that a client does not read wait here. When more than `high_water_bytes` wait for all clients
+together, the host stops reading the server. If that lasts, it disconnects the client that holds most, so one slow
+client delays the others by `stall_s` at most. If the server does not read, the host stops reading all clients.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class SharedHost(Host):
             LABEL.reset(token)
 
     def take_failed(self, port: Port, frame: Frame) -> None:
-        """The transport gives up a request: whose it was is told, and the server may still speak about it."""
+        """The transport gives up a request: its client is told, and the server may still send messages about it."""
         self.set_clock()
         upstream = self.switch.upstream
         if port.edge is upstream and self.switch.is_open and not upstream.expects(frame):
@@ -195,7 +195,7 @@ class SharedHost(Host):
         super().take_lost_session(port, frame, error, renewed)
 
     def take_end(self, port: Port, reason: str) -> None:
-        """A peer says no more; where that is the server, the next client gets a fresh one."""
+        """A peer has closed its side; if that is the server, the next client gets a new one."""
         self.set_clock()
         if isinstance(port.edge, FrontEdge):
             super().take_end(port, reason)
@@ -212,7 +212,7 @@ class SharedHost(Host):
         super().take_deaf_client(port, front, reason)
 
     def take_deaf_server(self, port: Port) -> None:
-        """The server does not read any more: nobody new comes here."""
+        """The server has stopped reading: no new client joins it."""
         self._forget(self)
 
     def take_defect(self, error: Exception) -> None:

@@ -106,19 +106,19 @@ TASKS: Final = "tasks of tools"
 
 _PASSED: Final = works("It is passed on.")
 _REQUESTS: Final = works("Requests and answers are passed on.")
-_STAMPED: Final = works("Each request says of the client what it said in `initialize`.")
+_STAMPED: Final = works("Each request repeats what the client said in `initialize`.")
 _SESSION: Final = works("The proxy opens a session at the server when the first request needs it.")
-_CONVERTED: Final = works("They are converted step by step; what a step leaves out is on its page.")
-UNCHANGED: Final = works("They pass as the bytes that came.")
-_TO_ITS_CLIENT: Final = works("The request is passed on to the client whose call it is about.")
+_CONVERTED: Final = works("They are converted step by step; the page of each step lists what it leaves out.")
+UNCHANGED: Final = works("They pass as the same bytes.")
+_TO_ITS_CLIENT: Final = works("The request is passed on to the client that made the call.")
 _ASKED: Final = emulated(
     "The question in the server's result becomes a request to the client; then the call is tried again."
 )
 _PARKED: Final = emulated(
     "The server's request becomes a question in a result, and its call waits for the client's retry."
 )
-_UNASKABLE: Final = lost("The client's revision cannot be asked that, and the server is told so.")
-_APART: Final = works("They are taken apart, and answered as arrays.")
+_UNASKABLE: Final = lost("The client's revision has no such request, and the server gets an error.")
+_APART: Final = works("They are split, and answered as arrays.")
 _KEPT: Final = works("The proxy keeps what the client has not read yet.")
 
 FEATURES: Final[tuple[Feature, ...]] = (
@@ -168,8 +168,8 @@ FEATURES: Final[tuple[Feature, ...]] = (
     Feature(
         "log messages of a request",
         "client",
-        works("They are passed on, from the level on that the client set."),
-        emulated("The level that the client set is said with each of its requests."),
+        works("They are passed on, at the level that the client set and above."),
+        emulated("Each request carries the level that the client set."),
         emulated("The server has the most verbose level that a request wants; each request gets its own and above."),
         methods=("logging/setLevel", "notifications/message"),
         exists=_by_capability("logging"),
@@ -186,7 +186,7 @@ FEATURES: Final[tuple[Feature, ...]] = (
         "changes of lists",
         "server",
         works("Notifications are passed on."),
-        emulated("The proxy listens to the server for the client, and passes on what it hears."),
+        emulated("The proxy opens a listen stream for the client, and passes on the notifications."),
         emulated("What the server's session says goes to the client's listen stream."),
         methods=(
             "notifications/tools/list_changed",

@@ -1,4 +1,4 @@
-"""What stands behind a front edge, as far as the front edge knows: somebody who serves its client.
+"""What a front edge knows about the other side: an object that serves its client.
 
 Lives here: the protocol, no code. `core.switch` implements it.
 """

@@ -175,7 +175,7 @@ class PerRequestEdge:
         if lent is None and frame.key is not None and (twin := twin_of(frame.key)) is not None:
             lent = self._lent.pop(twin, None)
         if lent is None:
-            logger.debug("the server answered %s, which nobody asked or which was answered", frame.key)
+            logger.debug("the server answered %s, which was never asked or is already answered", frame.key)
             return
         if "result" in frame.body and "error" in frame.body:
             lent.asker.take_garbled("expected either result or error, found both")

@@ -1,9 +1,9 @@
 """One client and one server: the switch that has nothing to choose.
 
-Lives here: handing on. Must not: translate (`core.exchange`), or know what either edge does with what it is told. Made
+Lives here: passing frames on. Must not: translate (`core.exchange`), or know what either edge does with a frame. Made
 by `dragoman.proxy` for scope `client`.
 
-Ids pass unchanged: neither peer needs ids of ours, and progress tokens need no table at all.
+Ids pass unchanged: the proxy needs no ids of its own, and no table of progress tokens.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Whose is it? What the server says beside its answers names no session; here is what gives it away.
+"""Which session does a frame belong to? Only answers say so; this module finds evidence for the other frames.
 
-Lives here: tasks and elicitations with their owners, and what a frame itself gives away. Must not: write frames. Used
+Lives here: tasks and elicitations with their owners, and the evidence in a frame itself. Must not: write frames. Used
 by `desk`.
 
-Evidence counts also where it leads to nobody. What came on the stream of a request that is over, or names a task that
-is not known, is not somebody else's: it goes to nobody, and no other rule is asked.
+Evidence also counts if it leads to no session. A frame on the stream of an ended request, or one that names an unknown
+task, belongs to no other session either: no session gets it, and no other rule is tried.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class Attribution:
             _remember(self._elicitations, name, session if is_its_own else None)
 
     def task_owner(self, task: Any) -> ClientSession | None:
-        """Give whose a task is."""
+        """Give the owner of a task."""
         owned = self._tasks.get(task) if isinstance(task, str) else None
         return None if owned is None or not owned.session.present else owned.session
 
     def token_owner(self, key: bytes) -> Owned | None:
-        """Give whose a progress token is that belongs to a task."""
+        """Give the owner of a progress token that belongs to a task."""
         return self._tokens.get(key)
 
     def elicitation_owner(self, name: Any) -> ClientSession | None:

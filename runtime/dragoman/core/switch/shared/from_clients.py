@@ -1,9 +1,9 @@
-"""What clients say to a shared server, in the server's revision.
+"""Frames from clients to a shared server, in the server's revision.
 
 Lives here: the way of each kind of frame from a client. Must not: know transports. Called by `switch`.
 
-Everything is decoded and written anew: what reaches the server is one JSON-RPC frame whose id and progress token are
-ours, whatever a client puts in twice, and whatever of it would not be JSON.
+Everything is decoded and written anew: the server gets one JSON-RPC frame with the proxy's own id and progress token,
+even if a client's line has members twice or is not quite JSON.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a shared server says to its clients.
+"""Frames from a shared server to its clients.
 
 Lives here: the way of each kind of frame from the server. Must not: know transports. Called by `switch`.
 
-Answers are not decoded: the id of ours in them is cut out and the client's put in its place.
+Answers are not decoded: the proxy's own id in them is replaced by the client's.
 """
 
 from __future__ import annotations

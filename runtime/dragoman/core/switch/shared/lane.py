@@ -1,11 +1,11 @@
-"""Turns: the calls of different sessions to a server that asks back go to it one session at a time.
+"""Turns: if a server sends requests to its clients, it gets the calls of one session at a time.
 
 Lives here: the queue. Must not: write frames. Called by `desk`.
 
-A question that comes while calls of two sessions are with the server belongs to either: nothing on the wire says to
-which. Once a server has asked, calls to it therefore wait until those of other sessions are answered, first come,
-first served. Calls of one session do not wait for each other. A call that was cancelled holds the others up for a
-moment only, although it stays suspect: a server that never answers must not stop everybody.
+A server request that comes while calls of two sessions are open may belong to either: nothing on the wire says which.
+So once a server has sent such a request, calls wait until those of other sessions are answered, first come, first
+served. Calls of one session do not wait for each other. A cancelled call delays the others only for a short time,
+although it stays suspect: a server that never answers must not stop all sessions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who is at the shared server.
+"""The sessions on a shared server.
 
 Lives here: what the switch remembers of each client. Must not: write frames. Used by the modules beside it.
 """

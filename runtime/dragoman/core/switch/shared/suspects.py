@@ -1,6 +1,6 @@
-"""Requests that ended without the server's answer: it may speak about them at any time.
+"""Requests that ended without the server's answer: it may still send messages about them at any time.
 
-Lives here: whose they were, until the server answers or goes. Must not: know what is said. Used by `loans`.
+Lives here: their owners, until the server answers or goes. Must not: know the messages. Used by `loans`.
 
 A server that was told of a cancellation usually does not answer, and nothing else says that it has stopped. So time
 does not clear a suspect; an answer does, however late. The table is bounded: the owner of a request that does not fit

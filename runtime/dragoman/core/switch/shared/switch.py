@@ -1,20 +1,21 @@
-"""A shared server: several clients on one connection, each of which is served as if it had it for itself.
+"""A shared server: several clients on one connection; each session behaves as if it had the server to itself.
 
 Lives here: the switch's entry points, joining and leaving, and the one handshake for everybody. Must not: touch sockets
 or a clock, or translate: each client's own edge does. Called by the edges, and by `dragoman.host`.
 
-Theory of operation. What a client says reaches the server under ids and progress tokens of ours (`from_clients`). What
-the server says finds its way by the tables beside this module (`from_server`): answers and progress by id, news about
-lists to everybody, news about resources to who subscribed, questions and the rest by `attribution`. What belongs to
-nobody in particular is dropped and counted, or refused; it is never given to somebody else. All tables are bounded.
+Theory of operation. Frames from a client reach the server under the proxy's own ids and progress tokens
+(`from_clients`). Frames from the server are distributed by the tables beside this module (`from_server`): answers and
+progress by id, changes of lists to all sessions, changes of resources to the subscribers, requests and the rest by
+`attribution`. A frame without a known session is dropped and counted, or refused; no other session gets it. All tables
+are bounded.
 
 The first client's `initialize` decides which revision is offered; identity and capabilities are the proxy's own.
-Whoever comes meanwhile waits, and whoever comes later is answered with what the server said, whatever revision it asks
-for: "otherwise, the server MUST respond with another protocol version it supports" (lifecycle). When the server
-refuses, all who asked for the same hear it, and the next of the others is asked for.
+Clients that come meanwhile wait, and later ones get the server's answer, whichever revision they ask for: "otherwise,
+the server MUST respond with another protocol version it supports" (lifecycle). When the server refuses, all clients
+that asked for the same revision get the refusal, and the next of the others makes the offer.
 
-Of requests that ended without an answer the server may still speak: as long as it has not answered them, what it says
-is not taken to be about the others (`suspects`).
+The server may still send messages about requests that ended without an answer. Until it has answered them, its
+messages are not assumed to be about other requests (`suspects`).
 """
 
 from __future__ import annotations
@@ -229,7 +230,7 @@ class Shared:
         return True
 
     def offered(self, upstream: UpstreamEdge) -> None:
-        """Nothing to do: nobody is told what the server says before it has agreed to something."""
+        """Nothing to do: what the server says before it has agreed to a revision reaches no client."""
 
     def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
         """Answer everybody who waits."""
