@@ -26,6 +26,8 @@ def heavy_modules_after(code: str) -> list[str]:
         (f"import dragoman_spec; dragoman_spec.translate({FRAME}, source='2024-11-05', target='2026-07-28')", []),
         (f"import dragoman_spec; dragoman_spec.validate({FRAME}, '2025-11-25')", ["pydantic"]),
         ("from dragoman_spec.v2025_06_18 import TextContent; TextContent(text='a')", ["pydantic"]),
+        ("import dragoman", ["dragoman"]),
+        ("import dragoman; dragoman.connect", ["orjson", "asyncio", "dragoman"]),
         ("import dragoman.proxy", ["orjson", "asyncio", "dragoman"]),
         ("import dragoman.transports.http.serve", ["orjson", "asyncio", "dragoman"]),
         ("import dragoman.transports.http.guard_websocket", ["orjson", "asyncio", "websockets", "dragoman"]),

@@ -12,12 +12,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.commands import Finish, Side
 from dragoman.core.consent import Method
+from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
@@ -31,6 +32,8 @@ from dragoman.transports.base import Transport
 if TYPE_CHECKING:
     from dragoman.middleware import Middleware, NoticeMiddleware
     from dragoman.trace.trace import Trace
+
+_OVER: Final = frozenset({FrontState.CLOSED, FrontState.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,16 @@ class Proxy:
     def open_requests(self) -> int:
         """How many requests, of the client and of the server, wait for their answers."""
         return sum(len(calls.waiting) for calls in self._switch.front.exchange.calls.values())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the session is past saving: what its client is told from then on are not the server's words."""
+        return self._switch.front.state in _OVER
+
+    @property
+    def server_revision(self) -> str | None:
+        """What the server speaks; None as long as that is not agreed on, and where there is no one server."""
+        return self._switch.upstream.revision if isinstance(self._switch, Direct) else None
 
     async def run(self) -> Finish:
         """Serve one session to its end.
