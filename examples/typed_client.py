@@ -29,7 +29,7 @@ async def main(command: list[str]) -> None:
         print(f"{server.name} {server.version} speaks {client.server_revision}")
         async for tool in client.tools():
             print(f"{tool.name}: {tool.description or 'no description'}")
-            if not tool.input_schema.required:
+            if not tool.input_schema.get("required"):
                 result = await client.call(tool.name)
                 for block in result.content:
                     if isinstance(block, v.TextContent):

@@ -37,7 +37,7 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
-    ) -> AbstractAsyncContextManager[Client_v2024_11_05]: ...
+    ) -> AbstractAsyncContextManager[Client_v2024_11_05, None]: ...
 
     @overload
     def __call__(
@@ -54,7 +54,7 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
-    ) -> AbstractAsyncContextManager[Client_v2025_03_26]: ...
+    ) -> AbstractAsyncContextManager[Client_v2025_03_26, None]: ...
 
     @overload
     def __call__(
@@ -72,7 +72,7 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
-    ) -> AbstractAsyncContextManager[Client_v2025_06_18]: ...
+    ) -> AbstractAsyncContextManager[Client_v2025_06_18, None]: ...
 
     @overload
     def __call__(
@@ -90,7 +90,7 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
-    ) -> AbstractAsyncContextManager[Client_v2025_11_25]: ...
+    ) -> AbstractAsyncContextManager[Client_v2025_11_25, None]: ...
 
     @overload
     def __call__(
@@ -108,4 +108,4 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
-    ) -> AbstractAsyncContextManager[Client_v2025_11_25]: ...
+    ) -> AbstractAsyncContextManager[Client_v2025_11_25, None]: ...
