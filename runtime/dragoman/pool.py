@@ -75,17 +75,28 @@ class UpstreamPool:
         """The shared servers that are there."""
         return list(self._upstreams.values())
 
-    def proxy(self, config: ProxyConfig, front: Transport, principal: Hashable | None = None) -> Proxy | SharedProxy:
+    def proxy(
+        self,
+        config: ProxyConfig,
+        front: Transport,
+        principal: Hashable | None = None,
+        *,
+        is_per_request: bool = False,
+    ) -> Proxy | SharedProxy:
         """Make what runs one client's session.
 
         Args:
             config: For this session; a shared server is opened with that of its first one.
             front: The transport to the client.
             principal: Who the client is, for scope `principal`; None is nobody in particular, and shares with nobody.
+            is_per_request: Whether these are the requests of a principal that opens no session. They have a server of
+                their own, for as long as there are any: it keeps what lasts for all of them.
         """
         self.caution()
         if self.scope is Scope.REQUEST:
             return Proxy(config, front, self._open, requests_apart=self._config.runs)
+        if is_per_request:
+            return Proxy(config, front, self._open, principal=str(principal or ""))
         if self.scope is Scope.CLIENT or (self.scope is Scope.PRINCIPAL and principal is None):
             return Proxy(config, front, self._open)
         return SharedProxy(self, config, front, _EVERYBODY if self.scope is Scope.SHARED else principal)

@@ -9,12 +9,17 @@ frames (`core`), or own a transport (`host`). Called by `dragoman.cli.proxy`, an
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
+from dragoman.core.bridge.seal import INSTANCE_BYTES, KEY_BYTES, NONCE_BYTES, Seal
+from dragoman.core.bridge.state import Keeper
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.commands import Finish, Side
 from dragoman.core.consent import Method
@@ -25,7 +30,7 @@ from dragoman.core.settings import Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.switch.per_call import PerCall
 from dragoman.core.translate import Counters, OnLoss, Translator
-from dragoman.core.wiring import Wiring
+from dragoman.core.wiring import Bridging, Wiring
 from dragoman.host.host import Host, HostSettings
 from dragoman.transports.base import Transport
 
@@ -42,7 +47,8 @@ class ProxyConfig:
 
     Attributes:
         client_revision: `auto` (what the client asks for), or a handshake revision to speak with it.
-        server_revision: `auto` (the newest, then what the client asks for), or a handshake revision to offer first.
+        server_revision: `auto` (the newest, then what the client asks for), a handshake revision to offer first, or a
+            per-request revision for a server that is known to have no handshake.
         profile: `strict` drops every field the target revision does not name; `minimal` what validity needs.
         rules: Names of the repair rules that are on; None for the default ones.
         on_loss: What to do about a frame that cannot be carried whole.
@@ -62,6 +68,8 @@ class ProxyConfig:
             takes to answer.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
+        parked_s: How long a call waits for a per-request client that was asked something, in seconds.
+        server_name: What the user calls the server; the states that such clients carry are good there alone.
     """
 
     client_revision: str = AUTO
@@ -80,6 +88,8 @@ class ProxyConfig:
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
     middleware_timeout_s: float = 60.0
     names_server: bool = False
+    parked_s: float = 600.0
+    server_name: str = ""
 
     def to_settings(self) -> Settings:
         """Give the part that the core needs."""
@@ -111,6 +121,8 @@ class Proxy:
         translate: Gives the composed steps from one revision to another; for tests.
         requests_apart: How many requests may be under way at once where each has a fresh server (scope `request`);
             None where one server serves them all.
+        principal: Whose requests come over this transport, where each has a stream of its own; None where the
+            transport is the connection of one client.
     """
 
     def __init__(
@@ -121,8 +133,12 @@ class Proxy:
         translate: Callable[[str, str], Translator] | None = None,
         *,
         requests_apart: int | None = None,
+        principal: str | None = None,
     ) -> None:
         wiring, settings = wiring_of(config, translate), host_settings_of(config, requests_apart is None)
+        if principal is not None and wiring.bridging is not None:
+            bridging = dataclasses.replace(wiring.bridging, principal=principal, shares_channel=False)
+            wiring = dataclasses.replace(wiring, bridging=bridging)
         self._transport = watched(config, front, Side.CLIENT)
         self._switch = Direct(wiring) if requests_apart is None else PerCall(wiring, requests_apart)
         self._host = Host(self._switch, watched_connect(config, connect), settings)
@@ -168,7 +184,9 @@ class Proxy:
 
 def wiring_of(config: ProxyConfig, translate: Callable[[str, str], Translator] | None = None) -> Wiring:
     """Give what the edges of a switch need."""
-    return _wiring_of(config) if translate is None else Wiring(config.to_settings(), translate, _methods_of)
+    if translate is None:
+        return _wiring_of(config)
+    return Wiring(config.to_settings(), translate, _methods_of, time.monotonic, make_bridging(config))
 
 
 @functools.lru_cache(maxsize=8)
@@ -176,7 +194,23 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
     def translate(source: str, target: str) -> Translator:
         return dragoman_spec.translator(source, target, profile=config.profile, rules=config.rules)
 
-    return Wiring(config.to_settings(), translate, _methods_of)
+    return Wiring(config.to_settings(), translate, _methods_of, time.monotonic, make_bridging(config))
+
+
+def make_bridging(config: ProxyConfig) -> Bridging:
+    """Give what the bridge between the eras needs; all bridges of one process can read each other's states."""
+    return Bridging(time.time, lambda: os.urandom(NONCE_BYTES), lambda: _keeper_of(config.parked_s), config.server_name)
+
+
+@functools.lru_cache(maxsize=8)
+def _keeper_of(ttl_s: float) -> Keeper:
+    key, instance = _random_key()
+    return Keeper(Seal(key, instance), ttl_s)
+
+
+@functools.cache
+def _random_key() -> tuple[bytes, bytes]:
+    return os.urandom(KEY_BYTES), os.urandom(INSTANCE_BYTES)
 
 
 @functools.lru_cache(maxsize=8)

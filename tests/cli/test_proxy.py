@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pty
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.cli.proxy import add_arguments
 from tests.cli.test_listen import INITIALIZE, SERVER
 
 PATIENCE_S = 60.0
@@ -244,3 +246,17 @@ def test_at_a_terminal_it_says_what_it_waits_for() -> None:
     os.close(ours)
     os.close(theirs)
     assert said.startswith(b"dragoman proxy: waiting for an MCP client on stdin. It is meant to be started by one")
+
+
+def test_a_server_can_be_said_to_have_no_handshake() -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    assert parser.parse_args(["--server-revision", "2026-07-28", "--", "x"]).server_revision == "2026-07-28"
+
+
+def test_a_client_cannot_be_said_to_have_no_handshake(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--client-revision", "2026-07-28", "--", "x"])
+    assert "per-request era" in capsys.readouterr().err

@@ -65,6 +65,18 @@ def test_a_trace_that_cannot_be_written_is_an_error_of_the_command_line(path: st
     assert words in done.stderr
 
 
+def test_a_server_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
+    frames = [initialize("2025-06-18"), READY, request(1, "tools/call", name="hang")]
+    said = "".join(json.dumps(frame) + "\n" for frame in frames).encode()
+    done = run("--request-timeout", "0.5", "--trace", "t.ndjson", said=said, cwd=tmp_path)
+    assert json.loads(done.stdout.splitlines()[1])["error"]["data"] == {"method": "tools/call", "timeoutSeconds": 0.5}
+    sent = [line["frame"] for line in read(tmp_path / "t.ndjson") if (line["side"], line["direction"]) == SENT]
+    assert sent[-1]["method"] == "notifications/cancelled"
+
+
+SENT = ("server", "sent")
+
+
 def test_a_pipe_takes_the_trace(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)

@@ -24,6 +24,8 @@ class Ends:
     """Both ends of an exchange: what stands for the client's edge, and for what is behind it."""
 
     takes_arrays = True
+    wants_lines = True
+    own: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         self.posted: list[tuple[Side, bytes]] = []

@@ -31,7 +31,7 @@ PATIENCE_S = 20.0
 @dataclass(frozen=True)
 class Says:
     who: str
-    data: bytes
+    data: bytes | Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ Step = Says | Hears | Closes | Restarts | Ends | Waits
 
 
 def client(frame: Any) -> Step:
-    return Says("client", frame if isinstance(frame, bytes) else encode_line(frame))
+    """Say a line: bytes as they are, JSON, or what a function gives when the time has come."""
+    return Says("client", frame if isinstance(frame, bytes) or callable(frame) else encode_line(frame))
 
 
 def server(frame: Any) -> Step:
@@ -171,12 +172,15 @@ class Peer:
         self.transport = transport
         self.pending = b""
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self.said: list[bytes] = []
+        self.heard: list[bytes] = []
         self.closed = asyncio.Event()
         transport.start_raw(self)
 
     def data_received(self, data: bytes) -> None:
         *lines, self.pending = (self.pending + data).split(b"\n")
         for line in lines:
+            self.heard.append(line)
             self.lines.put_nowait(line + b"\n")
 
     def ended(self, reason: str) -> None:
@@ -205,16 +209,20 @@ class Peer:
             ), f"{where}: the id changed its type"
 
 
-def hold(conversation: Sequence[Step], translate: Any = None, **config: Any) -> Proxy:
+Check = Callable[[Peer, Peer], None]
+"""Looks at what a client and the last of its servers have said and heard."""
+
+
+def hold(conversation: Sequence[Step], translate: Any = None, *, check: Check | None = None, **config: Any) -> Proxy:
     """Hold a conversation, and give the proxy for more questions.
 
     The server is offered what the client asks for, unless a test says otherwise: most are not about offers.
     """
     config.setdefault("rules", DEFAULT_RULES - {"echoing-server"})
-    return run(_hold(conversation, ProxyConfig(**config), translate))
+    return run(_hold(conversation, ProxyConfig(**config), translate, check))
 
 
-async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: Any) -> Proxy:
+async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: Any, check: Check | None) -> Proxy:
     front, client_end = connect_pair("proxy", "client", config.limit_bytes)
     servers: list[Peer] = []
 
@@ -232,7 +240,10 @@ async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: An
         where = f"step {number}"
         match step:
             case Says(who, data):
-                (peer if who == "client" else servers[used]).transport.write(data)
+                line = data if isinstance(data, bytes) else encode_line(data())
+                speaker = peer if who == "client" else servers[used]
+                speaker.said.append(line)
+                speaker.transport.write(line)
             case Hears(who, expected):
                 await (peer if who == "client" else servers[used]).hear(expected, where)
             case Closes("client"):
@@ -249,6 +260,8 @@ async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: An
                 assert finish.outcome is outcome, f"{where}: {finish}"
                 assert reason in finish.reason, f"{where}: {finish}"
     await _wind_up(proxy, peer, servers[used], run)
+    if check is not None:
+        check(peer, servers[used])
     return proxy
 
 

@@ -333,6 +333,24 @@ def test_an_array_is_split_for_middleware_and_joined_again() -> None:
     assert sorted(seen) == ["ping", "tools/call"]
 
 
+def test_only_the_first_answer_of_the_server_counts() -> None:
+    async def slow(call: Message, proceed: Proceed) -> Answer:
+        answer = await proceed(call)
+        await asyncio.sleep(0.1)
+        return answer
+
+    answer = result(1, {"first": True})
+    steps = [client(call()), expect_to_server(call()), server(answer), server(result(1, {})), expect_to_client(answer)]
+    proxy = hold([*opening(NEW, NEW), *steps], middleware=(slow,))
+    assert proxy.counters.unmatched == 1
+
+
+def test_what_the_server_answers_without_having_been_asked_counts_for_nothing() -> None:
+    steps = [client(call()), time_passes(0.05), server(result(1, {})), expect_to_client(an_error(1, -32000, "longer"))]
+    proxy = hold([*opening(NEW, NEW), *steps], middleware=(hanging,), middleware_timeout_s=0.3)
+    assert proxy.counters.unmatched == 1
+
+
 # Notifications
 
 
@@ -408,6 +426,25 @@ def test_what_waits_behind_a_notification_has_a_bound(
     refused = expect_to_client(an_error(1, -32000, "too much waits for a middleware"))
     hold([*opening(NEW, NEW), *steps, refused], notice_middleware=(hang,))
     assert caplog.text.count("roots/list_changed notification dropped: too much waits") == 1
+
+
+def test_what_is_refused_for_the_bound_and_cancelled_at_once_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.host.chains.QUEUE_FRAMES", 0)
+    said = b"".join(json.dumps(frame).encode() + b"\n" for frame in (call(), cancellation(1)))
+    hold([*opening(NEW, NEW), client(said), time_passes(0.05)], middleware=(passing,))
+
+
+def test_a_question_of_the_server_that_middleware_answers_itself_is_withdrawn_from_the_client() -> None:
+    async def impatient(call: Message, proceed: Proceed) -> Answer:
+        try:
+            return await asyncio.wait_for(proceed(call), 0.1)
+        except TimeoutError:
+            return Answer.succeed({"roots": []})
+
+    question = request("q", "roots/list")
+    withdrawn = expect_to_client(lambda frame: frame["params"]["requestId"] == "q")
+    steps = [server(question), expect_to_client(question), withdrawn, expect_to_server(result("q", {"roots": []}))]
+    hold([*opening(NEW, NEW, client_has=["roots"]), *steps], middleware=(impatient,))
 
 
 # Scopes

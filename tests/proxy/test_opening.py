@@ -112,7 +112,6 @@ REJECTIONS = [
     ({"code": -32602, "message": "x", "data": {"supported": A}}, A),
     ({"code": -32602, "message": f"Unsupported protocol version: {D}. Supported versions: {A}, {B}"}, B),
     ({"code": -32600, "message": "Bad Request: Unsupported protocol version"}, C),
-    ({"code": -32022, "message": "go away"}, C),
     ({"code": -32603, "message": "Unknown version", "data": "try 2025-03-26 please"}, B),
     ({"code": -32602, "message": "protocolVersion must be one of 2024-11-05"}, A),
 ]
@@ -220,12 +219,14 @@ def test_the_second_offer_can_be_turned_off() -> None:
     )
 
 
-def test_a_server_of_the_per_request_era_is_named_as_such() -> None:
+def test_a_server_of_the_per_request_era_that_does_not_say_what_it_is_is_named_as_such() -> None:
     hold(
         [
             client(initialize(D)),
             offers(D),
             server(error(0, -32022, "Unsupported protocol version", supported=["2026-07-28"], requested=D)),
+            expect_to_server(lambda frame: frame["method"] == "server/discover"),
+            server(error("dragoman-discover-1", -32601)),
             expect_to_client(an_error(0, -32602, "2026-07-28", "per-request era")),
             expect_end(Outcome.INITIALIZATION_FAILED),
         ]
@@ -518,14 +519,12 @@ def test_an_initialize_that_cannot_be_read_is_answered() -> None:
     hold([client(broken), expect_to_client(an_error(None, -32700, "not JSON"))])
 
 
-def test_discovery_is_refused_so_that_a_client_of_both_eras_falls_back() -> None:
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+def test_a_client_of_both_eras_may_open_a_session_after_all() -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2027-01-01"}
     hold(
         [
             client(request(1, "server/discover", _meta=meta)),
-            expect_to_client(an_error(1, -32601, "per-request era", "2026-07-28", "initialize")),
-            client(request(2, "tools/list", _meta=meta)),
-            expect_to_client(an_error(2, -32602, "per-request era", "'requested': '2026-07-28'")),
+            expect_to_client(an_error(1, -32022, "2026-07-28", D, "'requested': '2027-01-01'")),
             *opening(D, D),
         ]
     )

@@ -111,10 +111,21 @@ def test_progress_keeps_a_request_alive(client_revision: str) -> None:
 
 def test_progress_of_another_request_does_not() -> None:
     other = notification("notifications/progress", progressToken="other", progress=1)
-    steps = [step for _ in range(4) for step in (server(other), expect_to_client(other), time_passes(0.04))]
+    steps = [step for _ in range(2) for step in (server(other), expect_to_client(other), time_passes(0.03))]
     asked = call(progressToken="p")
     conversation = [client(asked), expect_to_server(asked), *steps, expect_to_server(a_cancellation(1))]
     hold([*opening("2025-11-25", "2025-11-25"), *conversation, expect_to_client(TIMED_OUT)], request_timeout_s=0.2)
+
+
+@pytest.mark.parametrize(
+    "params", ['{"progressToken":]}', "5", '{"_meta":{"progressToken":]}}', '{"_meta":"progressToken"}']
+)
+def test_a_token_that_cannot_be_read_is_none(params: str) -> None:
+    asked = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}\n'.encode()
+    news = f'{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}\n'.encode()
+    steps = [client(asked), expect_to_server(asked), server(news), expect_to_client(news)]
+    told = [expect_to_server(a_cancellation(1)), expect_to_client(TIMED_OUT)]
+    hold([*opening("2025-11-25", "2025-11-25"), *steps, *told], request_timeout_s=0.2)
 
 
 def test_while_the_server_waits_for_the_client_its_time_does_not_run() -> None:
@@ -247,7 +258,7 @@ def test_a_child_that_hangs_is_given_up_and_the_session_goes_on() -> None:
         front, end = connect_pair("proxy", "client")
         process = spawn([*SCRIPTED, "--speak", "2025-11-25"])
         quick = Patience(after_eof_s=0.2, after_term_s=0.3, after_exit_s=0.2)
-        proxy = Proxy(ProxyConfig(request_timeout_s=1), front, lambda: ChildTransport(process, quick))
+        proxy = Proxy(ProxyConfig(request_timeout_s=2), front, lambda: ChildTransport(process, quick))
         peer = Peer("client", end)
         run = asyncio.create_task(proxy.run())
         said = [initialize("2025-06-18"), READY, request(1, "tools/call", name="hang"), request(2, "tools/list")]
@@ -259,4 +270,4 @@ def test_a_child_that_hangs_is_given_up_and_the_session_goes_on() -> None:
 
     opened, answer, error = asyncio.run(main())
     assert (opened["id"], answer["id"]) == (0, 2)
-    assert an_error(1, -32000, "the server did not answer within 1 s", "'method': 'tools/call'")(error)
+    assert an_error(1, -32000, "the server did not answer within 2 s", "'method': 'tools/call'")(error)

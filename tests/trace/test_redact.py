@@ -72,11 +72,19 @@ def test_a_secret_among_values_that_are_called_properties_is_left_out() -> None:
         ("https://ada:hunter2@example.com/x", f"https://ada:{REDACTED}@example.com/x"),
         ("https://example.com/?access_token=abc&n=1", f"https://example.com/?access_token={REDACTED}&n=1"),
         ("the progressToken: 5", "the progressToken: 5"),
+        ("maxTokens=5", "maxTokens=5"),
+        ("GITHUB_TOKEN=abc", f"GITHUB_TOKEN={REDACTED}"),
         ("no secrets here, only a token of gratitude", "no secrets here, only a token of gratitude"),
     ],
 )
 def test_secrets_in_texts_are_left_out(text: str, left: str) -> None:
     assert redact({"text": text}) == {"text": left}
+
+
+@pytest.mark.parametrize("filling", ["x" * 16_300, "a-" * 200_000, '{"n": 1}, ' * 20_000, "token-" * 50_000])
+def test_secrets_in_long_texts_are_left_out(filling: str) -> None:
+    text = f'{filling}, "password": "hunter2", {filling}'
+    assert redact(text) == text.replace("hunter2", REDACTED)
 
 
 def test_what_is_given_is_not_changed() -> None:

@@ -100,7 +100,7 @@ def test_a_line_after_a_gap_says_how_many_are_missing() -> None:
 def test_a_reader_that_never_takes_anything_does_not_hold_up_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("dragoman.trace.writer.LAST_WORDS_S", 0.1)
+    monkeypatch.setattr("dragoman.trace.writer.STALL_S", 0.1)
     pipe = Pipe(queue_bytes=1_000_000)
     for _ in range(50):
         pipe.writer.put(entry("x" * 10_000))

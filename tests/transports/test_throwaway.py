@@ -20,6 +20,7 @@ from tests.proxy.conversation import (
     request,
     result,
 )
+from tests.proxy.per_request import complete, discovered
 from tests.support import waiting
 from tests.transports.house import Guest, House, hear, say, settle, until
 from tests.transports.test_shared import run
@@ -228,5 +229,24 @@ def test_a_client_that_does_not_read_holds_back_its_servers() -> None:
         guest.transport.resume_reading()
         for _ in range(40):
             await hear(guest)
+
+    run(main, Scope.REQUEST)
+
+
+def test_a_server_without_a_handshake_serves_one_request_after_the_other() -> None:
+    async def main(house: House) -> None:
+        guest = await house.enter()
+        guest.say(initialize(REVISION))
+        await until(lambda: bool(house.servers))
+        [server] = house.servers
+        say(server, error((await hear(server))["id"], -32601))
+        say(server, discovered((await hear(server))["id"], tools={}))
+        assert (await hear(guest))["result"]["serverInfo"]["name"] == "stateless"
+        guest.say(READY)
+        for key in (1, 2):
+            guest.say(request(key, "tools/call", name="x"))
+            say(server, complete((await hear(server))["id"], content=[]))
+            assert await hear(guest) == result(key, {"content": []})
+        assert house.servers == [server]
 
     run(main, Scope.REQUEST)

@@ -123,7 +123,9 @@ def listen(
         where = Address(name, port, args.tls_cert, args.tls_key)
         pool = make_pool(args, connect)
         front = HttpFront(
-            lambda transport, caller: pool.proxy(config, transport, caller.principal or None),
+            lambda transport, caller: pool.proxy(
+                config, transport, caller.principal or None, is_per_request=caller.is_per_request
+            ),
             _configure(args),
             give_back,
         )

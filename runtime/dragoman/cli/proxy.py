@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(
             f"--{side}-revision",
-            type=_revision_or_auto,
+            type=_server_revision if side == "server" else _revision_or_auto,
             default="auto",
             metavar="auto|REV",
             help=f"revision to {what} (default: auto, which is {automatic})",
@@ -261,6 +261,10 @@ def _fill_standard_descriptors() -> None:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+
+
+def _server_revision(text: str) -> str:
+    return text if text in dragoman_spec.REVISIONS else _revision_or_auto(text)
 
 
 def _revision_or_auto(text: str) -> str:

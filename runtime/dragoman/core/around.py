@@ -122,9 +122,7 @@ class Around:
 
     def cancel(self, call: Call) -> bool:
         """Take note that nobody waits for a request any more; whether the peer has it and did not answer."""
-        deferral = self._deferrals.pop(call, None)
-        if deferral is None:
-            return True
+        deferral = self._deferrals.pop(call)
         is_at_peer, deferral.phase = deferral.phase is Phase.AT_PEER, Phase.OVER
         self._outbox.add(Abandon(deferral))
         return is_at_peer
@@ -133,8 +131,7 @@ class Around:
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
         """Take a request or notification on to its peer, as it is now."""
-        if deferral.phase is not Phase.HELD:
-            return
+        assert deferral.phase is Phase.HELD, "what is called twice is refused by the host"
         if deferral.call is None:
             deferral.phase = Phase.OVER
             self._hand_on(deferral.side, frame)
@@ -148,13 +145,14 @@ class Around:
     def conclude(self, deferral: Deferral, frame: Frame, exchange: Exchange) -> None:
         """Answer a request with what middleware gives, in the revision of the peer across."""
         call, side = deferral.call, deferral.side
-        if call is None or self._deferrals.pop(call, None) is None:
+        assert call is not None, "a notification has no answer"
+        if self._deferrals.pop(call, None) is None:
             return  # nobody waits any more
         is_at_peer, deferral.phase = deferral.phase is Phase.AT_PEER, Phase.OVER
-        if exchange.calls[side].remove(call):
-            if is_at_peer:
-                self._withdraw(side, call, exchange)
-            exchange.pass_answer(side.other, call, frame, is_final=True)
+        exchange.calls[side].remove(call)
+        if is_at_peer:
+            self._withdraw(side, call, exchange)
+        exchange.pass_answer(side.other, call, frame, is_final=True)
 
     def _withdraw(self, side: Side, call: Call, exchange: Exchange) -> None:
         """Tell the peer that has a request that nobody waits for its answer."""

@@ -49,9 +49,10 @@ class Call:
         batch: The array that it came in.
         front: The client's edge: whose request it is, or whom the server asks.
         loan: What it is known as at a shared server, if it is with one.
+        own: Whether somebody in the proxy asks it: then the answer is for them, as it comes.
     """
 
-    __slots__ = ("batch", "front", "key", "loan", "method")
+    __slots__ = ("batch", "front", "key", "loan", "method", "own")
 
     def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: FrontEdge | None = None) -> None:
         self.key = key
@@ -59,6 +60,7 @@ class Call:
         self.batch = batch
         self.front = front
         self.loan: Loan | None = None
+        self.own = False
 
 
 @dataclass(slots=True)

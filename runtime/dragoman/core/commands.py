@@ -5,7 +5,7 @@ The core never sleeps, reads or writes: frames and readings of the clock go in a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -39,6 +39,32 @@ class Reached(Protocol):
         """In order."""
 
 
+class Sleeper(Protocol):
+    """Who is woken."""
+
+    def expire(self) -> None:
+        """The time has passed."""
+
+
+class Alarm:
+    """One thing to do later, for one client.
+
+    Args:
+        front: Whose session it is for: it is forgotten with it.
+        then: What to do.
+    """
+
+    __slots__ = ("_then", "front")
+
+    def __init__(self, front: FrontEdge, then: Callable[[], None]) -> None:
+        self.front = front
+        self._then = then
+
+    def expire(self) -> None:
+        """Do it."""
+        self._then()
+
+
 @dataclass(frozen=True, slots=True)
 class Open:
     """Open a connection to a server; what is sent to this edge goes there from here on.
@@ -66,9 +92,9 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Call `FrontEdge.expire` after so many seconds, in place of an earlier command; None: forget that one."""
+    """Call `expire` after so many seconds, in place of an earlier command; None: forget that one."""
 
-    edge: FrontEdge
+    edge: Sleeper
     after_s: float | None
 
 

@@ -21,13 +21,14 @@ class Frame(NamedTuple):
     """One JSON-RPC frame, with the bytes it came as.
 
     Attributes:
-        raw: The line, line ending included.
+        raw: The line, line ending included; empty where it has a body that nobody has written yet.
         kind: `request`, `notification`, `result`, `error` or `batch`.
         key: The id as canonical JSON, so that `1` and `"1"` differ; None without id.
         method: Of a request or notification.
         body: The decoded JSON, if somebody had to decode it.
         stream: The id of the request on whose stream a request or notification came, or goes; None where it is the
             connection's own. A response has none: its key says where it belongs.
+        headers: What goes with a request where there are headers, beside those that its body gives.
     """
 
     raw: bytes
@@ -36,6 +37,7 @@ class Frame(NamedTuple):
     method: str | None
     body: Any = None
     stream: bytes | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Malformed(NamedTuple):

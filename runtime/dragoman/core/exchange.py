@@ -12,12 +12,22 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.batches import Batch, explain_batches, has_batches, read_member
+from dragoman.core.arrays import take_array
+from dragoman.core.batches import Batch
 from dragoman.core.calls import NAME_BYTES, Call, Calls, Unfit, cancelled_key
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
 from dragoman.core.edges.behind import Behind
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, decoded, error_frame, rewrite, twin_of
+from dragoman.core.envelope import (
+    INVALID_REQUEST,
+    Frame,
+    Malformed,
+    decoded,
+    error_frame,
+    notification_frame,
+    rewrite,
+    twin_of,
+)
 from dragoman.core.exact_json import decode
 from dragoman.core.lines import show
 from dragoman.core.settings import Settings
@@ -56,11 +66,12 @@ class Exchange:
         "_around",
         "_behind",
         "_consent",
-        "_front",
+        "_own",
         "_settings",
         "_timeouts",
         "calls",
         "counters",
+        "front",
         "identity",
         "revisions",
     )
@@ -76,8 +87,9 @@ class Exchange:
         self.counters = Counters()
         self.calls = {Side.CLIENT: Calls(settings.open_requests), Side.SERVER: Calls(settings.open_requests)}
         self.identity = True
-        self._front = front
+        self.front = front
         self._behind = behind if timeouts is None else timeouts
+        self._own = behind.own
         self._around = around
         self._timeouts = timeouts
         self._settings = settings
@@ -97,12 +109,37 @@ class Exchange:
             side: self._adaptor(side, None if way.identity else way)
             for side, way in ((Side.CLIENT, upward), (Side.SERVER, downward))
         }
+        # Whoever looks at frames on their way needs them written.
+        is_watched = self._around is not None or self._settings.watch is not None
+        self._adaptors[Side.CLIENT].writes = self._behind.wants_lines or is_watched
         self.identity = upward.identity and downward.identity
+
+    def serve(self, behind: Behind) -> None:
+        """Let somebody else serve the client from here on."""
+        self._own = behind.own
+        if self._timeouts is None:
+            self._behind = behind
+        else:
+            self._timeouts.serve(behind)
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
         if not self.identity:
             self._consent = Consent(self.revisions[Side.CLIENT], capabilities, methods)
+
+    @property
+    def batch_requests(self) -> int:
+        """How many requests one array may hold."""
+        return self._settings.batch_requests
+
+    @property
+    def passes_arrays(self) -> bool:
+        """Whether an array may pass whole: nobody looks at its members."""
+        return self.identity and self._around is None and self._behind.takes_arrays
+
+    def post(self, side: Side, frame: Frame) -> None:
+        """Write an answer to this peer."""
+        self.front.post(side, frame)
 
     def release(self) -> None:
         """Let go of who is at both ends."""
@@ -112,17 +149,17 @@ class Exchange:
         for part in (self._timeouts, self._around):
             if part is not None:
                 part.release()
-        del self._front, self._behind
+        del self.front, self._behind
 
     def relay(self, side: Side, frame: Frame) -> None:
         """Carry one frame from this peer to the other."""
         match frame.kind:
             case "request":
-                self._relay_request(side, frame, None)
+                self.relay_request(side, frame, None)
             case "notification":
                 self._relay_notification(side, frame)
             case "batch":
-                self._relay_batch(side, frame)
+                take_array(self, side, frame)
             case _:
                 self._relay_response(side, frame)
 
@@ -139,7 +176,31 @@ class Exchange:
         if self.calls[Side.CLIENT].remove(call):
             self.pass_answer(Side.SERVER, call, frame)
         else:
-            self._note_unmatched(Side.SERVER, call.key)
+            self.note_unmatched(Side.SERVER, call.key)
+
+    def settle(self, call: Call, frame: Frame) -> None:
+        """Give the client an answer to this call that is in its own revision already."""
+        if self.calls[Side.CLIENT].remove(call):
+            self._deliver(Side.CLIENT, call, frame)
+        else:
+            self.note_unmatched(Side.SERVER, call.key)
+
+    def pose(self, frame: Frame) -> Unfit | None:
+        """Ask the client something, in its own revision; its answer goes to who serves it, as it comes."""
+        assert frame.key is not None
+        assert frame.method is not None
+        call = Call(frame.key, frame.method)
+        call.own = True
+        unfit = self.calls[Side.SERVER].add(call)
+        if unfit is None:
+            self.front.send(frame)
+        return unfit
+
+    def withdraw(self, key: bytes, reason: str) -> None:
+        """Take back a question that was posed here; nothing where it is answered."""
+        if self.calls[Side.SERVER].take(key) is not None:
+            params = {"requestId": decode(key), "reason": reason}
+            self.front.send(notification_frame("notifications/cancelled", params))
 
     def reject(self, side: Side, malformed: Malformed) -> None:
         """Deal with a line of this peer that is not a frame.
@@ -156,22 +217,26 @@ class Exchange:
         shown = f": {show(malformed.line)}" if malformed.line and side is Side.SERVER else ""
         logger.warning("malformed line from the %s: %s%s", side.value, malformed.reason, shown)
         if malformed.is_response:
-            self._fail_garbled(side, malformed)
+            self.fail_garbled(side, malformed)
         elif side is Side.CLIENT:
             key = None if malformed.key in self.calls[side].waiting else malformed.key
-            self._front.send(error_frame(key, malformed.code, malformed.reason))
+            self.front.send(error_frame(key, malformed.code, malformed.reason))
 
     def _adaptor(self, side: Side, way: Translator | None) -> Adaptor:
         return Adaptor(way, self._settings.on_loss, self.counters, side, self._settings.watch)
 
-    def _relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
+    def relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
+        """Carry a request, which may be one of an array."""
         key, method = frame.key, frame.method
         assert key is not None
         assert method is not None
-        call = Call(key, method, batch, self._front)
+        call = Call(key, method, batch, self.front)
         unfit = self.calls[side].add(call)
         if unfit is not None:
             self._refuse_unfit(side, frame, call, unfit)
+            return
+        if side is Side.CLIENT and method in self._own:
+            self._behind.carry(call, frame)
             return
         refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
         adapted = refusal or self._adaptors[side].adapt(frame, method)
@@ -185,9 +250,9 @@ class Exchange:
         elif side is Side.CLIENT:
             self._behind.carry(call, adapted)
         else:
-            self._front.send(adapted)
+            self.front.send(adapted)
 
-    def _fail_garbled(self, side: Side, malformed: Malformed) -> None:
+    def fail_garbled(self, side: Side, malformed: Malformed) -> None:
         """Tell who waits for a response that this peer garbled."""
         call = None if malformed.key is None else self.calls[side.other].take(malformed.key)
         if call is not None:
@@ -226,23 +291,26 @@ class Exchange:
 
     def _relay_notification(self, side: Side, frame: Frame) -> None:
         if frame.method == "notifications/cancelled":
-            frame, passes = self._note_cancellation(side, frame)
+            frame, passes = self.note_cancellation(side, frame)
             if not passes:
                 return
         elif self._timeouts is not None and side is Side.SERVER and frame.method == PROGRESS:
             self._timeouts.note_progress(frame)
+        if side is Side.CLIENT and frame.method in self._own:
+            self._behind.notify(self.front, frame)
+            return
         adapted = self._adaptors[side].adapt(frame, frame.method)
         if isinstance(adapted, Frame) and (self._around is None or not self._around.take_notice(side, adapted)):
-            self._forward(side, adapted)
+            self.forward(side, adapted)
 
-    def _forward(self, side: Side, frame: Frame) -> None:
+    def forward(self, side: Side, frame: Frame) -> None:
         """Hand on what is neither a request nor the answer to one."""
         if side is Side.CLIENT:
-            self._behind.notify(self._front, frame)
+            self._behind.notify(self.front, frame)
         else:
-            self._front.send(frame)
+            self.front.send(frame)
 
-    def _note_cancellation(self, side: Side, frame: Frame) -> tuple[Frame, bool]:
+    def note_cancellation(self, side: Side, frame: Frame) -> tuple[Frame, bool]:
         """Take note of a cancellation; give it decoded, for whoever looks at it next, and whether the peer needs it."""
         with contextlib.suppress(ValueError):
             frame = decoded(frame)
@@ -251,26 +319,29 @@ class Exchange:
         if call is not None and call.batch is not None:
             whole, call.batch = call.batch.forgo(), None
             if whole is not None:  # the answer that will not come must not hold up the others
-                self._front.post(side, whole)
+                self.front.post(side, whole)
         return frame, call is None or self._around is None or self._around.cancel(call)
 
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
         call = None if key is None else self.calls[side.other].take(key)
         if call is None and key is not None:
-            frame, call = self._take_twin(side, frame, key)
+            frame, call = self.take_twin(side, frame, key)
             if call is None:
-                self._note_unmatched(side, key)
+                self.note_unmatched(side, key)
                 return
         if call is not None:
             self.pass_answer(side, call, frame)
             return
         adapted = self._adaptors[side].adapt(frame, None)  # an error without id: it answers nothing
         if isinstance(adapted, Frame):
-            self._front.post(side.other, adapted)
+            self.front.post(side.other, adapted)
 
     def pass_answer(self, side: Side, call: Call, frame: Frame, is_final: bool = False) -> None:
         """Deliver the answer of this peer to a request that is off the table; final: middleware has had it."""
+        if call.own:
+            self.front.post(side.other, frame)
+            return
         if self._around is not None and not is_final:
             self._around.take_answer(side, call, frame, self)
             return
@@ -280,12 +351,13 @@ class Exchange:
         answer = _write_refusal(call.key, adapted) if isinstance(adapted, Refusal) else adapted
         self._deliver(side.other, call, answer)
 
-    def _note_unmatched(self, side: Side, key: bytes) -> None:
+    def note_unmatched(self, side: Side, key: bytes) -> None:
+        """Take note of an answer that nobody waits for."""
         # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
         self.counters.unmatched += 1
         logger.debug("the %s answered %s, which nobody asked or which was answered", side.value, _shown(key))
 
-    def _take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Call | None]:
+    def take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Call | None]:
         """Find the request whose id came back as another type, and give the response its id again."""
         twin = twin_of(key) if self._settings.restore_ids else None
         call = None if twin is None else self.calls[side.other].take(twin)
@@ -300,95 +372,7 @@ class Exchange:
     def _deliver(self, side: Side, call: Call, frame: Frame) -> None:
         whole = frame if call.batch is None else call.batch.answer(frame)
         if whole is not None:
-            self._front.post(side, whole)
-
-    def _relay_batch(self, side: Side, frame: Frame) -> None:
-        if not has_batches(self.revisions[side]):
-            self.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
-            return
-        members = [read_member(member, frame.stream) for member in frame.body]
-        calls = [Call(m.key, m.method) for m in members if isinstance(m, Frame) and m.key and m.method]
-        if not members:
-            self.reject(side, Malformed(INVALID_REQUEST, "expected a batch to hold at least one frame"))
-        elif len(calls) > self._settings.batch_requests:
-            self._refuse_requests(side, members)
-        elif self.identity and self._around is None and self._behind.takes_arrays and self.calls[side].fits(calls):
-            self._pass_batch(side, frame, members)
-        else:
-            self._split_batch(side, members)
-
-    def _refuse_requests(self, side: Side, members: list[Frame | Malformed]) -> None:
-        """Refuse the requests of an array together, with one error; what else is in it passes."""
-        self.counters.excess += 1
-        reason = f"expected a batch to hold no more than {self._settings.batch_requests} requests"
-        if deserves_a_line(self.counters.excess):
-            logger.warning("a batch of the %s refused: %s (%d so far)", side.value, reason, self.counters.excess)
-        self._front.post(side, error_frame(None, TOO_MANY, reason, {"limit": self._settings.batch_requests}))
-        rest = [member for member in members if not (isinstance(member, Frame) and member.kind == "request")]
-        self._split_batch(side, rest)
-
-    def _split_batch(self, side: Side, members: list[Frame | Malformed]) -> None:
-        frames = [member for member in members if isinstance(member, Frame)]
-        batch = Batch(sum(frame.kind == "request" for frame in frames))
-        for member in members:
-            if isinstance(member, Malformed):
-                self.counters.malformed += 1
-                logger.warning("malformed member of a batch from the %s: %s", side.value, member.reason)
-                if member.is_response:
-                    self._fail_garbled(side, member)
-                else:
-                    batch.answers.append(error_frame(member.key, member.code, member.reason).raw)
-        whole = batch.complete()
-        if whole is not None:
-            self._front.post(side, whole)
-        for frame in frames:
-            if frame.kind == "request":
-                self._relay_request(side, frame, batch)
-            else:
-                self.relay(side, frame)
-
-    def _pass_batch(self, side: Side, frame: Frame, members: list[Frame | Malformed]) -> None:
-        """Pass an array between two peers that both know arrays, without the answers that nobody waits for."""
-        batch = Batch()
-        noted = [self._note_member(side, member, batch) for member in members]
-        self.counters.passed += 1
-        if all(passes is member for passes, member in zip(noted, members, strict=True)):
-            self._forward(side, frame)
-            return
-        wanted = [
-            passes.body if isinstance(passes, Frame) else body
-            for passes, body in zip(noted, frame.body, strict=True)
-            if passes is not None
-        ]
-        if wanted:
-            self._forward(side, rewrite(frame, wanted))
-
-    def _note_member(self, side: Side, member: Frame | Malformed, batch: Batch) -> Frame | Malformed | None:
-        """Note who waits for what of an array that passes; give what passes of this member of it."""
-        if isinstance(member, Malformed):
-            if not member.is_response:
-                return member
-            self.reject(side, member)
-            return None
-        if member.method == "notifications/cancelled":
-            self._note_cancellation(side, member)
-        if member.key is None:
-            return member
-        if member.kind == "request":
-            assert member.method is not None
-            unfit = self.calls[side].add(Call(member.key, member.method, batch, self._front))
-            assert unfit is None, "an array that does not fit is split"
-            batch.open_requests += 1
-            return member
-        call = self.calls[side.other].take(member.key)
-        if call is None:
-            member, call = self._take_twin(side, member, member.key)
-        if call is None:
-            self._note_unmatched(side, member.key or b"")
-            return None
-        if call.batch is not None:
-            call.batch.open_requests -= 1
-        return member
+            self.front.post(side, whole)
 
 
 def _write_refusal(key: bytes, refusal: Refusal) -> Frame:

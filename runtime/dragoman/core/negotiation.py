@@ -165,9 +165,7 @@ def explain_unsupported(requested: object, supported: tuple[str, ...]) -> tuple[
 
 
 def explain_era(revision: object) -> str:
-    """Say why a revision of the per-request era cannot be served; nothing for any other value."""
+    """Say why a revision of the per-request era is nobody's answer here; nothing for any other value."""
     if revision not in REVISIONS or revision in HANDSHAKE_REVISIONS:
         return ""
-    return (
-        f"; {revision} belongs to the per-request era, which has no initialize and which this proxy does not bridge yet"
-    )
+    return f"; {revision} belongs to the per-request era, which has no initialize"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import Call, Calls
 from dragoman.core.commands import Outbox, Remind, Side
@@ -65,6 +65,15 @@ class Timeouts:
         self._tokens: dict[bytes, Call] = {}
         self._ticking = False
 
+    @property
+    def wants_lines(self) -> bool:
+        """Whether what is behind wants what crossed to be written."""
+        return self._behind.wants_lines
+
+    def serve(self, behind: Behind) -> None:
+        """Let somebody else serve the client from here on."""
+        self._behind = behind
+
     def release(self) -> None:
         """Let go of who is at both ends."""
         self._ages.clear()
@@ -88,11 +97,7 @@ class Timeouts:
 
     def note_progress(self, frame: Frame) -> None:
         """Take note of a sign of a request: its time begins anew."""
-        try:
-            params = decoded(frame).body.get("params")
-        except ValueError:
-            return
-        token = key_of(params.get("progressToken")) if isinstance(params, dict) else None
+        token = key_of(_read_params(frame).get("progressToken"))
         call = None if token is None else self._tokens.get(token)
         if call in self._ages:
             self._ages[call] = 0
@@ -131,11 +136,15 @@ class Timeouts:
 
 def _read_token(frame: Frame) -> bytes | None:
     """Give the progress token of a request; None without one."""
-    if b"progressToken" not in frame.raw:
+    if frame.raw and b"progressToken" not in frame.raw:  # a frame that is not written has its body
         return None
+    meta = _read_params(frame).get("_meta")
+    return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
+
+
+def _read_params(frame: Frame) -> dict[str, Any]:
     try:
         params = decoded(frame).body.get("params")
-    except ValueError:
-        return None
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
+    except ValueError:  # whoever it is passed on to will say so
+        return {}
+    return params if isinstance(params, dict) else {}

@@ -142,6 +142,8 @@ class Adaptor:
         counters: Shared by both directions of a session.
         side: Who sends the frames.
         watch: Told of each frame that does not pass as it came; None where nobody wants to know.
+        writes: Whether a frame that came out different is written here. If not, its `raw` is empty: whoever takes it
+            changes more of it, and writes it then.
     """
 
     translator: Translator | None
@@ -149,6 +151,7 @@ class Adaptor:
     counters: Counters
     side: Side = Side.CLIENT
     watch: Callable[[Crossing], None] | None = None
+    writes: bool = True
     _touched: dict[tuple[str, str | None], bool] = field(default_factory=dict)
     _said: set[tuple[str, str | None, str, str]] = field(default_factory=set)
     _lost: Sequence[Loss] = ()
@@ -216,11 +219,13 @@ class Adaptor:
         return translated
 
     def _encode(self, frame: Frame, body: Any, translated: Any) -> Frame:
-        """Give the frame that is sent on; what it says now may have another method, and the body may not be exact."""
+        """Give the frame that is sent on; what it says now may have another method."""
         if translated is body:
-            return self._pass(frame)
+            return self._pass(frame if frame.raw else frame._replace(raw=encode_line(body)))
         self.counters.translated += 1
         method = frame.method and translated["method"]
+        if not self.writes:
+            return Frame(b"", frame.kind, frame.key, method, translated, frame.stream)
         return Frame(encode_line(translated), frame.kind, frame.key, method, None, frame.stream)
 
     def _refuse(self, frame: Frame, method: str | None, refusal: Refusal) -> Refusal:

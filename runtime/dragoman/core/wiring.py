@@ -5,9 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dragoman.core.bridge.state import Keeper
 from dragoman.core.consent import Method
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Translator
+
+
+@dataclass(frozen=True, slots=True)
+class Bridging:
+    """What only the bridge between the eras needs.
+
+    Attributes:
+        now: Gives the time, in seconds, on a clock that all instances share.
+        nonce: Gives random bytes, as many as a state needs, never the same twice.
+        keeper: Gives what writes and reads the states that clients carry; made when it is first needed.
+        server: Which server it is, by a name of the user's; states are bound to it.
+        principal: Who the client is, as far as that is known; empty otherwise. States are bound to it.
+        shares_channel: Whether all that a client hears comes on one channel; over HTTP each request has its own.
+        most_parked: How many calls may wait for their clients to come back.
+        roots_ttl_s: For how many seconds the roots that a client has told may be used again; 0 is not at all.
+    """
+
+    now: Callable[[], float]
+    nonce: Callable[[], bytes]
+    keeper: Callable[[], Keeper]
+    server: str = ""
+    principal: str = ""
+    shares_channel: bool = True
+    most_parked: int = 256
+    roots_ttl_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +44,12 @@ class Wiring:
         settings: What the user decided.
         translate: Gives the composed steps from one revision to another.
         methods_of: Gives the methods of a revision.
+        now_s: Reads a clock that never goes back, in seconds.
+        bridging: What the bridge needs; None where there is none.
     """
 
     settings: Settings
     translate: Callable[[str, str], Translator]
     methods_of: Callable[[str], Mapping[str, Method]]
+    now_s: Callable[[], float] = lambda: 0.0
+    bridging: Bridging | None = None

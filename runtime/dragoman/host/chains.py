@@ -46,12 +46,14 @@ class Running:
     Attributes:
         deferral: The request.
         answer: What its peer answers.
+        context: Says whose session it is, for the log.
         task: Runs the chain, once it is the request's turn.
         timer: Ends that.
     """
 
     deferral: Deferral
     answer: asyncio.Future[Frame]
+    context: contextvars.Context
     task: asyncio.Task[None] | None = None
     timer: asyncio.TimerHandle | None = None
 
@@ -108,7 +110,8 @@ class Chains:
         elif call is None:
             self._queue(lane, lambda: self._begin_notice(lane, deferral), size)
         else:
-            running = Running(deferral, asyncio.get_running_loop().create_future())
+            answer_to_come = asyncio.get_running_loop().create_future()
+            running = Running(deferral, answer_to_come, self._context(deferral.front))
             self._running[deferral] = running
             self._queue(lane, lambda: self._begin_request(running), size)
 
@@ -159,7 +162,8 @@ class Chains:
     # Notifications
 
     def _begin_notice(self, lane: Lane, deferral: Deferral) -> None:
-        lane.notice = self._start(deferral, self._run_notice(deferral))
+        context = self._context(deferral.front)
+        lane.notice = asyncio.get_running_loop().create_task(self._run_notice(deferral), context=context)
         lane.notice.add_done_callback(lambda task: self._go_on(lane, task))
 
     async def _run_notice(self, deferral: Deferral) -> None:
@@ -188,7 +192,8 @@ class Chains:
 
     def _begin_request(self, running: Running) -> None:
         if running.deferral.phase is Phase.HELD:
-            running.task = self._start(running.deferral, self._run_request(running))
+            coroutine = self._run_request(running)
+            running.task = asyncio.get_running_loop().create_task(coroutine, context=running.context)
             self._start_timer(running)
 
     async def _run_request(self, running: Running) -> None:
@@ -227,7 +232,8 @@ class Chains:
             self._host.perform(running.deferral.front.conclude, running.deferral, answer)
 
     def _start_timer(self, running: Running) -> None:
-        running.timer = asyncio.get_running_loop().call_later(self._timeout_s, self._expire, running)
+        later = asyncio.get_running_loop().call_later
+        running.timer = later(self._timeout_s, self._expire, running, context=running.context)
 
     def _expire(self, running: Running) -> None:
         deferral = running.deferral
@@ -238,12 +244,11 @@ class Chains:
 
     # Both
 
-    def _start(self, deferral: Deferral, coroutine: Any) -> asyncio.Task[None]:
-        """Start a task; what is logged in it is about the session of the request."""
+    def _context(self, front: FrontEdge) -> contextvars.Context:
+        """Give a context in which what is logged is about this session."""
         context = contextvars.copy_context()
-        context.run(LABEL.set, self._host.label_of(deferral.front))
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(coroutine, context=context)
-        return task
+        context.run(LABEL.set, self._host.label_of(front))
+        return context
 
     def _message(self, deferral: Deferral) -> Message:
         revisions, side = deferral.front.exchange.revisions, deferral.side

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from dragoman.core.commands import (
     Abandon,
+    Alarm,
     Close,
     Command,
     Defer,
@@ -29,6 +30,7 @@ from dragoman.core.commands import (
     Remind,
     Send,
     Settle,
+    Sleeper,
     Wake,
 )
 from dragoman.core.edges.front import FrontEdge
@@ -105,7 +107,7 @@ class Host:
         self._connect = connect
         self._settings = settings
         self._ports: dict[Reached, Port] = {}
-        self._timers: dict[FrontEdge, asyncio.TimerHandle] = {}
+        self._timers: dict[Sleeper, asyncio.TimerHandle] = {}
         self._chains: Chains | None = None
         if settings.middleware or settings.notice_middleware:
             from dragoman.host.chains import Chains
@@ -151,7 +153,7 @@ class Host:
                 self.hurry(front)  # it is going already
             return finish
         finally:
-            self._stop_timer(front)
+            self._stop_timers(front)
             await self.close_front(front, port, at_once=is_stopped)
             self._stop_reminder(front)
             if self._chains is not None:
@@ -296,11 +298,11 @@ class Host:
                 port = self._ports.get(edge)
                 if port is not None:
                     self.send(port, frames)
-            case Wake(front, after_s):
-                self._stop_timer(front)
+            case Wake(sleeper, after_s):
+                self._stop_timer(sleeper)
                 if after_s is not None:
                     loop = asyncio.get_running_loop()
-                    self._timers[front] = loop.call_later(after_s, self._expire, front)
+                    self._timers[sleeper] = loop.call_later(after_s, self._expire, sleeper)
             case Remind(front, after_s):
                 later = asyncio.get_running_loop().call_later
                 self._reminders[front] = later(after_s, self.tick, front)
@@ -317,9 +319,9 @@ class Host:
                 elif not ending.done():
                     ending.set_result(command)
 
-    def _expire(self, front: FrontEdge) -> None:
-        self._timers.pop(front, None)
-        self.perform(front.expire)
+    def _expire(self, sleeper: Sleeper) -> None:
+        self._timers.pop(sleeper, None)
+        self.perform(sleeper.expire)
 
     def tick(self, front: FrontEdge) -> None:
         """Tell an edge that time has passed."""
@@ -345,6 +347,7 @@ class Host:
         self._close(upstream)
         try:
             port = self._ports[upstream] = Port(self, upstream, self._connect())
+            upstream.takes_headers = getattr(port.transport, "takes_headers", False)
             port.transport.start(port)
             self.note_started(port)
         except TransportClosed as error:
@@ -381,12 +384,17 @@ class Host:
             port.transport.hurry()
             self.take_end(port, reason)
 
-    def _stop_timer(self, front: FrontEdge) -> None:
-        timer = self._timers.pop(front, None)
+    def _stop_timers(self, front: FrontEdge) -> None:
+        self._stop_timer(front)
+        for sleeper in list(self._timers):
+            if isinstance(sleeper, Alarm) and sleeper.front is front:
+                self._stop_timer(sleeper)
+
+    def _stop_timer(self, sleeper: Sleeper) -> None:
+        timer = self._timers.pop(sleeper, None)
         if timer is not None:
             timer.cancel()
 
     def _stop_reminder(self, front: FrontEdge) -> None:
-        reminder = self._reminders.pop(front, None)
-        if reminder is not None:
+        if (reminder := self._reminders.pop(front, None)) is not None:
             reminder.cancel()

@@ -99,6 +99,7 @@ class SharedHost(Host):
         """
         upstream = self.switch.upstream
         port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
+        upstream.takes_headers = getattr(port.transport, "takes_headers", False)
         port.transport.start(port)
 
     def join(self) -> FrontEdge:
@@ -160,9 +161,13 @@ class SharedHost(Host):
         super().flush()
         self._wind_clock()
 
+    def perform(self, step: Callable[..., object], *args: object) -> None:
+        """Let an edge or the switch take a step, and carry out what follows."""
+        self.set_clock()
+        super().perform(step, *args)
+
     def tick(self, front: FrontEdge) -> None:
         """Tell an edge that time has passed; what is logged meanwhile is about its session."""
-        self.set_clock()
         token = LABEL.set(self.label_of(front))
         try:
             super().tick(front)

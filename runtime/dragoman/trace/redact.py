@@ -10,9 +10,13 @@ schema and no secret. In texts, what follows such a name and `:` or `=`, credent
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 REDACTED: Final = "[redacted]"
+
+_PIECE: Final = 16 * 1024
+_CUT_WITHIN: Final = 4 * 1024
 
 _WORDS: Final = (
     "authorization",
@@ -32,13 +36,18 @@ _WORDS: Final = (
 _NOT_SECRET: Final = frozenset({"progresstoken"})
 _SEPARATORS: Final = re.compile(r"[^a-z0-9]")
 
-_NAME: Final = (
-    r"[\w-]*(?:authorization|passw(?:or)?d|passphrase|secret|credential|cookie|(?:api|access|private|signing)[-_ ]?key"
-    r"|(?<!progress)(?<!progress[-_])token)(?:s|_?id)?"
+_NAME: Final = (  # whatever stands before it: to look for that takes long in a hostile text
+    r"(?:authorization|passw(?:or)?d|passphrase|secrets?|credentials?|cookies?"
+    r"|(?:api|access|private|signing)[-_ ]?key|(?<!progress)(?<!progress[-_])token)"
 )
-_AFTER_NAME: Final = re.compile(rf'(?i)\b({_NAME}(?:\\?["\'])?\s*[:=]\s*(?:\\?["\'])?)((?:\\.|[^\s"\'\\,;&])+)')
-_SCHEME: Final = re.compile(r"(?i)\b((?:bearer|basic)\s+)[\w.~+/=-]{6,}")
-_IN_URL: Final = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^/\s:@]*:)[^/\s@]+(?=@)")
+_AFTER_NAME: Final = re.compile(
+    rf'(?i)({_NAME}(?:\\?["\'])?\s{{0,8}}[:=]\s{{0,8}}(?:\\?["\'])?)((?:\\.|[^\s"\'\\,;&])+)'
+)
+_HINT: Final = re.compile(r"(?i)authoriz|passw|passp|secret|credential|cookie|key|token|bearer|basic|://")
+"""What a text has that holds anything of that kind: most texts are left alone after one look."""
+
+_SCHEME: Final = re.compile(r"(?i)\b((?:bearer|basic)\s{1,8})[\w.~+/=-]{6,}")
+_IN_URL: Final = re.compile(r"(://[^/\s:@]{0,200}:)[^/\s@]{1,500}(?=@)")
 
 
 def redact(value: Any) -> Any:
@@ -56,6 +65,25 @@ def redact(value: Any) -> Any:
 
 def redact_text(text: str) -> str:
     """Give a text without what looks like a secret in it."""
+    if len(text) <= _PIECE:
+        return _redact_piece(text)
+    return "".join(_redact_piece(piece) for piece in _split(text))
+
+
+def _split(text: str) -> Iterator[str]:
+    """Cut a long text between what belongs together: one look at all of it would hold up every other thread."""
+    start = 0
+    while start < len(text):
+        end = start + _PIECE
+        cuts = (text.rfind(sign, end - _CUT_WITHIN, end) for sign in "\n,;{}")
+        end = max((cut + 1 for cut in cuts if cut >= 0), default=end)
+        yield text[start:end]
+        start = end
+
+
+def _redact_piece(text: str) -> str:
+    if _HINT.search(text) is None:
+        return text
     text = _IN_URL.sub(rf"\1{REDACTED}", _SCHEME.sub(rf"\1{REDACTED}", text))
     return _AFTER_NAME.sub(_redact_match, text)
 

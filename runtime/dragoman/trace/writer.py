@@ -28,7 +28,8 @@ QUEUE_BYTES: Final = 16 * 1024 * 1024
 """How much may wait for the thread."""
 
 LAST_WORDS_S: Final = 2.0
-"""How long the end of the process may be held up by a reader that takes nothing."""
+STALL_S: Final = 0.4
+"""How long what waits may hold up the end of the process, and how long a reader that takes nothing may."""
 
 
 def open_target(path: str) -> int:
@@ -66,6 +67,7 @@ class LineWriter:
         self._changed = threading.Condition()
         self._bytes = 0
         self._dropped = 0
+        self._written = 0
         self._closing = False
         self._thread: threading.Thread | None = None
 
@@ -93,7 +95,10 @@ class LineWriter:
         if self._thread is None:
             os.close(self._fd)
             return
-        self._thread.join(LAST_WORDS_S)
+        deadline, before = time.monotonic() + LAST_WORDS_S, -1
+        while self._thread.is_alive() and self._written != before and time.monotonic() < deadline:
+            before = self._written
+            self._thread.join(STALL_S)
         left = len(self._queue) + self._dropped
         if self._thread.is_alive() or left:
             logger.warning("%d lines of the trace to %s are missing: they were not taken", left, self._name)
@@ -130,4 +135,6 @@ class LineWriter:
 
     def _write(self, line: bytes) -> None:
         while line:
-            line = line[os.write(self._fd, line) :]
+            written = os.write(self._fd, line)
+            self._written += written
+            line = line[written:]

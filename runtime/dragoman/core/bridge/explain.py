@@ -29,7 +29,7 @@ from dragoman_spec import load
 
 Transport = Literal["stdio", "http", "sse", "websocket"]
 
-SERVED: Final[frozenset[str]] = frozenset({"LL"})
+SERVED: Final[frozenset[str]] = frozenset({"LL", "LM"})
 """The cells that `dragoman proxy` serves: the first letter is the client, L with a handshake, M per request. Whoever
 wires the bridge adds the others."""
 

@@ -301,7 +301,7 @@ FEATURES: Final[tuple[Feature, ...]] = (
         "advice to caches",
         "server",
         _PASSED,
-        lacks=lost("The client's revision has no place for it; the proxy itself keeps to it."),
+        lacks=lost("The client's revision has no place for it."),
         exists=lambda facts: bool(facts.cacheable),
     ),
     Feature(

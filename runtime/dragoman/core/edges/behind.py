@@ -13,6 +13,7 @@ from dragoman.core.translate import Refusal
 
 if TYPE_CHECKING:
     from dragoman.core.edges.front import FrontEdge
+    from dragoman.core.edges.per_request_front import PerRequestFront
 
 
 class Behind(Protocol):
@@ -20,9 +21,14 @@ class Behind(Protocol):
 
     Attributes:
         takes_arrays: Whether an array may pass whole.
+        wants_lines: Whether what crossed is to be written; somebody who changes every frame writes it anyway.
+        own: The methods of the client's requests and notifications that it takes as they came, in the client's
+            revision: those that mean nothing to its server.
     """
 
     takes_arrays: bool
+    wants_lines: bool
+    own: frozenset[str]
 
     def ask(self, front: FrontEdge) -> Refusal | None:
         """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""
@@ -32,6 +38,12 @@ class Behind(Protocol):
 
     def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
         """Say, for the data of an error, what was asked and offered."""
+
+    def serve_requests(self, front: FrontEdge) -> PerRequestFront | None:
+        """Begin to serve a client whose requests speak for themselves; None where such are not served."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Begin anew: the client has sent such requests, and now `initialize` after all."""
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a request of the client to a server."""

@@ -14,7 +14,7 @@ from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import read_per_request_revision, refuse_per_request
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.envelope import Frame, error_frame, result_frame
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.failures import CONNECTION_CLOSED, Failed, connection_closed
 from dragoman.core.waiting import WaitingRoom, request_keys
 
 logger = logging.getLogger("dragoman.session")
@@ -47,6 +47,21 @@ class EarlyFrames:
             self.reply(Side.CLIENT, frame, refuse_per_request(frame, revision))
         else:
             self.wait(Side.CLIENT, frame)
+        return True
+
+    def take_server(self, frame: Frame, state: FrontState) -> bool:
+        """Deal with a frame of the server while the session is not open; False where it may pass all the same."""
+        is_request = frame.kind == "request"
+        if state is FrontState.FAILED:
+            logger.debug("%s of the server dropped: the session failed", frame.kind)
+        elif not is_request:
+            return False
+        elif frame.method == "ping":
+            self.answer_ping(Side.SERVER, frame)
+        elif state in (FrontState.CLOSING, FrontState.CLOSED):
+            self.reply(Side.SERVER, frame, connection_closed("the client has closed").answer(frame.key))
+        else:
+            self.wait(Side.SERVER, frame)
         return True
 
     def wait(self, side: Side, frame: Frame) -> None:

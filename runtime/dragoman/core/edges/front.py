@@ -1,8 +1,8 @@
 """The edge towards a client: its session from the first frame to the last.
 
-Lives here: the entry points for what a client says, what is done with a frame in each state, and the actions of the
-table `lifecycle.FRONT`. Must not: know which server is behind it or whom else it serves (`core.switch`), touch sockets
-or a clock, or know how a frame is translated. Called by `dragoman.host` and by the switch.
+Lives here: the entry points for what a client says, and what is done with a frame in each state. Must not: know which
+server is behind it or whom else it serves (`core.switch`), touch sockets or a clock, or know how a frame is translated.
+Called by `dragoman.host` and by the switch.
 
 Theory of operation. While the session opens, frames go through the table; then straight to the `Exchange`, which hands
 what the client says on to `behind`, and what is behind says to the client.
@@ -11,14 +11,14 @@ what the client says on to `behind`, and what is behind says to the client.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
 from typing import Final
 
 from dragoman.core.around import Around, Deferral
 from dragoman.core.calls import Call
-from dragoman.core.commands import Finish, Outbox, Outcome, Side, Wake
+from dragoman.core.commands import Outbox, Outcome, Side
 from dragoman.core.edges.behind import Behind
 from dragoman.core.edges.early import EarlyFrames
+from dragoman.core.edges.front_actions import FrontActions
 from dragoman.core.edges.greeting import (
     DISCOVER,
     INITIALIZED,
@@ -26,10 +26,12 @@ from dragoman.core.edges.greeting import (
     Greeting,
     read_greeting,
     read_initialized,
+    read_per_request_revision,
     refuse_per_request,
     write_welcome,
 )
-from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontState
+from dragoman.core.edges.lifecycle import FrontEvent, FrontState
+from dragoman.core.edges.per_request_front import PerRequestFront
 from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
@@ -43,7 +45,7 @@ logger = logging.getLogger("dragoman.session")
 _WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
 
 
-class FrontEdge:
+class FrontEdge(FrontActions):
     """The machine for one client.
 
     Args:
@@ -56,37 +58,15 @@ class FrontEdge:
         greeting: The client's `initialize`, as long as it is needed.
         exchange: The frames of the open session.
         outgoing: Frames for the client that are not written yet.
+        per_request: The client's requests, where each speaks for itself; None in a session.
     """
 
-    __slots__ = (
-        "_around",
-        "_client_ended",
-        "_client_owed",
-        "_early",
-        "_failure",
-        "_finished",
-        "_initialized",
-        "_outbox",
-        "_outcome",
-        "_replaying",
-        "_timeouts",
-        "_welcome",
-        "_wiring",
-        "behind",
-        "exchange",
-        "greeting",
-        "outgoing",
-        "state",
-    )
+    __slots__ = ("_around", "_timeouts", "behind")
 
-    def __init__(
-        self,
-        wiring: Wiring,
-        outbox: Outbox,
-        behind: Behind,
-    ) -> None:
+    def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind) -> None:
         self.state = FrontState.CONNECTING
         self.outgoing: list[Frame] = []
+        self.per_request: PerRequestFront | None = None
         self.behind = behind
         self.greeting: Greeting | None = None
         timeout_s = wiring.settings.request_timeout_s
@@ -104,10 +84,6 @@ class FrontEdge:
         self._failure = connection_closed("the session is over")
         self._outcome = Outcome.CLIENT_CLOSED
         self._finished = False
-
-    def send(self, frame: Frame) -> None:
-        """Write a frame to the client."""
-        self._outbox.post(self, frame)
 
     def post(self, side: Side, frame: Frame) -> None:
         """Write a frame to the client, or hand an answer on to what is behind."""
@@ -142,34 +118,36 @@ class FrontEdge:
             self._client_ended = True  # waits behind the frames that wait
             return
         refused = self.state is FrontState.CONNECTING and self.greeting is not None
+        if self.per_request is not None and self.state is FrontState.PER_REQUEST:
+            self.per_request.leave(reason)
         if self.state is not FrontState.FAILED and not refused:
             self._end(explain_client_closing(self.state, reason), Outcome.CLIENT_CLOSED)
         self._advance(FrontEvent.CLIENT_CLOSED)
-        self._check_drained()
+        self.answered()
 
     def expire(self) -> None:
         """Take note that the timer ran out."""
-        if self.state is not FrontState.FAILED:
+        if self.state not in (FrontState.FAILED, FrontState.PER_REQUEST):
             about = {} if self.greeting is None else self.behind.describe_offer(self)
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)
 
     def tick(self) -> None:
         """Take note that time has passed for requests that are with the server."""
-        if self._timeouts is not None:
-            self._timeouts.tick(self.exchange)
-            self._check_drained()
+        assert self._timeouts is not None, "nobody is reminded without a limit"
+        self._timeouts.tick(self.exchange)
+        self.answered()
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
         """Let something go on to its peer that middleware had."""
-        if self._around is not None:
-            self._around.proceed(deferral, frame)
+        assert self._around is not None, "only what was given to middleware"
+        self._around.proceed(deferral, frame)
 
     def conclude(self, deferral: Deferral, answer: Frame) -> None:
         """Answer a request that middleware had."""
-        if self._around is not None:
-            self._around.conclude(deferral, answer, self.exchange)
-            self._check_drained()
+        assert self._around is not None, "only what was given to middleware"
+        self._around.conclude(deferral, answer, self.exchange)
+        self.answered()
 
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
         """End the session now: by a signal, or because nobody can read what would be written."""
@@ -182,27 +160,32 @@ class FrontEdge:
         """Take a frame of the server for this client."""
         if self.state is FrontState.READY:
             self.exchange.relay(Side.SERVER, frame)
-            return
-        is_request = frame.kind == "request"
-        if self.state is FrontState.FAILED:
-            logger.debug("%s of the server dropped: the session failed", frame.kind)
-        elif is_request and frame.method == "ping":
-            self._early.answer_ping(Side.SERVER, frame)
-        elif self.state in (FrontState.CLOSING, FrontState.CLOSED):
-            if is_request:
-                self._early.reply(Side.SERVER, frame, connection_closed("the client has closed").answer(frame.key))
-            else:
-                self.exchange.relay(Side.SERVER, frame)
-                self._check_drained()
-        elif is_request:
-            self._early.wait(Side.SERVER, frame)
-        else:
+        elif not self._early.take_server(frame, self.state):
             self.exchange.relay(Side.SERVER, frame)
+            self.answered()
 
     def take_answer(self, call: Call, frame: Frame) -> None:
         """Take the server's answer to a call of this client, where the switch knows which one it is."""
         self.exchange.answer(call, frame)
-        self._check_drained()
+        self.answered()
+
+    def take_own_answer(self, call: Call, frame: Frame) -> None:
+        """Take an answer that what is behind made itself, in the client's revision."""
+        self.exchange.settle(call, frame)
+        self.answered()
+
+    def pose(self, frame: Frame) -> None:
+        """Ask the client something in the name of what is behind, in the client's revision."""
+        assert frame.key is not None
+        if self.state is not FrontState.READY:
+            self.behind.reply(self, connection_closed("the client has closed").answer(frame.key))
+        elif (unfit := self.exchange.pose(frame)) is not None:
+            self.behind.reply(self, connection_closed(unfit.value).answer(frame.key))
+
+    def serve(self, behind: Behind) -> None:
+        """Let somebody else serve the client from here on."""
+        self.behind = behind
+        self.exchange.serve(behind)
 
     def speak(self, server_revision: str) -> None:
         """Take note of what the server speaks, or is offered: what crosses from here on is translated so."""
@@ -212,12 +195,13 @@ class FrontEdge:
             self._wiring.translate(server_revision, greeting.revision),
         )
 
-    def accepted(self, answer: Frame, revision: str) -> None:
+    def accepted(self, answer: Frame, revision: str, speaks: str | None = None) -> None:
         """Take note that the server has agreed to a revision.
 
         Args:
             answer: Its result, decoded.
-            revision: What it speaks.
+            revision: What the result is written in.
+            speaks: What the server speaks, if that is another one.
         """
         greeting = self._expect_greeting()
         way = self._wiring.translate(revision, greeting.revision)
@@ -227,8 +211,8 @@ class FrontEdge:
             self.failed(Failed(adapted.code, adapted.message, adapted.data))
             return
         self._welcome = write_welcome(greeting, answer if adapted is None else adapted)
-        self.speak(revision)
-        logger.info("the server speaks %s, the client %s", revision, greeting.revision)
+        self.speak(speaks or revision)
+        logger.info("the server speaks %s, the client %s", speaks or revision, greeting.revision)
         self._advance(FrontEvent.SERVER_ACCEPTED)
 
     def refused(self, answer: Frame, words: str) -> None:
@@ -257,9 +241,13 @@ class FrontEdge:
 
     def _take_early(self, frame: Frame) -> None:
         is_request = frame.kind == "request"
-        if frame.method == "initialize":
+        if self.per_request is not None:
+            self._take_per_request(self.per_request, frame)
+        elif frame.method == "initialize":
             self._take_initialize(frame)
-        elif frame.method == DISCOVER and is_request:
+        elif is_request and self.state is FrontState.CONNECTING and self._begins_per_request(frame):
+            self._take_early(frame)
+        elif frame.method == DISCOVER and is_request and self.state is not FrontState.FAILED:
             self._early.reply(Side.CLIENT, frame, refuse_per_request(frame, LATEST))
         elif (initialized := read_initialized(frame, self._wiring.settings.accept_legacy_initialized)) is not None:
             self._take_initialized(initialized)
@@ -272,6 +260,26 @@ class FrontEdge:
                 self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
         elif not self._early.take_client(frame, self.state):
             self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
+
+    def _begins_per_request(self, frame: Frame) -> bool:
+        """Whether a client shows with this that its requests speak for themselves, and such are served here."""
+        if frame.method == DISCOVER or read_per_request_revision(frame) is not None:
+            self.per_request = self.behind.serve_requests(self)
+        if self.per_request is not None:
+            self._advance(FrontEvent.PER_REQUEST_BEGUN)
+        return self.per_request is not None
+
+    def _take_per_request(self, per_request: PerRequestFront, frame: Frame) -> None:
+        is_open = self.state is FrontState.PER_REQUEST
+        if frame.method == "initialize" and is_open and frame.kind == "request" and not per_request.requests:
+            self.per_request = None
+            self.behind.serve_handshake(self)
+            self._advance(FrontEvent.HANDSHAKE_BEGUN)
+            self._take_initialize(frame)
+        elif is_open or frame.kind != "request":
+            per_request.take(frame)
+        else:
+            self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
 
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind == "request" and self.state is FrontState.CLOSED:  # a signal came first
@@ -307,93 +315,11 @@ class FrontEdge:
             self._initialized = frame
             self._advance(FrontEvent.INITIALIZED)
 
-    def _expect_greeting(self) -> Greeting:
-        assert self.greeting is not None, "the client has not sent initialize"
-        return self.greeting
-
-    def _check_drained(self) -> None:
-        if self.state is FrontState.CLOSING and not self.exchange.calls[Side.CLIENT].waiting:
+    def answered(self) -> None:
+        """Take note that a request may have its answer; a client that has closed, and has all of them, is served."""
+        waiting = self.exchange.calls[Side.CLIENT].waiting if self.per_request is None else self.per_request.requests
+        if self.state is FrontState.CLOSING and not waiting:
             self._advance(FrontEvent.DRAINED)
 
     def _end(self, failure: Failed, outcome: Outcome) -> None:
         self._failure, self._outcome = failure, outcome
-
-    # Actions of the table
-
-    def _advance(self, event: FrontEvent) -> None:
-        transition = FRONT.advance(self.state, event)
-        if transition is None:
-            logger.debug("%s means nothing while %s", event.value, self.state.value)
-            return
-        self.state = transition.state
-        for action in transition.actions:
-            _ACTIONS[action](self)
-
-    def _start_timer(self) -> None:
-        settings = self._wiring.settings
-        durations = {FrontState.CLOSING: settings.drain_timeout_s, FrontState.FAILED: settings.linger_s}
-        self._outbox.add(Wake(self, durations.get(self.state, settings.init_timeout_s)))
-
-    def _stop_timer(self) -> None:
-        self._outbox.add(Wake(self, None))
-
-    def _answer_initialize(self) -> None:
-        greeting = self._expect_greeting()
-        assert self._welcome is not None
-        self._client_owed = None
-        self.send(self._welcome)
-        self.exchange.know_client(greeting.capabilities, self._wiring.methods_of(greeting.revision))
-
-    def _fail_initialize(self) -> None:
-        if self._client_owed is not None:
-            self.send(self._failure.answer(self._client_owed))
-            self._client_owed = None
-
-    def _announce(self) -> None:
-        assert self._initialized is not None
-        self.exchange.relay(Side.CLIENT, self._initialized)
-        # Nobody asks for these again, and of 500 open sessions they would hold a megabyte.
-        self.greeting = self._initialized = self._welcome = None
-
-    def _replay_queue(self) -> None:
-        outermost, self._replaying = not self._replaying, True
-        for frame in self._early.take_all(Side.CLIENT):
-            self.take(frame)
-        if self.state is FrontState.READY:
-            for frame in self._early.take_all(Side.SERVER):
-                self.exchange.relay(Side.SERVER, frame)
-        if outermost:
-            self._replaying = False
-            self._finish_client()
-
-    def _fail_queue(self) -> None:
-        self._early.fail_all(self._failure)
-        self._finish_client()
-
-    def _finish_client(self) -> None:
-        if self._client_ended:
-            self._client_ended = False
-            self.close("end of input")
-
-    def _fail_requests(self, side: Side) -> None:
-        self.exchange.fail_all(side, self._failure.code, self._failure.message, self._failure.data)
-
-    def _finish(self) -> None:
-        if not self._finished:
-            self._finished = True
-            self._outbox.add(Finish(self._outcome, self._failure.message, self))
-
-
-_ACTIONS: Final[Mapping[FrontAction, Callable[[FrontEdge], None]]] = {
-    FrontAction.START_TIMER: FrontEdge._start_timer,
-    FrontAction.STOP_TIMER: FrontEdge._stop_timer,
-    FrontAction.ANSWER_INITIALIZE: FrontEdge._answer_initialize,
-    FrontAction.PASS_REFUSAL: FrontEdge._answer_initialize,
-    FrontAction.FAIL_INITIALIZE: FrontEdge._fail_initialize,
-    FrontAction.ANNOUNCE: FrontEdge._announce,
-    FrontAction.REPLAY_QUEUE: FrontEdge._replay_queue,
-    FrontAction.FAIL_QUEUE: FrontEdge._fail_queue,
-    FrontAction.FAIL_CLIENT_REQUESTS: lambda front: front._fail_requests(Side.CLIENT),
-    FrontAction.FAIL_SERVER_REQUESTS: lambda front: front._fail_requests(Side.SERVER),
-    FrontAction.FINISH: FrontEdge._finish,
-}

@@ -31,6 +31,7 @@ class FrontState(Enum):
     INITIALIZING = "initializing"
     SENDING_INITIALIZED = "sending-initialized"
     READY = "ready"
+    PER_REQUEST = "per-request"
     CLOSING = "closing"
     CLOSED = "closed"
     FAILED = "failed"
@@ -45,6 +46,8 @@ class FrontEvent(Enum):
     SERVER_REFUSED = "server refused"
     SERVER_FAILED = "server failed"
     INITIALIZED = "initialized"
+    PER_REQUEST_BEGUN = "per-request begun"
+    HANDSHAKE_BEGUN = "handshake begun"
     TIMED_OUT = "timed out"
     DRAINED = "drained"
     CLIENT_CLOSED = "client closed"
@@ -65,6 +68,7 @@ class FrontAction(Enum):
     FAIL_QUEUE = "fail queue"
     FAIL_CLIENT_REQUESTS = "fail client requests"
     FAIL_SERVER_REQUESTS = "fail server requests"
+    EXPIRE_REQUESTS = "expire requests"
     FINISH = "finish"
 
 
@@ -73,6 +77,7 @@ class UpstreamState(Enum):
 
     IDLE = "idle"
     OFFERED = "offered"
+    PROBED = "probed"
     ACCEPTED = "accepted"
     READY = "ready"
     LOST = "lost"
@@ -82,6 +87,9 @@ class UpstreamEvent(Enum):
     """What happened to the session with a server."""
 
     ASKED = "asked"
+    ERA_DOUBTED = "era doubted"
+    ERA_PINNED = "era pinned"
+    DISCOVERED = "discovered"
     REVISION_REJECTED = "revision rejected"
     LOST_ON_RETRY = "lost on retry"
     ACCEPTED = "accepted"
@@ -95,6 +103,8 @@ class UpstreamAction(Enum):
     """What a transition asks of an upstream edge."""
 
     OFFER = "offer"
+    PROBE = "probe"
+    TELL_DISCOVERED = "tell discovered"
     REOPEN = "reopen"
     TELL_ACCEPTED = "tell accepted"
     TELL_REFUSED = "tell refused"
@@ -161,6 +171,7 @@ FRONT: Final[Table[Any, Any, Any]] = Table(
         # Nothing asked yet. The clock runs all the same: a client may connect, and never say a word.
         (_S.CONNECTING, _E.OPENED): (_S.CONNECTING, (_A.START_TIMER,)),
         (_S.CONNECTING, _E.INITIALIZE_REQUESTED): (_S.INITIALIZING, (_A.START_TIMER,)),
+        (_S.CONNECTING, _E.PER_REQUEST_BEGUN): (_S.PER_REQUEST, (_A.STOP_TIMER,)),
         (_S.CONNECTING, _E.TIMED_OUT): (_S.FAILED, _FAIL),
         (_S.CONNECTING, _E.CLIENT_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_QUEUE, _A.FINISH)),
         # A server that dies before it was asked: the client's `initialize` is on its way and deserves the reason.
@@ -187,6 +198,12 @@ FRONT: Final[Table[Any, Any, Any]] = Table(
         (_S.READY, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.FAIL_SERVER_REQUESTS, _A.START_TIMER)),
         (_S.READY, _E.SERVER_CLOSED): (_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
         (_S.READY, _E.STOPPED): (_S.CLOSED, _STOP),
+        # Each request speaks for itself. A client may ask like that what is served, and then open a session.
+        (_S.PER_REQUEST, _E.HANDSHAKE_BEGUN): (_S.CONNECTING, (_A.START_TIMER,)),
+        (_S.PER_REQUEST, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.START_TIMER,)),
+        (_S.PER_REQUEST, _E.TIMED_OUT): (_S.PER_REQUEST, (_A.EXPIRE_REQUESTS,)),
+        (_S.PER_REQUEST, _E.SERVER_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
+        (_S.PER_REQUEST, _E.STOPPED): (_S.CLOSED, _STOP),
         # The client says no more; what it asked for is still answered.
         (_S.CLOSING, _E.DRAINED): (_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
         (_S.CLOSING, _E.TIMED_OUT): (_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
@@ -199,7 +216,7 @@ FRONT: Final[Table[Any, Any, Any]] = Table(
         (_S.FAILED, _E.STOPPED): (_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
     },
 )
-"""The session with a client of a revision that opens with `initialize`."""
+"""The connection of a client: a session, or requests that each speak for themselves."""
 
 _U, _V, _B = UpstreamState, UpstreamEvent, UpstreamAction
 
@@ -216,6 +233,16 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.OFFERED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
         (_U.OFFERED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
         (_U.OFFERED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        # It refuses in the words of a server without a handshake: it is asked what it is.
+        (_U.OFFERED, _V.ERA_DOUBTED): (_U.PROBED, (_B.PROBE,)),
+        (_U.IDLE, _V.ERA_PINNED): (_U.PROBED, (_B.PROBE,)),
+        (_U.PROBED, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED,)),
+        (_U.PROBED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
+        (_U.PROBED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
+        (_U.PROBED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
+        # It did not survive the question: what it said before counts, and who corrects itself finds a fresh one.
+        (_U.PROBED, _V.LOST_ON_RETRY): (_U.PROBED, (_B.REOPEN,)),
+        (_U.PROBED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.ACCEPTED, _V.ANNOUNCED): (_U.READY, (_B.SEND_INITIALIZED,)),
         (_U.ACCEPTED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.READY, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),

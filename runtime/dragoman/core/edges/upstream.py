@@ -11,11 +11,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from dragoman.core.commands import Open, Outbox, Outcome
+from dragoman.core.bridge.names import NEWER, PER_REQUEST_REVISIONS
+from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S, Verdict
+from dragoman.core.commands import Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, Introduce, Offer, Refused, Retried
-from dragoman.core.envelope import Frame, Malformed, result_frame
+from dragoman.core.edges.probe import Probe, suspects_newer
+from dragoman.core.envelope import Frame, Malformed, decoded, result_frame
 from dragoman.core.failures import Failed
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal
@@ -23,11 +26,18 @@ from dragoman.core.translate import Refusal
 logger = logging.getLogger("dragoman.session")
 
 
-class Owner(Protocol):
-    """Who is told what a server does: a switch."""
+class Follower(Protocol):
+    """Who is told what a server says and that it is gone, whatever its era."""
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """It said something that is not part of the handshake."""
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        """It is gone."""
+
+
+class Owner(Follower, Protocol):
+    """Who is told what a server does: a switch."""
 
     def offered(self, upstream: UpstreamEdge) -> None:
         """It has been offered a revision, the first or another one."""
@@ -41,8 +51,8 @@ class Owner(Protocol):
     def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
         """There is no revision to be had, or its answer is none; it may be asked again."""
 
-    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
-        """It is gone."""
+    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+        """It has no handshake, and has said what it is: every frame from here on is a request's own."""
 
 
 class UpstreamEdge:
@@ -57,21 +67,28 @@ class UpstreamEdge:
         state: Where the session stands.
         revision: What the server speaks, once it has agreed to something.
         outgoing: Frames for the server that are not written yet.
+        takes_headers: Whether what it is sent goes with headers that repeat some of it: the host knows.
     """
 
     __slots__ = (
         "_answered",
+        "_doubted",
         "_failure",
+        "_follower",
         "_loss",
         "_offer",
         "_outbox",
         "_owner",
+        "_probe",
+        "_probes",
         "_reopened",
         "_settings",
+        "_verdict",
         "_waiting",
         "outgoing",
         "revision",
         "state",
+        "takes_headers",
     )
 
     def __init__(self, settings: Settings, outbox: Outbox, owner: Owner) -> None:
@@ -81,12 +98,18 @@ class UpstreamEdge:
         self._settings = settings
         self._outbox = outbox
         self._owner = owner
+        self._follower: Follower = owner
         self._offer: Offer | None = None
         self._reopened = 0  # how many offers had been made when the server was opened last
         self._waiting: Frame | None = None  # the offer, or `initialized`, that an action sends
         self._answered: Accepted | Refused | None = None
         self._failure: Failed | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
+        self.takes_headers = False
+        self._doubted: Frame | None = None  # what it answered to `initialize`, while it is asked what it is
+        self._probe: Probe | None = None
+        self._probes = 0
+        self._verdict: Verdict | None = None
 
     @property
     def offer(self) -> Offer | None:
@@ -95,7 +118,11 @@ class UpstreamEdge:
 
     def release(self) -> None:
         """Let go of who is told, once nothing more comes."""
-        del self._owner
+        del self._owner, self._follower
+
+    def hand_to(self, owner: Owner) -> None:
+        """Have somebody else told from here on."""
+        self._owner = self._follower = owner
 
     def open(self) -> None:
         """Open a connection to the server."""
@@ -116,6 +143,10 @@ class UpstreamEdge:
         Returns:
             Why the request cannot be written, if it cannot: then nothing has begun.
         """
+        self._doubted = None
+        if self._settings.server_revision in PER_REQUEST_REVISIONS:
+            self._advance(UpstreamEvent.ERA_PINNED)
+            return None
         self._offer = Offer(self._settings, greeting, introduce, key)
         self._reopened = 0
         frame = self._offer.write()
@@ -128,6 +159,10 @@ class UpstreamEdge:
         self._owner.offered(self)
         return None
 
+    def serve(self, follower: Follower) -> None:
+        """Tell somebody else from here on what the server says, and that it is gone."""
+        self._follower = follower
+
     def announce(self, frame: Frame) -> None:
         """Tell the server that its client is ready, if it has not been told."""
         self._waiting = frame
@@ -135,8 +170,11 @@ class UpstreamEdge:
 
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
+        if self.state is UpstreamState.PROBED:
+            self._take_probed(frame)
+            return
         if self.state is not UpstreamState.OFFERED:
-            self._owner.take_server(self, frame)
+            self._follower.take_server(self, frame)
             return
         offer = self._offer
         assert offer is not None
@@ -147,7 +185,7 @@ class UpstreamEdge:
         elif offer.is_answer(frame):
             self._take_answer(frame, offer)
         else:
-            self._owner.take_server(self, frame)
+            self._follower.take_server(self, frame)
 
     def close(self, reason: str, outcome: Outcome = Outcome.SERVER_CLOSED) -> None:
         """Take note that the server says no more.
@@ -157,6 +195,11 @@ class UpstreamEdge:
             outcome: How sessions end by this.
         """
         offer = self._offer
+        if self.state is UpstreamState.PROBED and self._doubted is not None:
+            logger.warning("%s when it was asked what it is; starting it once more", reason)
+            self._advance(UpstreamEvent.LOST_ON_RETRY)
+            self._take_doubted()
+            return
         if self.state is UpstreamState.OFFERED and offer is not None and self._reopened < offer.offers - 1:
             logger.warning("%s after it rejected an offer; starting it once more", reason)
             self._reopened = offer.offers - 1
@@ -166,13 +209,19 @@ class UpstreamEdge:
         self._advance(UpstreamEvent.CLOSED)
 
     def _reject(self, malformed: Malformed, offer: Offer) -> None:
-        self._owner.take_server(self, malformed)
+        self._follower.take_server(self, malformed)
         if malformed.is_response and malformed.key == offer.key:
             message = f"the server's answer to initialize is not a response: {malformed.reason}"
             self._fail(offer.fail(-32603, message))
 
     def _take_answer(self, frame: Frame, offer: Offer) -> None:
-        answer = offer.read_answer(frame)
+        if _is_doubtful(frame, offer.offered):
+            self._doubted = frame  # in case that it is of the handshake era after all
+            self._advance(UpstreamEvent.ERA_DOUBTED)
+        else:
+            self._follow_answer(offer.read_answer(frame))
+
+    def _follow_answer(self, answer: Accepted | Refused | Retried | Failed) -> None:
         match answer:
             case Accepted():
                 self.revision, self._answered = answer.revision, answer
@@ -186,6 +235,46 @@ class UpstreamEdge:
                 self._owner.offered(self)
             case _:
                 self._fail(answer)
+
+    def _take_probed(self, frame: Frame | Malformed) -> None:
+        probe = self._probe
+        assert probe is not None
+        if isinstance(frame, Malformed):
+            self._follower.take_server(self, frame)
+            if frame.is_response and frame.key == probe.key:
+                self._take_verdict(None, f"its answer is not a response: {frame.reason}")
+        elif probe.is_answer(frame):
+            verdict = probe.read(frame)
+            self._take_verdict(verdict, verdict.why)
+        elif frame.kind == "request" and frame.method == "ping":
+            self.send(result_frame(frame.key or b"null", {}))
+        else:
+            logger.debug("%s of the server dropped: it was asked what it is", frame.kind)
+
+    def expire(self) -> None:
+        """Take note that the server says nothing about what it is."""
+        if self.state is UpstreamState.PROBED:
+            self._take_verdict(None, f"it did not answer within {PROBE_TIMEOUT_S:g} s")
+
+    def _take_verdict(self, verdict: Verdict | None, why: str) -> None:
+        if not self.takes_headers:
+            self._outbox.add(Wake(self, None))
+        if verdict is not None and verdict.discovered is not None and verdict.revision is not None:
+            self._verdict, self.revision = verdict, verdict.revision
+            self._doubted = None
+            self._advance(UpstreamEvent.DISCOVERED)
+        elif self._doubted is not None:
+            self._take_doubted()
+        else:
+            message = f"the server was said to speak {NEWER}, and does not: {why}"
+            self._fail(Failed(-32603, message, {"supported": list(verdict.supported) if verdict else []}))
+
+    def _take_doubted(self) -> None:
+        """Let its answer to `initialize` count."""
+        frame, self._doubted = self._doubted, None
+        assert frame is not None
+        assert self._offer is not None
+        self._follow_answer(self._offer.read_answer(frame))
 
     def _fail(self, failure: Failed) -> None:
         self._failure = failure
@@ -208,6 +297,19 @@ class UpstreamEdge:
         if self._waiting.method == INITIALIZED:
             self._waiting = self._answered = self._offer = None  # nobody asks for these again
 
+    def _send_probe(self) -> None:
+        self._probes += 1
+        self._probe = Probe(number=self._probes)
+        self.send(self._probe.write())
+        if not self.takes_headers:  # over HTTP it is answered, or the transport gives up
+            self._outbox.add(Wake(self, PROBE_TIMEOUT_S))
+
+    def _tell_discovered(self) -> None:
+        assert self._verdict is not None
+        verdict, self._verdict = self._verdict, None
+        self._offer = self._waiting = self._probe = None
+        self._owner.discovered(self, verdict)
+
     def _tell_accepted(self) -> None:
         assert isinstance(self._answered, Accepted)
         self._owner.accepted(self, self._answered)
@@ -221,11 +323,24 @@ class UpstreamEdge:
         self._owner.failed(self, self._failure)
 
     def _tell_lost(self) -> None:
-        self._owner.lost(self, *self._loss)
+        self._follower.lost(self, *self._loss)
+
+
+def _is_doubtful(frame: Frame, offered: str) -> bool:
+    """Whether its answer may be that of a server that has no handshake."""
+    if frame.kind != "error":
+        return False
+    try:
+        error = decoded(frame).body["error"]
+    except ValueError:  # whoever reads the answer says so
+        return False
+    return isinstance(error, dict) and suspects_newer(error, offered)
 
 
 _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
     UpstreamAction.OFFER: UpstreamEdge._send_waiting,
+    UpstreamAction.PROBE: UpstreamEdge._send_probe,
+    UpstreamAction.TELL_DISCOVERED: UpstreamEdge._tell_discovered,
     UpstreamAction.REOPEN: UpstreamEdge.open,
     UpstreamAction.TELL_ACCEPTED: UpstreamEdge._tell_accepted,
     UpstreamAction.TELL_REFUSED: UpstreamEdge._tell_refused,

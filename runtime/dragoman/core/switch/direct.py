@@ -10,15 +10,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call
-from dragoman.core.commands import Outbox, Outcome, Side
+from dragoman.core.commands import Close, Outbox, Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.per_request import PerRequestEdge
+from dragoman.core.edges.per_request_front import PerRequestFront
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.failures import Failed
+from dragoman.core.switch.per_request.switch import PerRequest
+from dragoman.core.switch.to_handshake.switch import ToHandshake
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 
@@ -30,13 +35,16 @@ class Direct:
         wiring: What the edges need.
     """
 
-    __slots__ = ("_wiring", "front", "outbox", "upstream")
+    __slots__ = ("_each", "_wiring", "front", "outbox", "upstream")
 
     takes_arrays = True
+    wants_lines = True
+    own: frozenset[str] = frozenset()
 
     def __init__(self, wiring: Wiring) -> None:
         self.outbox = Outbox()
         self._wiring = wiring
+        self._each: ToHandshake | None = None
         self.front = FrontEdge(wiring, self.outbox, self)
         self.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
 
@@ -47,6 +55,8 @@ class Direct:
 
     def release(self) -> None:
         """Let the edges go of each other, once both peers are gone."""
+        if self._each is not None:
+            self._each.release()
         self.front.release()
         self.upstream.release()
 
@@ -65,6 +75,25 @@ class Direct:
     def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
         """Say, for the data of an error, what was asked and offered."""
         return {} if self.upstream.offer is None else self.upstream.offer.describe()
+
+    def serve_requests(self, front: FrontEdge) -> PerRequestFront | None:
+        """Let a switch for such clients have the server."""
+        if self._wiring.bridging is None:
+            return None
+        self._each = ToHandshake(self._wiring, self._wiring.bridging, self.outbox, front, self.upstream)
+        return self._each.requests
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Take the server back; a fresh one, if it has been told who its client is already."""
+        assert self._each is not None
+        self._each.release()
+        self._each = None
+        if self.upstream.state is UpstreamState.IDLE:
+            self.upstream.hand_to(self)
+            return
+        self.outbox.add(Close(self.upstream))
+        self.upstream = UpstreamEdge(self._wiring.settings, self.outbox, self)
+        self.upstream.open()
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Hand on a request."""
@@ -110,6 +139,10 @@ class Direct:
     def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
         """Tell the client."""
         self.front.failed(failure)
+
+    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+        """Let the bridge between the eras serve the client: the server has no handshake."""
+        PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def gone(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: a server that is closed has no clients any more."""

@@ -13,12 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.commands import Close, Outbox, Outcome
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import (
     Frame,
@@ -35,6 +37,7 @@ from dragoman.core.envelope import (
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.peek import with_id
+from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
@@ -77,6 +80,8 @@ class PerCall:
     """
 
     takes_arrays = False
+    wants_lines = True
+    own: frozenset[str] = frozenset()
 
     def __init__(self, wiring: Wiring, limit: int = 64) -> None:
         self.outbox = Outbox()
@@ -118,6 +123,12 @@ class PerCall:
         """Say, for the data of an error, what was asked and offered."""
         offers = (upstream.offer for upstream in self.runs)
         return next((offer.describe() for offer in offers if offer is not None), {})
+
+    def serve_requests(self, front: FrontEdge) -> None:
+        """Serve no client whose requests speak for themselves."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Nothing to do: such a client is served in no other way."""
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Open a server for a request."""
@@ -233,6 +244,15 @@ class PerCall:
             self.front.lost(reason, outcome)
         else:
             self._fail(run, reason)
+
+    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+        """Let the bridge between the eras serve the client: the server has no handshake, nothing lasts there."""
+        run = self.runs.pop(upstream)
+        if run.call is not None:
+            self.runs[upstream] = run
+            self._fail(run, "a fresh server has no handshake, and the first one had")
+            return
+        PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def gone(self, upstream: UpstreamEdge) -> None:
         """Take note that a server is gone which was closed."""

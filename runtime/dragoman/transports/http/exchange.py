@@ -14,7 +14,7 @@ from typing import Any, Final
 from dragoman.core.envelope import INVALID_REQUEST, encode_error
 from dragoman.transports.http.budget import FREE_BYTES, Excess, Hold
 from dragoman.transports.http.config import Limits
-from dragoman_spec import HANDSHAKE_REVISIONS, facts
+from dragoman_spec import REVISIONS, facts
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -23,7 +23,10 @@ Send = Callable[[Message], Awaitable[None]]
 
 MCP_HEADERS: Final = tuple(
     dict.fromkeys(
-        header.name.lower().encode() for revision in HANDSHAKE_REVISIONS for header in facts(revision).headers.values()
+        header.name.lower().encode()
+        for revision in REVISIONS
+        for header in facts(revision).headers.values()
+        if header.carries != "argument"
     )
 )
 """The headers of the specification's own."""

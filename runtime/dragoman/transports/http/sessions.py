@@ -40,10 +40,12 @@ class Caller:
     Attributes:
         principal: The name that goes with its secret; empty where everybody may come in.
         transport: `streamable-http`, `sse` or `websocket`.
+        is_per_request: Whether it is not one session, but requests that speak for themselves: all of this principal.
     """
 
     principal: str
     transport: str
+    is_per_request: bool = False
 
 
 class Runner(Protocol):

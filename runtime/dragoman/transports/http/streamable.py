@@ -1,4 +1,4 @@
-"""Streamable HTTP, as the revisions 2025-03-26, 2025-06-18 and 2025-11-25 have it, towards clients.
+"""Streamable HTTP, as the revisions with sessions have it, towards clients; `per_request` serves the others.
 
 Lives here: what a POST, a GET and a DELETE mean, and with which status they are answered. Must not: choose streams
 (`session`), or check who it is (`security`). Called by `app`.
@@ -16,6 +16,7 @@ from typing import Final
 from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, Refused, accepts
+from dragoman.transports.http.per_request import PerRequestFront, claims_this_era, is_of_this_era
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
 from dragoman.transports.http.session import StreamableSession
@@ -27,6 +28,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS, facts
 _OPENING_BYTES: Final = 1024 * 1024
 """The longest `initialize`: nobody is known yet who would be held to the limits of a session."""
 
+_ALLOW_POST: Final = (b"allow", b"POST, OPTIONS")
 _ALLOW: Final = (b"allow", b"GET, POST, DELETE, OPTIONS")
 
 
@@ -41,6 +43,7 @@ class StreamableFront:
     def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
         self._config = config
         self._sessions = sessions
+        self._per_request = PerRequestFront(config, sessions)
 
     def serve(self, exchange: HttpExchange) -> Awaitable[None]:
         """Answer one request.
@@ -49,6 +52,10 @@ class StreamableFront:
             Refused: It is not served.
             Disconnected: The client went away before there was anything to answer.
         """
+        if exchange.method in ("GET", "DELETE") and is_of_this_era(exchange.headers):
+            raise Refused(
+                405, "expected POST: this revision has neither sessions nor streams of their own", _ALLOW_POST
+            )
         match exchange.method:
             case "POST":
                 return self._take_post(exchange)
@@ -65,8 +72,13 @@ class StreamableFront:
         if not takes_json and not takes_stream:
             raise Refused(406, "expected to Accept application/json and text/event-stream")
         check_content_type(exchange.headers.get(b"content-type"))
+        if is_of_this_era(exchange.headers):
+            limits, patience = self._config.limits, self._config.patience
+            posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
+            await self._per_request.serve(exchange, posted, takes_json, takes_stream)
+            return
         if b"mcp-session-id" not in exchange.headers:
-            await self._open(exchange, takes_json)
+            await self._open(exchange, takes_json, takes_stream)
             return
         session = self._find(exchange)
         if session.visits >= VISITS_A_STREAM * self._config.limits.streams:
@@ -98,11 +110,14 @@ class StreamableFront:
             raise Refused(400, f"expected MCP-Protocol-Version to name one of {known}")
         return session
 
-    async def _open(self, exchange: HttpExchange, takes_json: bool) -> None:
+    async def _open(self, exchange: HttpExchange, takes_json: bool, takes_stream: bool) -> None:
         """Open a session; one whose `initialize` is not answered with a result ends."""
         limits = self._config.limits
         body = await exchange.read_body(min(_OPENING_BYTES, limits.body_bytes), self._config.patience.body_s)
         posted = read_posted(body, limits.nesting)
+        if claims_this_era(posted):
+            await self._per_request.serve(exchange, posted, takes_json, takes_stream)
+            return
         if not posted.initializes:
             raise Refused(400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted))
         session = self._sessions.open(StreamableSession(self._config), Caller(exchange.principal, "streamable-http"))

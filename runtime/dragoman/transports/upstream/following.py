@@ -68,9 +68,13 @@ class Follower:
         config: Patience and limits.
         get: Opens a stream.
         allowance: What events may hold until they have ended.
+        resumes: Whether the rest of a stream can be asked for.
     """
 
-    def __init__(self, link: Link, config: UpstreamConfig, get: Get, allowance: Allowance) -> None:
+    def __init__(
+        self, link: Link, config: UpstreamConfig, get: Get, allowance: Allowance, *, resumes: bool = True
+    ) -> None:
+        self._resumes = resumes
         self._link = link
         self._allowance = allowance
         self._config = config
@@ -102,7 +106,7 @@ class Follower:
                 raise reading.failure
             if reading.events:
                 progress_at = loop.time()
-            if parser.last_id is None:
+            if parser.last_id is None or not self._resumes:
                 raise TransportError(
                     self._link.peer,
                     f"{reading.reason}; it cannot be resumed, and the request may have been carried out",

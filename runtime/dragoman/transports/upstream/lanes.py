@@ -28,6 +28,9 @@ _AFTER_CANCEL_S: Final = 5.0
 """How long the answer to a cancelled request is still read."""
 
 
+CANCELLED: Final = "notifications/cancelled"
+
+
 class Phase(Enum):
     """How far the session is."""
 
@@ -98,8 +101,10 @@ class Lanes:
         self._bytes += len(frame.raw)
         if frame.method == "initialize":
             self._launch(job)
-        elif self.phase is Phase.READY:
+        elif self.phase is Phase.READY or frame.headers:  # a request that brings its own stands for itself
             self._admit(job)
+        elif frame.method == CANCELLED and self._cancel(job):
+            pass
         elif self.phase is Phase.OPENED and _goes_early(frame):
             self._launch(job)
         else:
@@ -134,7 +139,7 @@ class Lanes:
             self._requests.append(job)
             self._start_requests()
         elif frame.kind == "notification":
-            if frame.method == "notifications/cancelled" and self._cancel(job):
+            if frame.method == CANCELLED and self._cancel(job):
                 return
             self._notices.append(job)
             if not self._noticing:
@@ -183,6 +188,10 @@ class Lanes:
         asked = None if key is None else self._asked.get(key)
         if asked is not None:
             asked.cancelled = True
+            if asked.frame.headers and asked.task is not None:  # closing its stream is all that there is to say
+                asked.task.cancel()
+                notice.sent()
+                return True
             if asked.task is not None:
                 asyncio.get_running_loop().call_later(_AFTER_CANCEL_S, asked.task.cancel)
         return False

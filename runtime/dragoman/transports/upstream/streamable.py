@@ -24,21 +24,20 @@ from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
-from dragoman.transports.upstream.bodies import discard, read_message
+from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, read_refusal
+from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.following import Follower
 from dragoman.transports.upstream.lanes import Job
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.standing import Standing
 from dragoman.transports.upstream.streams import EVENT_STREAM
+from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
 from dragoman.transports.upstream.wire import Wire
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
 
-_JSON: Final = "application/json"
-_ACCEPT_BOTH: Final = {"Accept": f"{_JSON}, {EVENT_STREAM}"}
 _LISTEN_PATIENCE_S: Final = 0.5
 """How long the requests of a new session wait for the server to open its stream; some say nothing before an event."""
 
@@ -141,7 +140,7 @@ class Streamable:
 
     async def _post(self, frame: Frame, sent: Callable[[], None], headers: dict[str, str]) -> Answer:
         idle_s = self._config.idle_timeout_s
-        return await self._wire.send("POST", self._config.url, {**_ACCEPT_BOTH, **headers}, frame.raw, sent, idle_s)
+        return await self._wire.send("POST", self._config.url, {**ACCEPT_BOTH, **headers}, frame.raw, sent, idle_s)
 
     async def _post_in_session(self, job: Job) -> tuple[Answer, int]:
         """Send a frame; in a new session if the server says that the old one is gone, once.
@@ -165,24 +164,14 @@ class Streamable:
 
     async def _take_answer(self, answer: Answer, job: Job, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""
-        key = job.frame.key
-        assert key is not None
         try:
             if answer.status != HTTPStatus.OK:
                 raise await self._explain_status(answer)
-            media_type = answer.media_type
-            if media_type == EVENT_STREAM:
+
+            async def follow(answer: Answer, job: Job) -> None:
                 await self._follower.follow(answer, job, lambda: self._epoch == epoch, watch)
-            elif media_type == _JSON:
-                body = await read_message(answer, self._config.limit_bytes, self._link, self._allowance)
-                await self._link.until_reading()
-                if not await self._link.take(body, key, watch, answer.framed) and not job.cancelled:
-                    raise TransportError(self._link.peer, "its answer holds no response to the request")
-            else:
-                named = f"{media_type[:80] or 'nothing'}{WEB_PAGE_HINT if media_type == WEB_PAGE else ''}"
-                raise TransportError(
-                    self._link.peer, f"its answer must be {_JSON} or {EVENT_STREAM}, and claims to be {named}"
-                )
+
+            await take_success(answer, job, self._link, self._config, self._allowance, follow, watch)
         finally:
             answer.close()
 

@@ -26,17 +26,25 @@ from dragoman.transports.upstream.failures import Refused
 from dragoman.transports.upstream.lanes import Job, Lanes
 from dragoman.transports.upstream.legacy import Legacy
 from dragoman.transports.upstream.link import Link
+from dragoman.transports.upstream.per_request import PerRequest
 from dragoman.transports.upstream.streamable import Streamable
 from dragoman.transports.upstream.wire import Wire
 
 logger = logging.getLogger("dragoman.upstream")
 
 _NO_EVIDENCE: Final = frozenset({401, 402, 403, 407, 408, 421, 425, 426, 429, 431, 451})
+_METHOD_NOT_FOUND: Final = -32601
 _HURRIED_S: Final = 0.5
 
 
 class HttpTransport:
-    """A server spoken to over Streamable HTTP or HTTP+SSE."""
+    """A server spoken to over Streamable HTTP or HTTP+SSE.
+
+    Attributes:
+        takes_headers: Requests of the per-request era go with the headers that they bring.
+    """
+
+    takes_headers = True
 
     def __init__(self, config: UpstreamConfig) -> None:
         self._config = config
@@ -45,6 +53,7 @@ class HttpTransport:
         self._link: Link | None = None
         self._lanes: Lanes | None = None
         self._client: Streamable | Legacy | None = None
+        self._per_request: PerRequest | None = None
         self._allowance = Allowance(config.held_bytes)
 
     def start(self, receiver: Receiver) -> None:
@@ -57,6 +66,7 @@ class HttpTransport:
         self._lanes = Lanes(self._carry, self._config.open_requests, receiver.pause_writing, receiver.resume_writing)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)
+        self._per_request = PerRequest(self._config, self._wire, self._link, self._allowance)
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Send each frame as a request of its own."""
@@ -101,7 +111,10 @@ class HttpTransport:
         assert self._lanes is not None
         assert self._link is not None
         try:
-            if job.frame.method == "initialize":
+            if job.frame.headers:
+                assert self._per_request is not None
+                await self._per_request.carry(job)
+            elif job.frame.method == "initialize":
                 await self._open(job)
             else:
                 await self._client.carry(job)
@@ -144,14 +157,15 @@ class HttpTransport:
     def _is_evidence(self, error: Refused) -> bool:
         """Whether the server may be one of the older transport.
 
-        A 400 that carries a JSON-RPC error is an answer to `initialize`, as when the revision is not supported.
+        A 400 that carries a JSON-RPC error is an answer to `initialize`, as when the revision is not supported; so is a
+        404 that says that there is no such method (2026-07-28/basic/transports/streamable-http).
         """
         if self._config.kind is not Kind.AUTO or not isinstance(self._client, Streamable):
             return False
         return (
             400 <= error.status < 500
             and error.status not in _NO_EVIDENCE
-            and not (error.status == 400 and error.error is not None)
+            and not (error.error is not None and (error.status == 400 or error.code == _METHOD_NOT_FOUND))
         )
 
     async def _open_legacy(self, job: Job, refused: Refused) -> None:

@@ -22,16 +22,19 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Outcome
 from dragoman.core.declared import read_declared
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, Refused
+from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, request_frame
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.label import LABEL
+from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
 from dragoman.core.switch.shared.from_clients import FromClients
 from dragoman.core.switch.shared.from_server import FromServer
@@ -50,6 +53,8 @@ class Shared:
     """
 
     takes_arrays = False
+    wants_lines = True
+    own: frozenset[str] = frozenset()
 
     def __init__(self, wiring: Wiring, settings: SharingSettings | None = None) -> None:
         sharing = settings or SharingSettings()
@@ -64,6 +69,9 @@ class Shared:
         self._waiting: dict[FrontEdge, None] = {}  # for the server's answer to `initialize`
         self._asking: FrontEdge | None = None  # whose `initialize` the offer follows from
         self._accepted: Accepted | None = None
+        self._verdict: Verdict | None = None
+        self._edge: PerRequestEdge | None = None  # of a server that has no handshake, which serves all by itself
+        self._bridges: dict[FrontEdge, PerRequest] = {}
         self._declared: dict[frozenset[str], frozenset[str]] = {}  # most clients declare what others have declared
 
     @property
@@ -79,7 +87,7 @@ class Shared:
     @property
     def is_open(self) -> bool:
         """Whether the server has agreed to a revision."""
-        return self._accepted is not None
+        return self._accepted is not None or self._edge is not None
 
     @property
     def needs_clock(self) -> bool:
@@ -113,6 +121,9 @@ class Shared:
     def leave(self, front: FrontEdge) -> None:
         """Take note that a client's session has ended: what it began ends too."""
         desk = self._desk
+        bridge = self._bridges.pop(front, None)
+        if bridge is not None:
+            bridge.close()
         session = desk.sessions.pop(front, None)
         if session is None:
             return
@@ -147,6 +158,9 @@ class Shared:
         Args:
             frame: The error that answers it, under our id.
         """
+        if self._edge is not None:
+            self._edge.take_server(self.upstream, frame)
+            return
         loan = self._desk.loans.find(frame.key)
         if loan is None:  # nobody waits for it: what it left behind stays suspect
             return
@@ -168,6 +182,9 @@ class Shared:
         if self._accepted is not None:
             front.accepted(*self._accepted)
             return
+        if self._edge is not None:
+            self._bridge(front)
+            return
         self._waiting[front] = None
         if self.upstream.state is UpstreamState.IDLE:
             self._offer(front)
@@ -176,6 +193,12 @@ class Shared:
         """Say, for the data of an error, what was asked and offered."""
         requested = {} if front.greeting is None else {"requested": front.greeting.requested}
         return requested if self.upstream.offer is None else {**requested, "offered": self.upstream.offer.offered}
+
+    def serve_requests(self, front: FrontEdge) -> None:
+        """Serve no client whose requests speak for themselves."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Nothing to do: such a client is served in no other way."""
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a client's request to the server."""
@@ -224,6 +247,12 @@ class Shared:
         """Tell all who asked for the same, and ask for the next."""
         self._turn_away(lambda front: front.failed(failure))
 
+    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+        """Let a bridge between the eras serve each client: the server has no handshake, and knows no sessions."""
+        self._verdict, self._edge = verdict, PerRequestEdge(upstream)
+        for front in self._take_waiting():
+            self._with_label(front, self._bridge)
+
     def gone(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: a server that is closed has no clients any more."""
 
@@ -231,6 +260,12 @@ class Shared:
         """End all sessions: what the server kept is lost with it, and a session that went on would not know."""
         for front in list(self._desk.sessions):
             self._with_label(front, lambda front: front.lost(reason, outcome))
+
+    def _bridge(self, front: FrontEdge) -> None:
+        assert self._edge is not None
+        assert self._verdict is not None
+        bridge = self._bridges[front] = PerRequest(self._wiring, self.outbox, front, self._edge, self._verdict)
+        bridge.begin()
 
     def _offer(self, front: FrontEdge) -> None:
         greeting = front.greeting

@@ -1,0 +1,216 @@
+"""The edge towards a server of the per-request era: each request stands for itself.
+
+Lives here: the ids and progress tokens that are lent to requests, and whose an answer or a notification is. Must not:
+know what a request means to a client (`core.switch.per_request`), touch sockets or a clock. Called by the switch.
+
+Theory of operation. The connection is that of an `UpstreamEdge`, which has found out what the server is. Every request
+goes under an id of ours, whoever asks, so that requests of several clients, later rounds of one call, and streams of
+notifications never meet. The progress token of a request is its id. What the server says belongs to one request: by the
+stream that it came on, by the subscription that it names, by its progress token; on a pipe a log message names nothing,
+and is somebody's only if nobody else has a request there ("Notifications that relate to an in-flight request",
+2026-07-28/basic/transports/stdio).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from dragoman.core.bridge.annotations import Mirrored
+from dragoman.core.bridge.headers import make_headers
+from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, METHOD_NOT_FOUND
+from dragoman.core.commands import Outcome
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, twin_of
+from dragoman.core.exact_json import encode_line
+from dragoman.core.lines import show
+
+logger = logging.getLogger("dragoman.session")
+
+CANCELLED: Final = "notifications/cancelled"
+PROGRESS: Final = "notifications/progress"
+LOG: Final = "notifications/message"
+_TOKEN: Final = "progressToken"
+
+
+class Asker(Protocol):
+    """Who has a request with the server."""
+
+    @property
+    def owner(self) -> object:
+        """For whom: those of one client have the same."""
+
+    @property
+    def hears_logs(self) -> bool:
+        """Whether log messages can be about it."""
+
+    def take_answer(self, frame: Frame) -> None:
+        """It is answered, with a body that has been decoded; under an id that means nothing here."""
+
+    def take_notice(self, frame: Frame) -> None:
+        """A notification for it came, decoded; its progress token is what the request had."""
+
+    def take_garbled(self, reason: str) -> None:
+        """What should have answered it is not a response."""
+
+
+@dataclass(slots=True, eq=False)
+class Lent:
+    """A request that is with the server.
+
+    Attributes:
+        asker: Whose it is.
+        number: Its id there.
+        token: The progress token that it had; None if it had none, for `null` is no token.
+    """
+
+    asker: Asker
+    number: int
+    token: Any = None
+
+    @property
+    def key(self) -> bytes:
+        """Its id as a key."""
+        return b"%d" % self.number
+
+
+class Session(Protocol):
+    """A client's session that has requests here."""
+
+    def lost(self, reason: str, outcome: Outcome) -> None:
+        """The server is gone."""
+
+
+class PerRequestEdge:
+    """The machine for one server.
+
+    Args:
+        upstream: The connection.
+
+    Attributes:
+        sessions: Whoever may have requests with the server.
+    """
+
+    __slots__ = ("_last", "_lent", "sessions", "upstream")
+
+    def __init__(self, upstream: UpstreamEdge) -> None:
+        self.upstream = upstream
+        self._lent: dict[bytes, Lent] = {}
+        self._last = 0
+        self.sessions: list[Session] = []
+        upstream.serve(self)
+
+    def ask(self, asker: Asker, method: str, params: dict[str, Any], mirrored: Sequence[Mirrored] = ()) -> Lent:
+        """Send a request.
+
+        Args:
+            asker: Who hears of it.
+            method: Of the request.
+            params: Stamped; theirs to keep.
+            mirrored: The arguments that are repeated in headers, where there are headers.
+        """
+        self._last += 1
+        lent = Lent(asker, self._last)
+        meta = params["_meta"]
+        if meta.get(_TOKEN) is not None:
+            lent.token = meta[_TOKEN]
+            params = {**params, "_meta": {**meta, _TOKEN: lent.number}}
+        self._lent[lent.key] = lent
+        body = {"jsonrpc": "2.0", "id": lent.number, "method": method, "params": params}
+        headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
+        self.upstream.send(Frame(encode_line(body), "request", lent.key, method, body, None, headers))
+        return lent
+
+    def withdraw(self, lent: Lent, reason: str | None = None) -> None:
+        """Cancel a request, if it is not answered."""
+        if self._lent.pop(lent.key, None) is None:
+            return
+        params: dict[str, Any] = {"requestId": lent.number}
+        if reason is not None:
+            params["reason"] = reason
+        body = {"jsonrpc": "2.0", "method": CANCELLED, "params": params}
+        self.upstream.send(Frame(encode_line(body), "notification", None, CANCELLED, body))
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        """The connection is gone, and every request with it."""
+        self._lent.clear()
+        for session in list(self.sessions):
+            session.lost(reason, outcome)
+
+    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
+        """Take what the server says."""
+        if isinstance(frame, Malformed):
+            self._take_malformed(frame)
+            return
+        try:
+            frame = decoded(frame)
+        except ValueError as error:
+            self._take_malformed(Malformed(-32603, str(error), frame.key, frame.kind in ("result", "error"), frame.raw))
+            return
+        match frame.kind:
+            case "result" | "error":
+                self._take_response(frame)
+            case "notification":
+                self._take_notification(frame)
+            case "request":
+                # "The server MUST NOT write JSON-RPC requests" (2026-07-28/basic/transports/stdio).
+                logger.warning("%s request of the server refused: its revision has none", frame.method)
+                self.upstream.send(
+                    error_frame(frame.key, METHOD_NOT_FOUND, "servers of this revision have no requests")
+                )
+            case _:
+                logger.warning("an array of the server dropped: its revision has none")
+
+    def _take_malformed(self, frame: Malformed) -> None:
+        shown = f": {show(frame.line)}" if frame.line else ""
+        logger.warning("malformed line from the server: %s%s", frame.reason, shown)
+        lent = self._lent.pop(frame.key, None) if frame.is_response and frame.key is not None else None
+        if lent is not None:
+            lent.asker.take_garbled(frame.reason)
+
+    def _take_response(self, frame: Frame) -> None:
+        lent = None if frame.key is None else self._lent.pop(frame.key, None)
+        if lent is None and frame.key is not None and (twin := twin_of(frame.key)) is not None:
+            lent = self._lent.pop(twin, None)
+        if lent is None:
+            logger.debug("the server answered %s, which nobody asked or which was answered", frame.key)
+            return
+        if "result" in frame.body and "error" in frame.body:
+            lent.asker.take_garbled("expected either result or error, found both")
+            return
+        if not isinstance(frame.body[frame.kind], dict):
+            lent.asker.take_garbled(f"expected {frame.kind} to be an object")
+            return
+        lent.asker.take_answer(frame)
+
+    def _take_notification(self, frame: Frame) -> None:
+        params = frame.body.get("params")
+        params = params if isinstance(params, dict) else {}
+        lent = self._find(frame, params) or self._guess(frame)
+        if lent is None:
+            logger.debug("%s of the server dropped: it names no request that is under way", frame.method)
+            return
+        if frame.method == PROGRESS:
+            if lent.token is None:
+                return
+            frame = frame._replace(body={**frame.body, "params": {**params, _TOKEN: lent.token}})
+        lent.asker.take_notice(frame)
+
+    def _find(self, frame: Frame, params: Mapping[str, Any]) -> Lent | None:
+        meta = params.get("_meta")
+        if isinstance(meta, dict) and META_SUBSCRIPTION_ID in meta:
+            return self._lent.get(key_of(meta[META_SUBSCRIPTION_ID]) or b"")
+        if frame.method == PROGRESS:
+            return self._lent.get(key_of(params.get(_TOKEN)) or b"")
+        if frame.method == CANCELLED:  # the server ends a stream of notifications
+            return self._lent.get(key_of(params.get("requestId")) or b"")
+        return None if frame.stream is None else self._lent.get(frame.stream)
+
+    def _guess(self, frame: Frame) -> Lent | None:
+        """Give a request that a log message without a stream can be about: it is for one client, or for nobody."""
+        if frame.stream is not None or frame.method != LOG:
+            return None
+        heard = [lent for lent in self._lent.values() if lent.asker.hears_logs]
+        return heard[-1] if len({id(lent.asker.owner) for lent in heard}) == 1 else None

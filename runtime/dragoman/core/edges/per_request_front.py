@@ -1,0 +1,268 @@
+"""The edge towards a client whose requests each speak for themselves: 2026-07-28 and what comes after it.
+
+Lives here: what is checked of a request before it goes anywhere, the table of those that are not answered, and the
+frames that go back. Must not: know the server (`core.switch`), or open and end the connection (`front`, which hands
+on every frame once the first one has shown of which era its client is).
+
+Such a client opens nothing and closes nothing. It gets answers, and notifications on the stream of a request of its
+own; it is never asked anything, other than by a result (2026-07-28/basic/patterns/mrtr).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final, Protocol
+
+from dragoman.core.bridge.discovery import served_versions
+from dragoman.core.bridge.errors import unsupported_version
+from dragoman.core.bridge.metadata import Metadata, read
+from dragoman.core.bridge.names import (
+    METHOD_NOT_FOUND,
+    PER_REQUEST_REVISIONS,
+    UNSUPPORTED_VERSION,
+)
+from dragoman.core.calls import NAME_BYTES, cancelled_key
+from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, decoded
+from dragoman.core.exact_json import encode_line
+from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.settings import Settings
+from dragoman.core.translate import Counters
+from dragoman.errors import RemoteProtocolError
+from dragoman_spec import HANDSHAKE_REVISIONS, load
+
+logger = logging.getLogger("dragoman.session")
+
+CANCELLED: Final = "notifications/cancelled"
+
+_NEWER: Final = PER_REQUEST_REVISIONS[0]
+_KNOWN: Final = frozenset(name for name, method in load(_NEWER).METHODS.items() if "client" in method.sender)
+_GONE: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in load(revision).METHODS) - _KNOWN
+"""Methods that only older revisions have; whoever sends one here means something that is not there any more."""
+
+
+class Request:
+    """A request that is not answered yet.
+
+    Attributes:
+        key: What it is known as at the connection; the id as canonical JSON, where the connection has one client.
+        id: As the client wrote it.
+        method: What it asks.
+        frame: As it came, decoded.
+        metadata: What it says of its client.
+    """
+
+    __slots__ = ("frame", "id", "key", "metadata", "method")
+
+    def __init__(self, frame: Frame, metadata: Metadata) -> None:
+        assert frame.key is not None
+        self.key = frame.key
+        self.id = frame.body["id"]
+        self.method: str = frame.body["method"]
+        self.frame = frame
+        self.metadata = metadata
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The whole frame, decoded."""
+        body: dict[str, Any] = self.frame.body
+        return body
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Of the request; they have the metadata at least."""
+        params: dict[str, Any] = self.body["params"]
+        return params
+
+    @property
+    def token(self) -> Any:
+        """The progress token; None without one."""
+        return self.params["_meta"].get("progressToken")
+
+
+class BehindRequests(Protocol):
+    """Who serves such a client: a switch."""
+
+    def carry(self, request: Request) -> None:
+        """Serve a request: answer it some time."""
+
+    def cancel(self, request: Request, reason: str) -> None:
+        """The client does not wait for this any more."""
+
+    def leave(self, reason: str) -> None:
+        """The client has gone, and what waits for its return is over; what it has asked is still answered."""
+
+    def expire(self) -> None:
+        """A time that was asked for has come."""
+
+
+class Sink(Protocol):
+    """Where the frames for a client go: the edge that has the connection."""
+
+    def send(self, frame: Frame) -> None:
+        """Write a frame to the client."""
+
+    def answered(self) -> None:
+        """A request has been answered."""
+
+
+class PerRequestFront:
+    """The requests of one client, or of several that are told apart by the keys of their frames.
+
+    Args:
+        sink: Where frames go.
+        settings: What the user decided.
+        counters: What the session has seen.
+        behind: Who serves them.
+
+    Attributes:
+        requests: Those that are not answered, by key.
+    """
+
+    __slots__ = ("_behind", "_counters", "_settings", "_sink", "requests")
+
+    def __init__(self, sink: Sink, settings: Settings, counters: Counters, behind: BehindRequests) -> None:
+        self.requests: dict[bytes, Request] = {}
+        self._sink = sink
+        self._settings = settings
+        self._counters = counters
+        self._behind = behind
+
+    def hand_to(self, behind: BehindRequests) -> None:
+        """Have somebody else serve what comes from here on."""
+        self._behind = behind
+
+    def release(self) -> None:
+        """Let go of who is at both ends."""
+        self.requests.clear()
+        del self._sink, self._behind
+
+    # What the client does
+
+    def take(self, frame: Frame) -> None:
+        """Take a frame of the client."""
+        if frame.kind == "request":
+            self._take_request(frame)
+        elif frame.method == CANCELLED:
+            request = self.requests.pop(cancelled_key(frame) or b"", None)
+            if request is not None:
+                self._behind.cancel(request, _read_reason(frame))
+        elif frame.kind == "batch":
+            self._write_error(None, None, INVALID_REQUEST, "expected one JSON-RPC object", None)
+        else:
+            logger.debug("%s %s of the client dropped: its revision has none", frame.method or "a", frame.kind)
+
+    def abandon(self, key: bytes, reason: str) -> None:
+        """Take note that nobody reads the stream of a request any more: that cancels it."""
+        request = self.requests.pop(key, None)
+        if request is not None:
+            self._behind.cancel(request, reason)
+
+    def leave(self, reason: str) -> None:
+        """Take note that the client says no more."""
+        self._behind.leave(reason)
+
+    def expire(self) -> None:
+        """Take note that the timer ran out."""
+        self._behind.expire()
+
+    def _take_request(self, frame: Frame) -> None:
+        key = frame.key
+        assert key is not None
+        try:
+            frame = decoded(frame)
+            body = frame.body
+        except ValueError as error:
+            self._write_error(frame.key, None, PARSE_ERROR, str(error), None)
+            return
+        unfit = self._find_unfit(frame)
+        if unfit is not None:
+            self._counters.malformed += 1
+            logger.warning("%s request of the client refused: %s", frame.method, unfit.message)
+            is_known = key in self.requests  # under its id, the answer would end the one that rightly has it
+            self._write_error(key, None if is_known else body["id"], unfit.code, unfit.message, unfit.data)
+            return
+        try:
+            request = read_request(frame)
+        except RemoteProtocolError as error:
+            self._counters.refused += 1
+            logger.warning("%s request of the client refused: %s", frame.method, error.message)
+            self._write_error(key, body["id"], error.code, error.message, error.data)
+            return
+        self.requests[key] = request
+        self._behind.carry(request)
+
+    def _find_unfit(self, frame: Frame) -> Failed | None:
+        key, method = frame.key or b"", frame.method or ""
+        if key in self.requests:
+            return Failed(INVALID_REQUEST, "the id of this request belongs to one that is not answered yet", {})
+        if len(self.requests) >= self._settings.open_requests:
+            reason = f"more than {self._settings.open_requests} requests of the client are unanswered"
+            return Failed(CONNECTION_CLOSED, reason, {"limit": self._settings.open_requests})
+        if len(key) + len(method) > NAME_BYTES:
+            reason = f"expected id and method to have at most {NAME_BYTES} bytes together"
+            return Failed(INVALID_REQUEST, reason, {"limit": NAME_BYTES})
+        return None
+
+    # What is behind does
+
+    def answer(self, request: Request, result: dict[str, Any]) -> None:
+        """Answer a request with a result, in the client's revision."""
+        self.put_answer(request, {"jsonrpc": "2.0", "id": request.id, "result": result})
+
+    def put_answer(self, request: Request, body: dict[str, Any]) -> None:
+        """Answer a request with a response that has its id already."""
+        if self.requests.get(request.key) is request:
+            kind = "result" if "result" in body else "error"
+            self.put_frame(request, Frame(encode_line(body), kind, request.key, None))
+
+    def put_frame(self, request: Request, frame: Frame) -> None:
+        """Answer a request with a response that is written already."""
+        if self.requests.get(request.key) is request:
+            del self.requests[request.key]
+            self._sink.send(frame)
+            self._sink.answered()
+
+    def refuse(self, request: Request, code: int, message: str, data: Any = None) -> None:
+        """Answer a request with an error."""
+        error = {"code": code, "message": message} | ({"data": data} if data else {})
+        self.put_answer(request, {"jsonrpc": "2.0", "id": request.id, "error": error})
+
+    def tell(self, request: Request, method: str, params: dict[str, Any] | None) -> None:
+        """Send a notification on the stream of a request."""
+        body = {"jsonrpc": "2.0", "method": method} | ({"params": params} if params is not None else {})
+        self._sink.send(Frame(encode_line(body), "notification", None, method, body, request.key))
+
+    def fail_all(self, failure: Failed) -> None:
+        """Answer every request that waits with an error."""
+        for request in list(self.requests.values()):
+            self.refuse(request, failure.code, failure.message, failure.data)
+
+    def _write_error(self, key: bytes | None, request_id: Any, code: int, message: str, data: Any) -> None:
+        error = {"code": code, "message": message} | ({"data": data} if data else {})
+        body = {"jsonrpc": "2.0"} | ({"id": request_id} if request_id is not None else {}) | {"error": error}
+        self._sink.send(Frame(encode_line(body), "error", key, None, body))
+
+
+def read_request(frame: Frame) -> Request:
+    """Check a request as far as that can be done without knowing the server.
+
+    Raises:
+        RemoteProtocolError: It cannot be served.
+    """
+    body, method = frame.body, frame.body["method"]
+    try:
+        metadata = read(body.get("params"), PER_REQUEST_REVISIONS)
+    except RemoteProtocolError as error:
+        if error.code != UNSUPPORTED_VERSION:
+            raise
+        said = unsupported_version((error.data or {}).get("requested"), served_versions())
+        raise RemoteProtocolError(said.code, said.message, said.data) from None
+    if method in _GONE or (method in _KNOWN and load(_NEWER).METHODS[method].kind != "request"):
+        raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
+    return Request(frame, metadata)
+
+
+def _read_reason(frame: Frame) -> str:
+    params = decoded(frame).body.get("params")
+    reason = params.get("reason") if isinstance(params, dict) else None
+    return reason if isinstance(reason, str) else ""

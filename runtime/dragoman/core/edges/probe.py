@@ -1,0 +1,95 @@
+"""How a server that does not take `initialize` is asked which era it is of.
+
+Lives here: when to doubt, the `server/discover` request, and reading the answer. Must not: judge it (`bridge.verdict`),
+or decide what happens next (the tables in `lifecycle`). Called by `upstream`.
+
+A client with a handshake must not pay for servers that have none, and many servers with a handshake do not survive an
+unknown method. So nobody is probed before it has refused `initialize` in words that a server with a handshake does not
+use: "A server that supports only modern versions SHOULD name the protocol versions it supports in any error it returns
+to an `initialize` request" (2026-07-28/basic/versioning).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dragoman.core.bridge.headers import make_headers
+from dragoman.core.bridge.metadata import Metadata, stamp
+from dragoman.core.bridge.names import (
+    HEADER_MISMATCH,
+    META_VERSION,
+    METHOD_NOT_FOUND,
+    MISSING_CLIENT_CAPABILITY,
+    NEWER,
+    PER_REQUEST_REVISIONS,
+    UNSUPPORTED_VERSION,
+)
+from dragoman.core.bridge.verdict import PROBE, Answer, Era, Verdict, judge
+from dragoman.core.envelope import Frame, twin_of
+from dragoman.core.exact_json import decode, encode, encode_line
+from dragoman.core.negotiation import read_rejection
+from dragoman_spec import HANDSHAKE_REVISIONS
+
+logger = logging.getLogger("dragoman.session")
+
+PROBE_ID: Final = "dragoman-discover-"
+"""How the ids of probes begin; none is the client's."""
+
+_NEVER_A_HANDSHAKE: Final = frozenset(
+    {METHOD_NOT_FOUND, HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION}
+)
+
+
+def suspects_newer(error: Mapping[str, Any], offered: str) -> bool:
+    """Whether a server's refusal of `initialize` may mean that it has no handshake at all.
+
+    Args:
+        error: Of its answer.
+        offered: The revision that it was offered.
+    """
+    rejection = read_rejection(dict(error), offered)
+    if rejection is not None and any(revision in HANDSHAKE_REVISIONS for revision in rejection.supported):
+        return False
+    if error.get("code") in _NEVER_A_HANDSHAKE:
+        return True
+    said = f"{error.get('message')} {error.get('data')}"
+    return any(word in said for word in (*PER_REQUEST_REVISIONS, META_VERSION, "_meta"))
+
+
+class Probe:
+    """One `server/discover`, and what came of it.
+
+    Args:
+        metadata: What it says of the client.
+        number: How many probes of this server came before.
+    """
+
+    __slots__ = ("_metadata", "key")
+
+    def __init__(self, metadata: Metadata | None = None, number: int = 1) -> None:
+        self._metadata = metadata or Metadata(NEWER, {})
+        self.key = encode(f"{PROBE_ID}{number}")
+
+    def write(self) -> Frame:
+        """Write the request."""
+        params = stamp(None, self._metadata)
+        body = {"jsonrpc": "2.0", "id": decode(self.key), "method": PROBE, "params": params}
+        return Frame(encode_line(body), "request", self.key, PROBE, body, None, tuple(make_headers(body)))
+
+    def is_answer(self, frame: Frame) -> bool:
+        """Whether a frame of the server answers it; an error without id can be about nothing else."""
+        if frame.kind not in ("result", "error"):
+            return False
+        return frame.key is None or self.key in (frame.key, twin_of(frame.key))
+
+    def read(self, frame: Frame) -> Verdict:
+        """Judge the answer."""
+        try:
+            body = decode(frame.raw) if frame.body is None else frame.body
+        except ValueError as error:
+            return Verdict(Era.NONE, f"an answer that cannot be read: {error}")
+        verdict = judge(Answer(body))
+        logger.info("the server's era: %s (%s)", verdict.era.value, verdict.why)
+        return verdict

@@ -1,0 +1,161 @@
+"""What a client hears of a per-request server outside of its calls: the streams of one `Listener`, carried out.
+
+Lives here: sending `subscriptions/listen`, and what comes on it. Must not: decide which streams there are
+(`core.bridge.listening`). Made by `switch`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.bridge.listening import Answer, Close, Command, Listener, Open, Tell
+from dragoman.core.calls import Call
+from dragoman.core.commands import Alarm, Wake
+from dragoman.core.edges.per_request import CANCELLED, Lent
+from dragoman.core.envelope import Frame, error_frame, notification_frame, result_frame
+from dragoman.core.exact_json import encode_line
+from dragoman.core.translate import INVALID_PARAMS
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.per_request.switch import PerRequest
+
+logger = logging.getLogger("dragoman.session")
+
+LISTEN: Final = "subscriptions/listen"
+ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+
+
+class Hearing:
+    """The streams of notifications of one client.
+
+    Args:
+        switch: Who made it.
+        capabilities: Of the server, as it discovered itself.
+    """
+
+    def __init__(self, switch: PerRequest, capabilities: dict[str, Any]) -> None:
+        self._switch = switch
+        self._listener = Listener(capabilities)
+        self._streams: dict[int, _Stream] = {}
+        self._calls: dict[bytes, Call] = {}
+
+    def reach(self) -> None:
+        """From here on the client can hear something."""
+        self._carry_out(self._listener.reach(True))
+
+    def close(self) -> None:
+        """The client is gone."""
+        for stream in list(self._streams.values()):
+            stream.close()
+        self._streams.clear()
+
+    def take_request(self, call: Call, params: dict[str, Any]) -> None:
+        """Take a request to subscribe to a resource, or to unsubscribe."""
+        uri = params.get("uri")
+        if not isinstance(uri, str):
+            answer = error_frame(call.key, INVALID_PARAMS, "expected uri to be a string", {"pointer": "/params/uri"})
+            self._switch.front.take_own_answer(call, answer)
+            return
+        self._calls[call.key] = call
+        subscribes = call.method == "resources/subscribe"
+        take = self._listener.subscribe if subscribes else self._listener.unsubscribe
+        self._carry_out(take(call.key, uri))
+
+    def take_notice(self, number: int, frame: Frame) -> None:
+        """Take a notification of a stream."""
+        params = frame.body.get("params")
+        if frame.method == ACKNOWLEDGED:
+            granted = params.get("notifications") if isinstance(params, dict) else None
+            self._carry_out(self._listener.acknowledge(number, granted))
+        elif frame.method == CANCELLED:
+            self.take_end(number, None, is_withdrawn=True)
+        else:
+            assert frame.method is not None
+            self._carry_out(self._listener.hear(number, frame.method, params, self._switch.now_s()))
+
+    def take_end(self, number: int, error: dict[str, Any] | None, *, is_withdrawn: bool = False) -> None:
+        """Take note that a stream has ended."""
+        stream = self._streams.pop(number, None)
+        if stream is None:
+            return
+        if is_withdrawn:
+            stream.close()
+        self._carry_out(self._listener.end(number, error))
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        for command in commands:
+            match command:
+                case Open(number, wanted, after_s):
+                    stream = self._streams[number] = _Stream(self, self._switch, number, wanted)
+                    stream.open(after_s)
+                case Close(number):
+                    if number in self._streams:
+                        self._streams.pop(number).close()
+                case Answer(key, refusal):
+                    call = self._calls.pop(key, None)
+                    if call is None:
+                        continue
+                    answer = result_frame(key, {})
+                    if refusal is not None:
+                        answer = error_frame(key, refusal.code, refusal.message, refusal.data or None)
+                    self._switch.front.take_own_answer(call, answer)
+                case Tell(method, params):
+                    frame = notification_frame(method, params or {})
+                    if params is None:
+                        body = {"jsonrpc": "2.0", "method": method}
+                        frame = frame._replace(raw=encode_line(body), body=body)
+                    self._switch.front.take_server(frame)
+
+
+class _Stream:
+    """One `subscriptions/listen`, or one that is about to be sent."""
+
+    hears_logs = False
+
+    def __init__(self, hearing: Hearing, switch: PerRequest, number: int, wanted: dict[str, Any]) -> None:
+        self._hearing = hearing
+        self._switch = switch
+        self._number = number
+        self._wanted = wanted
+        self._lent: Lent | None = None
+        self._alarm: Alarm | None = None
+
+    @property
+    def owner(self) -> object:
+        """Whose it is."""
+        return self._switch
+
+    def open(self, after_s: float) -> None:
+        """Send the request, after so many seconds."""
+        if after_s:
+            self._alarm = Alarm(self._switch.front, self._send)
+            self._switch.outbox.add(Wake(self._alarm, after_s))
+        else:
+            self._send()
+
+    def close(self) -> None:
+        """Cancel it."""
+        if self._alarm is not None:
+            self._switch.outbox.add(Wake(self._alarm, None))
+        if self._lent is not None:
+            self._switch.edge.withdraw(self._lent)
+
+    def take_answer(self, frame: Frame) -> None:
+        """The server has ended the stream, or refused it."""
+        error = frame.body.get("error")
+        if error is not None:
+            logger.info("%s ended: %s", LISTEN, str(error.get("message"))[:200])
+        self._hearing.take_end(self._number, error)
+
+    def take_garbled(self, reason: str) -> None:
+        """What should have ended it is not a response."""
+        self._hearing.take_end(self._number, {"code": -32603, "message": reason})
+
+    def take_notice(self, frame: Frame) -> None:
+        """A notification of this stream came."""
+        self._hearing.take_notice(self._number, frame)
+
+    def _send(self) -> None:
+        self._alarm = None
+        self._lent = self._switch.send(self, LISTEN, {"notifications": self._wanted})

@@ -1,0 +1,252 @@
+"""One call of a client with a handshake at a per-request server, from its request to its answer.
+
+Lives here: the rounds of the call, the client's answers to questions in it, and what becomes of an error. Must not:
+translate a request or a result, which crosses as any other (`core.exchange`), or decide what a server may ask
+(`core.bridge.inputs`). Made by `switch`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.bridge import errors
+from dragoman.core.bridge.inputs import Fail, Finish, InputLoop, Retry, Step
+from dragoman.core.bridge.metadata import take_identity
+from dragoman.core.bridge.names import INTERNAL_ERROR
+from dragoman.core.bridge.posing import Pose
+from dragoman.core.bridge.questions import ROOTS, Question
+from dragoman.core.bridge.results import ResultType, read_type
+from dragoman.core.calls import Call
+from dragoman.core.commands import Alarm, Wake
+from dragoman.core.edges.per_request import PROGRESS, Lent
+from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
+from dragoman.core.exact_json import decode, encode
+from dragoman.errors import RemoteProtocolError
+from dragoman_spec import Loss
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.per_request.switch import PerRequest
+
+logger = logging.getLogger("dragoman.session")
+
+COMPLETED: Final = "notifications/elicitation/complete"
+
+
+class Running:
+    """One call.
+
+    Args:
+        switch: Who made it.
+        call: The client's request.
+        params: Of it, in the server's revision, not stamped.
+    """
+
+    __slots__ = (
+        "_alarm",
+        "_call",
+        "_has_refreshed",
+        "_is_over",
+        "_lent",
+        "_loop",
+        "_params",
+        "_posed",
+        "_progress",
+        "_switch",
+    )
+
+    hears_logs = True
+
+    def __init__(self, switch: PerRequest, call: Call, params: dict[str, Any]) -> None:
+        self._switch = switch
+        self._call = call
+        self._params = params
+        self._lent: Lent | None = None
+        self._loop: InputLoop | None = None
+        self._posed: dict[bytes, tuple[str, str]] = {}  # the ids of questions, their methods and names within the call
+        self._alarm: Alarm | None = None
+        self._progress: float | None = None
+        self._is_over = False
+        self._has_refreshed = False
+
+    @property
+    def owner(self) -> object:
+        """Whose call it is."""
+        return self._switch
+
+    def send(self, params: dict[str, Any]) -> None:
+        """Send the request to the server: the first time, or again; not where the call is over meanwhile."""
+        if self._is_over:
+            return
+        self._lent = self._switch.send(self, self._call.method, params)
+
+    def start(self) -> None:
+        """Send it the first time."""
+        self.send(self._params)
+
+    def cancel(self, reason: str | None) -> None:
+        """The client does not wait any more."""
+        self._is_over = True
+        self._stop()
+        if self._lent is not None:
+            self._switch.edge.withdraw(self._lent, reason)
+        for key in list(self._posed):
+            self._switch.withdraw(key, "the call that it belongs to was cancelled")
+        self._posed.clear()
+
+    def fail(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
+        """Answer the client with an error of ours."""
+        self._end()
+        answer = error_frame(self._call.key, code, message, {"method": self._call.method, **(data or {})})
+        self._switch.front.take_own_answer(self._call, answer)
+
+    # What the server says
+
+    def take_garbled(self, reason: str) -> None:
+        """What should have been the answer is not a response."""
+        self.fail(INTERNAL_ERROR, f"the server answered with something that is not a response: {reason}")
+
+    def take_answer(self, frame: Frame) -> None:
+        """The server has answered this round."""
+        self._lent = None
+        if frame.kind == "error":
+            self._take_error(frame)
+            return
+        result: Mapping[str, Any] = frame.body["result"]
+        if self._loop is None:
+            try:
+                kind = read_type(result, self._call.method)
+            except RemoteProtocolError as error:
+                self.fail(error.code, error.message, error.data)
+                return
+            if kind is ResultType.COMPLETE:
+                self._finish(result)
+                return
+            self._loop = InputLoop(self._call.method, self._params, self._switch.client)
+        self._follow(self._loop.take_result(result))
+
+    def take_notice(self, frame: Frame) -> None:
+        """A notification for this call came."""
+        if frame.method == PROGRESS and not self._is_further(frame):
+            return
+        stream = None if frame.stream is None and frame.method != PROGRESS else self._call.key
+        self._switch.front.take_server(frame._replace(raw=b"", stream=stream))
+
+    def _is_further(self, frame: Frame) -> bool:
+        """ "The `progress` value MUST increase with each notification", also where a later round begins anew."""
+        value = frame.body["params"].get("progress")
+        if not isinstance(value, int | float) or (self._progress is not None and value <= self._progress):
+            return False
+        self._progress = value
+        return True
+
+    def _take_error(self, frame: Frame) -> None:
+        told = errors.answer_error(
+            frame.body["error"],
+            self._call.method,
+            self._switch.path,
+            declared=self._switch.metadata.capabilities,
+            has_refreshed=self._has_refreshed,
+        )
+        match told:
+            case errors.Say(code, message, data):
+                self.fail(code, message, data)
+            case errors.Fail(result):
+                self._finish(result)
+            case errors.Refresh():
+                self._has_refreshed = True
+                self._switch.tools.list(self.send_again)
+            case _:
+                self._end()
+                body = {**frame.body, "id": decode(self._call.key)}
+                answer = Frame(b"", "error", self._call.key, None, body)
+                self._switch.front.take_answer(self._call, answer)
+
+    def send_again(self) -> None:
+        """Send the request once more, as it went last."""
+        self.send(self._params)
+
+    # Rounds
+
+    def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
+        """The client has answered a question, or somebody did in its place."""
+        method, name = self._posed.pop(key, ("", ""))
+        if self._loop is None or not method:
+            return
+        if method == ROOTS:
+            self._switch.note_roots(body.get("result"))
+        step = self._loop.take_answer(name, body)
+        if step is not None:
+            self._follow(step)
+
+    def _follow(self, step: Step) -> None:
+        match step:
+            case Pose(questions):
+                for name, question in questions.items():
+                    self._pose(name, question)
+            case Retry(params, after_s, losses):
+                self._switch.report(f"answers to {self._call.method}", losses)
+                self._params = params
+                self._wait(after_s)
+            case Finish(result, elicitations):
+                self._finish(result)
+                for elicitation in elicitations:
+                    self._switch.front.send(notification_frame(COMPLETED, {"elicitationId": elicitation}))
+            case Fail(code, message, data):
+                self.fail(code, message, data)
+
+    def _pose(self, name: str, question: Question) -> None:
+        if self._loop is None or name not in self._loop.open_questions:
+            return  # one before it has ended the call
+        self._switch.report(question.method, question.losses)
+        key = self._switch.next_question(self)
+        self._posed[key] = question.method, name
+        self._switch.front.pose(_write_question(key, question, self._call.key))
+
+    def _wait(self, after_s: float) -> None:
+        if not after_s:
+            self.send(self._params)
+            return
+        self._alarm = Alarm(self._switch.front, self._expire)
+        self._switch.outbox.add(Wake(self._alarm, after_s))
+
+    def _expire(self) -> None:
+        self._alarm = None
+        self.send(self._params)
+
+    def _stop(self) -> None:
+        if self._alarm is not None:
+            self._switch.outbox.add(Wake(self._alarm, None))
+            self._alarm = None
+
+    # The end
+
+    def _finish(self, result: Mapping[str, Any]) -> None:
+        self._end()
+        rest, _ = take_identity(result)
+        rest = self._switch.tools.note(self._call.method, rest)
+        body = {"jsonrpc": "2.0", "id": decode(self._call.key), "result": rest}
+        self._switch.front.take_answer(self._call, Frame(b"", "result", self._call.key, None, body))
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._stop()
+        for key in list(self._posed):
+            self._switch.withdraw(key, "the call that it belongs to is over")
+        self._posed.clear()
+        self._switch.forget(self._call)
+
+
+def _write_question(key: bytes, question: Question, stream: bytes) -> Frame:
+    frame = request_frame(key, question.method, question.params or {})
+    if question.params is None:
+        body = {"jsonrpc": "2.0", "id": decode(key), "method": question.method}
+        frame = frame._replace(raw=encode(body) + b"\n")
+    return frame._replace(stream=stream)
+
+
+def describe_losses(losses: tuple[Loss, ...]) -> str:
+    """Name losses on one line: never a value."""
+    shown = ", ".join(f"{loss.kind} {loss.pointer} ({loss.bytes} B)" for loss in losses[:8])
+    return shown if len(losses) <= 8 else f"{shown} and {len(losses) - 8} more"

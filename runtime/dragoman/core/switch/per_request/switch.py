@@ -1,0 +1,256 @@
+"""A client with a handshake, and a server of the per-request era: the bridge of the cell that BRIDGE calls LM.
+
+Lives here: what the client is told of the server, what it asks that its server does not have, and the calls that are
+under way. Must not: touch sockets or a clock. Made by another switch, once its server has turned out to have no
+handshake; from then on it serves the client in its place.
+
+Theory of operation. The client's session is all ours: `initialize`, `ping`, the log level and subscriptions end here.
+What it asks of the server crosses by the steps, gets the metadata of the session stamped onto it, and runs as a
+`Running`, which turns results that want input into questions on the stream of the call. What comes back crosses by the
+steps again. Losing the server ends the session, as it does where both have a handshake.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
+from dragoman.core.bridge.metadata import stamp
+from dragoman.core.bridge.names import FACTS, METHOD_NOT_FOUND, OLDER, OLDER_FACTS
+from dragoman.core.bridge.posing import Asked
+from dragoman.core.bridge.questions import ROOTS, embed_answer
+from dragoman.core.bridge.verdict import Verdict
+from dragoman.core.calls import Call, cancelled_key
+from dragoman.core.commands import Outbox, Outcome
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.greeting import INITIALIZED
+from dragoman.core.edges.per_request import CANCELLED, PROGRESS, Asker, Lent, PerRequestEdge
+from dragoman.core.envelope import PARSE_ERROR, Frame, decoded, error_frame, result_frame
+from dragoman.core.exact_json import decode, encode, encode_line
+from dragoman.core.switch.per_request.hearing import Hearing
+from dragoman.core.switch.per_request.running import Running, describe_losses
+from dragoman.core.switch.per_request.tools import Tools
+from dragoman.core.translate import INVALID_PARAMS, OnLoss, Refusal
+from dragoman.core.wiring import Wiring
+from dragoman.errors import TranslationError
+from dragoman_spec import Loss
+
+logger = logging.getLogger("dragoman.session")
+
+QUESTION_ID: Final = "dragoman-question-"
+"""How the ids of the questions to a client begin: nobody else asks it anything."""
+
+_PING: Final = "ping"
+_LEVEL: Final = "logging/setLevel"
+_ROOTS_CHANGED: Final = "notifications/roots/list_changed"
+
+
+class PerRequest:
+    """Joins one client with a handshake to a server without.
+
+    Args:
+        wiring: What the edges need.
+        outbox: Where commands go.
+        front: The client's edge, whose `initialize` waits for an answer.
+        edge: The server's.
+        verdict: What the server said of itself.
+
+    Attributes:
+        path: The way between the two.
+        metadata: What every request says of the client.
+        tools: What is known of the server's tools.
+    """
+
+    takes_arrays = False
+    wants_lines = False
+    own: frozenset[str] = frozenset(
+        {_PING, _LEVEL, INITIALIZED, CANCELLED, PROGRESS, _ROOTS_CHANGED, *OLDER_FACTS.standing}
+    )
+
+    def __init__(
+        self, wiring: Wiring, outbox: Outbox, front: FrontEdge, edge: PerRequestEdge, verdict: Verdict
+    ) -> None:
+        greeting = front.greeting
+        assert greeting is not None
+        assert verdict.revision is not None
+        assert verdict.discovered is not None
+        self.outbox = outbox
+        self.front = front
+        self.edge = edge
+        self.now_s: Callable[[], float] = wiring.now_s
+        self.path = Path(client=greeting.revision, server=verdict.revision)
+        params = greeting.frame.body.get("params")
+        self.metadata, losses = read_initialize(params if isinstance(params, dict) else {}, self.path)
+        self._settings = wiring.settings
+        self._discovered = verdict.discovered
+        self._running: dict[bytes, Running] = {}
+        self._posed: dict[bytes, Running] = {}
+        self._questions = 0
+        self.tools = Tools(self)
+        self._client = Asked(greeting.revision, greeting.capabilities)
+        capabilities = verdict.discovered.get("capabilities")
+        self._capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
+        self._hearing = Hearing(self, self._capabilities)
+        self.report("initialize", losses)
+
+    def begin(self) -> None:
+        """Serve the client: answer its `initialize`."""
+        greeting = self.front.greeting
+        assert greeting is not None
+        self.front.serve(self)
+        self.edge.sessions.append(self)
+        introduced = to_initialize_result(self._discovered, self.path, "server")
+        self.report("the answer to initialize", introduced.losses)
+        body = {"jsonrpc": "2.0", "id": decode(greeting.key), "result": introduced.result}
+        answer = Frame(encode_line(body), "result", greeting.key, None, body)
+        self.front.accepted(answer, OLDER, self.path.server)
+
+    def close(self) -> None:
+        """Let go of a server that others use as well: the client is gone."""
+        for running in list(self._running.values()):
+            running.cancel("the client has closed")
+        self._hearing.close()
+        self._running.clear()
+        self._posed.clear()
+        self.edge.sessions.remove(self)
+
+    @property
+    def client(self) -> Asked:
+        """The client, as far as questions go."""
+        return self._client
+
+    # What the front edge says
+
+    def ask(self, front: FrontEdge) -> Refusal | None:
+        """Nothing to do: a client that is served here has asked."""
+
+    def asked(self, front: FrontEdge) -> None:
+        """Nothing to do."""
+
+    def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
+        """Nothing was offered."""
+        return {}
+
+    def serve_requests(self, front: FrontEdge) -> None:
+        """Nothing to do: the client has opened a session."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Nothing to do: there is one already."""
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Take a request of the client: answer it, or send it to the server."""
+        try:
+            body = decoded(frame).body
+        except ValueError as error:
+            self.front.take_own_answer(call, error_frame(call.key, PARSE_ERROR, str(error)))
+            return
+        params = body.get("params")
+        params = params if isinstance(params, dict) else {}
+        if call.method not in self.own:
+            running = self._running[call.key] = Running(self, call, params)
+            if self.tools.needs_list(call.method, params):
+                self.tools.list(running.start)
+            else:
+                running.start()
+        elif call.method == _LEVEL:
+            self.front.take_own_answer(call, self._set_level(call, params))
+        elif call.method == _PING:
+            self.front.take_own_answer(call, result_frame(call.key, {}))
+        else:
+            self._hearing.take_request(call, params)
+
+    def notify(self, front: FrontEdge, frame: Frame) -> None:
+        """Take a notification of the client: all that it has are about its session."""
+        if frame.method == CANCELLED:
+            key = cancelled_key(frame)
+            running = None if key is None else self._running.pop(key, None)
+            if running is not None:
+                running.cancel(_read_reason(frame))
+        elif frame.method == INITIALIZED:
+            self._hearing.reach()
+        elif frame.method == _ROOTS_CHANGED:
+            self._client = replace(self._client, roots=None)
+        elif frame.method not in self.own:
+            logger.info("%s of the client dropped: servers of %s take none", frame.method, self.path.server)
+
+    def reply(self, front: FrontEdge, frame: Frame) -> None:
+        """Take the client's answer to a question."""
+        running = self._posed.pop(frame.key or b"", None)
+        if running is None or frame.key is None:
+            return
+        try:
+            body = decoded(frame).body
+        except ValueError as error:
+            body = {"error": {"code": PARSE_ERROR, "message": str(error)}}
+        running.take_reply(frame.key, body)
+
+    # What the server's edge says
+
+    def lost(self, reason: str, outcome: Outcome) -> None:
+        """End the client's session with its server."""
+        self.front.lost(reason, outcome)
+
+    # What calls and streams need
+
+    def send(self, asker: Asker, method: str, params: Mapping[str, Any]) -> Lent:
+        """Send a request to the server, with the client's metadata."""
+        stamped = stamp(params, self.metadata)
+        return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped))
+
+    def next_question(self, running: Running) -> bytes:
+        """Give an id for a question to the client."""
+        self._questions += 1
+        key = encode(f"{QUESTION_ID}{self._questions}")
+        self._posed[key] = running
+        return key
+
+    def withdraw(self, key: bytes, reason: str) -> None:
+        """Take back a question that the client has not answered."""
+        if self._posed.pop(key, None) is not None:
+            self.front.exchange.withdraw(key, reason)
+
+    def forget(self, call: Call) -> None:
+        """Take note that a call is over."""
+        self._running.pop(call.key, None)
+
+    def note_roots(self, result: object) -> None:
+        """Take note of the client's roots, if it is going to say when they change."""
+        roots = self._client.capabilities.get("roots")
+        if isinstance(roots, dict) and roots.get("listChanged") is True and isinstance(result, dict):
+            with contextlib.suppress(TranslationError):
+                found = embed_answer(ROOTS, result, self._client.revision).result
+                self._client = replace(self._client, roots=found.get("roots"))
+
+    def report(self, what: str, losses: tuple[Loss, ...]) -> None:
+        """Count losses that no frame had, and log them."""
+        if losses:
+            counters = self.front.exchange.counters
+            counters.lossy += 1
+            counters.losses += len(losses)
+            if self._settings.on_loss is not OnLoss.SILENT:
+                way = f"{self.path.client} and {self.path.server}"
+                logger.warning("%s, between %s: %s", what, way, describe_losses(losses))
+
+    def _set_level(self, call: Call, params: dict[str, Any]) -> Frame:
+        level = params.get("level")
+        if "logging" not in self._capabilities:
+            return error_frame(call.key, METHOD_NOT_FOUND, "the server does not offer logging")
+        if level not in FACTS.log_levels:
+            message = f"expected level to be one of {', '.join(FACTS.log_levels)}"
+            return error_frame(call.key, INVALID_PARAMS, message, {"pointer": "/params/level"})
+        self.metadata = replace(self.metadata, log_level=level)
+        return result_frame(call.key, {})
+
+
+def _read_reason(frame: Frame) -> str | None:
+    try:
+        params = decoded(frame).body.get("params")
+    except ValueError:
+        return None
+    reason = params.get("reason") if isinstance(params, dict) else None
+    return reason if isinstance(reason, str) else None

@@ -1,0 +1,220 @@
+"""Clients and a server whose requests each speak for themselves: handing on, with nothing to bridge.
+
+Lives here: both ways of handing on. Must not: read what a request says of its client; that goes on as it came. Made by
+`switch.to_handshake` when its server turns out to have no handshake.
+
+Theory of operation. Between two pipes frames pass as the bytes that they are: one client, one server, the same ids.
+Where there are several callers, or HTTP with its headers on the way to the server, requests go under ids of ours
+(`PerRequestEdge`), and what names them comes back under their own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dragoman.core.bridge.annotations import Mirrored, find_mirrored
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.errors import Say, answer_error
+from dragoman.core.bridge.names import INTERNAL_ERROR, META_SUBSCRIPTION_ID, METHOD_NOT_FOUND, NEWER
+from dragoman.core.commands import Outcome, Side
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.per_request import Lent, PerRequestEdge
+from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame
+
+logger = logging.getLogger("dragoman.bridge")
+
+_LISTEN: Final = "subscriptions/listen"
+_TOOLS: Final = 4096
+
+
+class ByBytes:
+    """Hands on between two pipes.
+
+    Args:
+        front: The client's edge.
+        requests: Its requests.
+        upstream: The server's edge.
+    """
+
+    __slots__ = ("_front", "_requests", "_upstream")
+
+    def __init__(self, front: FrontEdge, requests: PerRequestFront, upstream: UpstreamEdge) -> None:
+        self._front = front
+        self._requests = requests
+        self._upstream = upstream
+        upstream.serve(self)
+
+    def carry(self, request: Request) -> None:
+        """Hand on a request."""
+        self._front.exchange.counters.passed += 1
+        self._upstream.send(request.frame)
+
+    def cancel(self, request: Request, reason: str) -> None:
+        """Hand on that nobody waits any more."""
+        params = {"requestId": request.id} | ({"reason": reason} if reason else {})
+        self._upstream.send(notification_frame(CANCELLED, params))
+
+    def leave(self, reason: str) -> None:
+        """End the streams that would never end."""
+        for request in [one for one in self._requests.requests.values() if one.method == _LISTEN]:
+            self._requests.abandon(request.key, reason)
+
+    def expire(self) -> None:
+        """Nothing to do: nothing is waited for."""
+
+    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
+        """Hand on what the server says."""
+        if isinstance(frame, Malformed):
+            self._front.exchange.reject(Side.SERVER, frame)
+            request = self._requests.requests.get(frame.key or b"") if frame.is_response else None
+            if request is not None:
+                reason = f"the server answered with something that is not a response: {frame.reason}"
+                self._requests.refuse(request, INTERNAL_ERROR, reason, {"method": request.method})
+        elif frame.kind == "notification":
+            self._front.exchange.counters.passed += 1
+            self._front.send(frame)
+        elif frame.kind in ("result", "error"):
+            self._take_response(frame)
+        elif frame.kind == "request":
+            logger.warning("%s request of the server refused: its revision has none", frame.method)
+            self._upstream.send(error_frame(frame.key, METHOD_NOT_FOUND, f"a server has no requests in {NEWER}"))
+        else:
+            logger.warning("an array of the server dropped: its revision has none")
+
+    def _take_response(self, frame: Frame) -> None:
+        request = self._requests.requests.get(frame.key or b"")
+        if request is None:
+            self._front.exchange.counters.unmatched += 1
+        else:
+            self._front.exchange.counters.passed += 1
+            self._requests.put_frame(request, frame)
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        """End with the server."""
+        self._front.lost(reason, outcome)
+
+
+class ByIds:
+    """Hands on under ids of ours.
+
+    Args:
+        front: The edge that has the clients' connection.
+        requests: Their requests.
+        edge: The server's.
+
+    Attributes:
+        mirrored: The arguments of each tool that are repeated in headers, as far as the server has listed it.
+    """
+
+    __slots__ = ("_edge", "_front", "_lent", "_requests", "mirrored")
+
+    def __init__(self, front: FrontEdge, requests: PerRequestFront, edge: PerRequestEdge) -> None:
+        self.mirrored: dict[str, Sequence[Mirrored]] = {}
+        self._front = front
+        self._requests = requests
+        self._edge = edge
+        self._lent: dict[Request, Lent] = {}
+        edge.sessions.append(self)
+
+    def carry(self, request: Request) -> None:
+        """Hand on a request."""
+        name = request.params.get("name")
+        mirrored = self.mirrored.get(name, ()) if isinstance(name, str) else ()
+        asker = _Asker(self, self._requests, request)
+        self._lent[request] = self._edge.ask(asker, request.method, dict(request.params), mirrored)
+
+    def cancel(self, request: Request, reason: str) -> None:
+        """Hand on that nobody waits any more."""
+        lent = self._lent.pop(request, None)
+        if lent is not None:
+            self._edge.withdraw(lent, reason or None)
+
+    def forget(self, request: Request) -> None:
+        """Take note that a request is answered."""
+        self._lent.pop(request, None)
+
+    def leave(self, reason: str) -> None:
+        """End the streams that would never end."""
+        for request in [one for one in self._requests.requests.values() if one.method == _LISTEN]:
+            self._requests.abandon(request.key, reason)
+
+    def expire(self) -> None:
+        """Nothing to do: nothing is waited for."""
+
+    def lost(self, reason: str, outcome: Outcome) -> None:
+        """End with the server."""
+        self._front.lost(reason, outcome)
+
+    def note_tools(self, result: dict[str, Any]) -> None:
+        """Take note of which arguments the tools that are listed want repeated in headers."""
+        tools = result.get("tools")
+        for tool in tools if isinstance(tools, list) else ():
+            if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or len(self.mirrored) >= _TOOLS:
+                continue
+            try:
+                self.mirrored[tool["name"]] = find_mirrored(tool.get("inputSchema"))
+            except ValueError as error:
+                logger.warning("tool %s has an annotation that is invalid: %s", tool["name"][:200], error)
+
+
+class _Asker:
+    """One request that is with the server."""
+
+    __slots__ = ("_request", "_requests", "_switch")
+
+    def __init__(self, switch: ByIds, requests: PerRequestFront, request: Request) -> None:
+        self._switch = switch
+        self._requests = requests
+        self._request = request
+
+    @property
+    def owner(self) -> object:
+        """Each request is for itself."""
+        return self._request
+
+    @property
+    def hears_logs(self) -> bool:
+        """Whether it wants log messages."""
+        return self._request.metadata.log_level is not None
+
+    def take_answer(self, frame: Frame) -> None:
+        """Give the answer to the client; what is about our own hop is answered anew."""
+        request, body = self._request, frame.body
+        self._switch.forget(request)
+        if frame.kind == "error":
+            path, declared = Path(request.metadata.revision, NEWER), request.metadata.capabilities
+            said = answer_error(body["error"], request.method, path, declared=declared, has_refreshed=True)
+            if isinstance(said, Say):
+                self._requests.refuse(request, said.code, said.message, said.data)
+                return
+        elif request.method == "tools/list":
+            self._switch.note_tools(body["result"])
+        elif request.method == _LISTEN:
+            body = {**body, "result": _name_again(body["result"], request)}
+        self._requests.put_answer(request, {**body, "id": request.id})
+
+    def take_notice(self, frame: Frame) -> None:
+        """Give a notification to the client, under the id that it knows."""
+        params = frame.body.get("params")
+        params = _name_again(params, self._request) if isinstance(params, dict) else None
+        if frame.method == CANCELLED:
+            params = {**(params or {}), "requestId": self._request.id}
+        self._requests.tell(self._request, frame.method or "", params)
+
+    def take_garbled(self, reason: str) -> None:
+        """Tell the client."""
+        self._switch.forget(self._request)
+        message = f"the server answered with something that is not a response: {reason}"
+        self._requests.refuse(self._request, INTERNAL_ERROR, message, {"method": self._request.method})
+
+
+def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:
+    """Give what names a subscription with the client's own id for it."""
+    meta = holder.get("_meta")
+    if not isinstance(meta, dict) or META_SUBSCRIPTION_ID not in meta:
+        return holder
+    return {**holder, "_meta": {**meta, META_SUBSCRIPTION_ID: request.id}}

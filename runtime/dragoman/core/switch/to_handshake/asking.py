@@ -1,0 +1,308 @@
+"""What a server with a handshake asks in the middle of a call, and how its per-request client hears of it.
+
+Lives here: finding the call that a question is about, answering the client with the questions, and going on when it
+comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers. Called by `switch`.
+
+A question that belongs to no call, or to one of several, is never put to anybody: it is refused, and from then on the
+calls of this server are taken in turns. Questions that come together go to the client together.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from dragoman.core.bridge import urls
+from dragoman.core.bridge.asking import Caller, Turned
+from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, METHOD_NOT_FOUND
+from dragoman.core.bridge.parked import Parking
+from dragoman.core.bridge.questions import ROOTS
+from dragoman.core.bridge.roots import RootsCache
+from dragoman.core.bridge.state import Reason, State, refuse
+from dragoman.core.calls import cancelled_key
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
+from dragoman.core.switch.to_handshake.works import Work, Works, bind
+from dragoman.core.translate import Refusal
+from dragoman.core.wiring import Bridging
+
+logger = logging.getLogger("dragoman.bridge")
+
+TOGETHER_S: Final = 0.02
+"""How long it is waited for another question, so that those of one moment are put to the client in one result."""
+
+GRACE_S: Final = 1.0
+"""How long a server gets to end a call by itself whose question was refused. Servers on SDK 1.x that are answered and
+cancelled at the same moment lose the request that comes next."""
+
+_RETRY: Final = frozenset({"inputResponses", "requestState"})
+
+
+class Answerer(Protocol):
+    """Who gives results to clients, and requests to the server."""
+
+    def answer(self, request: Request, result: dict[str, Any]) -> None:
+        """Answer with a result in the form of 2026-07-28."""
+
+    def take_answer(self, work: Work, frame: Frame) -> None:
+        """Give the server's answer to who waits for it."""
+
+    def start(self, request: Request, params: Mapping[str, Any]) -> None:
+        """Send the server a request with these params."""
+
+
+class Asking:
+    """The questions of one server.
+
+    Args:
+        bridging: What the bridge needs.
+        front: The client's edge.
+        upstream: The server's.
+        works: What the server is at work on.
+        answerer: Who does what is not about questions.
+        revision: Of the server.
+    """
+
+    __slots__ = (
+        "_answerer",
+        "_bridging",
+        "_due",
+        "_ending",
+        "_front",
+        "_revision",
+        "_roots",
+        "_upstream",
+        "_works",
+        "parking",
+    )
+
+    def __init__(
+        self,
+        bridging: Bridging,
+        front: PerRequestFront,
+        upstream: UpstreamEdge,
+        works: Works,
+        answerer: Answerer,
+        revision: str,
+    ) -> None:
+        self.parking: Parking | None = None  # made with the first question: few servers ask, and its key costs 30 ms
+        self._bridging = bridging
+        self._front = front
+        self._upstream = upstream
+        self._works = works
+        self._answerer = answerer
+        self._revision = revision
+        self._roots = RootsCache(bridging.roots_ttl_s)
+        self._due: dict[Work, float] = {}
+        self._ending: dict[Work, float] = {}
+
+    # What the server asks
+
+    def take(self, frame: Frame) -> None:
+        """Take a request of the server."""
+        key, method = frame.key or b"null", frame.method or ""
+        if method == "ping":
+            self._upstream.send(result_frame(key, {}))
+            return
+        try:
+            params = decoded(frame).body.get("params")
+        except ValueError as error:
+            self._upstream.send(error_frame(key, -32700, str(error)))
+            return
+        if method not in FACTS.asked:
+            self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
+        elif method == ROOTS and (roots := self._roots.get(self._bridging.principal, self._bridging.now())) is not None:
+            self._upstream.send(result_frame(key, {"roots": list(roots)}))
+        else:
+            self._put(key, method, params, frame.stream)
+
+    def _put(self, key: bytes, method: str, params: Any, stream: bytes | None) -> None:
+        work = self._works.find(stream) if stream is not None else self._find_by_turns()
+        if work is None or not work.may_ask:
+            logger.warning("%s request of the server refused: it is not clear which call it is about", method)
+            reason = "it is not clear which call this is about, so nobody can be asked"
+            self._reply(key, Refusal(METHOD_NOT_FOUND, reason, {"method": method}))
+            return
+        self._ask(work, key, method, params)
+
+    def _find_by_turns(self) -> Work | None:
+        self._works.is_asking = True
+        return self._works.find_asked()
+
+    def _ask(self, work: Work, key: bytes, method: str, params: Any) -> None:
+        parking = self._make_parking()
+        request = work.request
+        if work in self._ending:
+            self._reply(key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
+            return
+        if request is not None:
+            work.caller = Caller(bind(self._bridging, request), request.metadata.capabilities, self._revision)
+        assert work.caller is not None, "only a call that has asked has nobody who waits for it"
+        asked = parking.ask(work.name, key, method, params, work.caller)
+        if isinstance(asked, Turned):
+            self._turn(work, key, asked)
+            return
+        if asked.losses:
+            logger.warning("%s of the server: %d value(s) cannot be asked", method, len(asked.losses))
+        work.questions[key] = method
+        if request is not None:
+            self._due.setdefault(work, self._bridging.now() + TOGETHER_S)
+
+    def _turn(self, work: Work, key: bytes, turned: Turned) -> None:
+        """Answer a question that is not put to the client, which may be the end of the call."""
+        self._reply(key, turned.reply)
+        request, error = work.request, turned.error
+        if request is not None and error is not None:
+            logger.warning("%s ends without an answer: %s", work.method, error.message)
+            self._let_go(work)
+            work.request = None
+            self._ending[work] = self._bridging.now() + GRACE_S
+            self._front.refuse(request, error.code, error.message, error.data)
+
+    def _reply(self, key: bytes, refusal: Refusal) -> None:
+        self._upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
+
+    def withdraw(self, frame: Frame) -> None:
+        """Take note that the server does not want an answer to a question any more."""
+        key = cancelled_key(frame) or b""
+        work = next((work for work in self._works if key in work.questions), None)
+        if work is not None and self.parking is not None:
+            del work.questions[key]
+            self.parking.withdraw(work.name, key)
+            if not work.questions:
+                self._due.pop(work, None)
+
+    # What the client answers
+
+    def resume(self, request: Request) -> bool:
+        """Go on with what a request was a part of; False where it is a request of its own.
+
+        Raises:
+            RemoteProtocolError: It cannot go on.
+            ValueError: Its params are nested deeper than can be written.
+        """
+        text = request.params.get("requestState")
+        if text is None or request.method not in FACTS.input_required:
+            return False
+        bridging = self._bridging
+        state = bridging.keeper().read(text, bind(bridging, request), bridging.now())
+        if state.kind == urls.KIND:
+            self._go_on_after_visit(request, state)
+        else:
+            self._go_on(request, state)
+        return True
+
+    def _go_on(self, request: Request, state: State) -> None:
+        work = self._works.find_named(state.call)
+        parking = self._make_parking()
+        resumed = parking.resume(state, request.params.get("inputResponses"), request.metadata.capabilities)
+        if resumed.losses:
+            logger.warning("answers of the client: %d value(s) cannot be told the server", len(resumed.losses))
+        if resumed.outcome is not None:
+            ended, frame = resumed.outcome
+            ended.request = request
+            self._answerer.take_answer(ended, frame)
+            return
+        if work is None:
+            raise refuse(Reason.UNKNOWN)
+        work.request = request
+        for key, result in resumed.replies:
+            if work.questions.pop(key, None) == ROOTS:
+                self._roots.put(self._bridging.principal, result, self._bridging.now())
+            self._upstream.send(result_frame(key, result))
+        if resumed.asks_again:
+            self._compose(work)
+
+    def _go_on_after_visit(self, request: Request, state: State) -> None:
+        params, _ = urls.resume_visit(state, request.params)
+        if params is not None:
+            self._answerer.start(request, params)
+        elif request.method == "tools/call":
+            text = {"type": "text", "text": "The URL that this tool needs visited was not visited."}
+            self._answerer.answer(request, {"resultType": "complete", "content": [text], "isError": True})
+        else:
+            self._front.refuse(request, INTERNAL_ERROR, "the URL that this needs visited was not visited")
+
+    def ask_to_visit(self, request: Request, error: Mapping[str, Any]) -> None:
+        """Answer a request that needs a URL visited first."""
+        bridging = self._bridging
+        result = None
+        if request.method in FACTS.input_required:
+            declared, binding = request.metadata.capabilities, bind(bridging, request)
+            now_s, nonce = bridging.now(), bridging.nonce()
+            result = urls.ask_to_visit(error, bridging.keeper(), binding, declared, now_s, nonce)
+        if result is not None:
+            self._answerer.answer(request, result)
+        else:
+            said = urls.refuse_visit(error)
+            self._front.refuse(request, said.code, said.message, said.data)
+
+    # How calls end
+
+    def finish(self, work: Work, frame: Frame) -> bool:
+        """Take the server's answer to a call; whether it is to be given to the client now."""
+        self._due.pop(work, None)
+        self._ending.pop(work, None)
+        return self.parking is None or self.parking.finish(work.name, (work, frame))
+
+    def forget(self, work: Work) -> None:
+        """Take note that a client has cancelled its request; what the server asked needs no answer any more."""
+        self._let_go(work)
+
+    def leave(self, reason: str) -> None:
+        """Take note that no client comes back."""
+        for work in [work for work in self._works if work.request is None]:
+            self._let_go(work)
+            self._works.cancel(work, reason)
+        self._due.clear()
+        self._ending.clear()
+
+    def _let_go(self, work: Work) -> None:
+        self._due.pop(work, None)
+        if self.parking is not None:
+            self.parking.forget(work.name)
+
+    # Time
+
+    @property
+    def next_s(self) -> float | None:
+        """When `expire` has something to do; None while there is nothing."""
+        expiry = None if self.parking is None else self.parking.find_next_expiry()
+        return min(
+            (time for time in (*self._due.values(), *self._ending.values(), expiry) if time is not None), default=None
+        )
+
+    def expire(self) -> None:
+        """Do what is due: put questions to clients, and give up calls whose clients have not come back."""
+        now_s = self._bridging.now()
+        for work in [work for work, due_s in self._due.items() if due_s <= now_s]:
+            self._compose(work)
+        for work in [work for work, until_s in self._ending.items() if until_s <= now_s]:
+            del self._ending[work]
+            self._works.cancel(work, "the client could not be asked")
+        for name, is_running in [] if self.parking is None else self.parking.expire(now_s):
+            work_or_none = self._works.find_named(name)
+            if is_running and work_or_none is not None:
+                logger.warning("%s given up: its client did not come back to answer", work_or_none.method)
+                self._works.cancel(work_or_none, "the client did not come back to answer")
+
+    def _compose(self, work: Work) -> None:
+        self._due.pop(work, None)
+        request = work.request
+        assert request is not None
+        assert self.parking is not None
+        result = self.parking.compose(work.name, self._bridging.now(), self._bridging.nonce())
+        work.request = None
+        self._answerer.answer(request, result)
+
+    def _make_parking(self) -> Parking:
+        if self.parking is None:
+            self.parking = Parking(self._bridging.keeper(), self._bridging.most_parked)
+        return self.parking
+
+
+def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give the params of a request that goes on from nothing, without what it brings for that."""
+    return {name: value for name, value in params.items() if name not in _RETRY} if _RETRY & params.keys() else params

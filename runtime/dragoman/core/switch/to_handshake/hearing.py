@@ -1,0 +1,130 @@
+"""What the clients of a server with a handshake hear of it between answers: log messages, and notices of change.
+
+Lives here: the log level of the session, who gets a log message, and the listen requests of the clients. Must not: know
+how subscriptions are counted (`bridge.listens`). Called by `switch`.
+
+A server has one log level a session, its clients have one a request. It is set to the most verbose that any request
+under way wants; each request gets what it wants of it. What belongs to no request, or to one of several, is dropped:
+"the server MUST NOT emit" what no request has asked for (2026-07-28/server/utilities/logging).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from dragoman.core.bridge.listens import Command, End, ListenId, Listens, Refuse, Subscribe, Tell, Unsubscribe
+from dragoman.core.bridge.names import FACTS
+from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
+from dragoman.core.envelope import Frame, key_of
+from dragoman.core.switch.to_handshake.works import Work, Works
+
+logger = logging.getLogger("dragoman.bridge")
+
+_LEVELS: Final = {level: rank for rank, level in enumerate(FACTS.log_levels)}
+
+
+class Hearing:
+    """What clients hear of one server.
+
+    Args:
+        front: The client's edge.
+        answer: Answers a request with a result.
+        works: What the server is at work on, and the way to ask it something.
+        capabilities: Of the server, in the form of the newest revision with a handshake.
+        shares_channel: Whether all that a client hears comes on one channel, so that the end of a stream is told.
+    """
+
+    __slots__ = ("_answer", "_capabilities", "_front", "_level", "_listens", "_requests", "_shares_channel", "_works")
+
+    def __init__(
+        self,
+        front: PerRequestFront,
+        answer: Callable[[Request, dict[str, Any]], None],
+        works: Works,
+        capabilities: Mapping[str, Any],
+        shares_channel: bool,
+    ) -> None:
+        self._front = front
+        self._answer = answer
+        self._works = works
+        self._capabilities = capabilities
+        self._shares_channel = shares_channel
+        self._listens = Listens(capabilities)
+        self._requests: dict[ListenId, Request] = {}
+        self._level: str | None = None
+
+    # Log messages
+
+    def prepare(self, request: Request) -> None:
+        """Have the server say as much as this request wants to hear, and others that are under way."""
+        wanted = request.metadata.log_level
+        if wanted is None or "logging" not in self._capabilities:
+            return
+        others = (work.request.metadata.log_level for work in self._works if work.request is not None)
+        level = min((level for level in (wanted, *others) if level is not None), key=_LEVELS.__getitem__)
+        if level != self._level:
+            self._level = level
+            self._works.ask("logging/setLevel", {"level": level}, self._note_level)
+
+    def _note_level(self, answer: Frame) -> None:
+        if answer.kind == "error":
+            logger.warning("the server did not take the log level %s", self._level)
+
+    def tell_log(self, work: Work | None, method: str, params: Mapping[str, Any]) -> None:
+        """Give a log message to the request that it is about, if that is known and wants it."""
+        request = None if work is None else work.request
+        wanted = None if request is None else request.metadata.log_level
+        rank = _LEVELS.get(str(params.get("level")))
+        if request is None or wanted is None or rank is None or rank < _LEVELS[wanted]:
+            logger.debug("a log message of the server dropped: no request wants it")
+        else:
+            self._front.tell(request, method, dict(params))
+
+    # Listen streams
+
+    def listen(self, request: Request) -> None:
+        """Take a listen request."""
+        self._requests[self._id_of(request)] = request
+        self._carry_out(self._listens.open(request.key, request.id, request.params))
+
+    def hear(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Take a notice of change, in the form of the clients."""
+        self._carry_out(self._listens.hear(method, params))
+
+    def stop_listening(self, request: Request) -> bool:
+        """Take note that a request was cancelled; False where it is not a listen request."""
+        listen = self._id_of(request)
+        if self._requests.pop(listen, None) is None:
+            return False
+        self._carry_out(self._listens.close(*listen))
+        return True
+
+    def end_all(self, reason: str) -> None:
+        """End every stream."""
+        self._carry_out(self._listens.end_all(reason))
+
+    @staticmethod
+    def _id_of(request: Request) -> ListenId:
+        return ListenId(request.key, key_of(request.id) or b"null")
+
+    def _carry_out(self, commands: Iterable[Command]) -> None:
+        for command in commands:
+            match command:
+                case Tell(to, method, params):
+                    self._front.tell(self._requests[to], method, params)
+                case Refuse(to, error):
+                    self._front.refuse(self._requests.pop(to), error.code, error.message, error.data)
+                case End(to, result, cancel):
+                    request = self._requests.pop(to)
+                    if self._shares_channel:
+                        self._front.tell(request, CANCELLED, cancel)
+                    self._answer(request, result)
+                case Subscribe(uri):
+                    self._works.ask("resources/subscribe", {"uri": uri}, self._settling(uri))
+                case Unsubscribe(uri):
+                    self._works.ask("resources/unsubscribe", {"uri": uri}, lambda answer: None)
+
+    def _settling(self, uri: str) -> Callable[[Frame], None]:
+        return lambda answer: self._carry_out(self._listens.settle(uri, answer.kind == "result"))

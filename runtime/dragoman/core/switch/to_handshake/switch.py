@@ -1,0 +1,400 @@
+"""Joins clients that open no session to a server that opens one.
+
+Lives here: the entry points: opening the server in the client's name, requests and their answers. Must not: touch
+sockets or a clock. Made by `switch.direct`; called by the edges.
+
+Theory of operation. The first request of the client opens the server's session, with the capabilities of everybody who
+can be bridged, for they are fixed there, and each request brings its own; requests wait until it is open. From then on
+a request goes to the server under an id of ours, over the steps, and its answer comes back the same way. What the
+server asks meanwhile is for `asking`, what it tells for `hearing`. When the server is lost, so is everything; who runs
+the proxy decides whether there will be another one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import dragoman_spec
+from dragoman.core.bridge import errors
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.discovery import to_discover_result, to_initialize_params
+from dragoman.core.bridge.metadata import put_identity, take_off
+from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, OLDER
+from dragoman.core.bridge.verdict import Verdict
+from dragoman.core.commands import Outbox, Outcome, Side, Wake
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
+from dragoman.core.edges.lifecycle import FrontState, UpstreamState
+from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.per_request import PerRequestEdge
+from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, classify, decoded, request_frame
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.switch.relay import ByBytes, ByIds
+from dragoman.core.switch.to_handshake.asking import Asking, without_answers
+from dragoman.core.switch.to_handshake.hearing import Hearing
+from dragoman.core.switch.to_handshake.works import Work, Works
+from dragoman.core.translate import Adaptor, Refusal
+from dragoman.core.wiring import Bridging, Wiring
+from dragoman.errors import InitializationTimeout, RemoteProtocolError
+
+logger = logging.getLogger("dragoman.bridge")
+
+IDENTITY: Final = {"name": "dragoman", "version": "0"}
+"""Who the server is told that its client is, where the client does not say its name."""
+
+_OPENING_KEY: Final = b'"dragoman-initialize"'
+_LISTEN: Final = "subscriptions/listen"
+_DISCOVER: Final = FACTS.lifecycle["discover"]
+_METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
+_KNOWN: Final = dragoman_spec.load(NEWER).METHODS
+
+
+class ToHandshake:
+    """Serves the requests of one connection at one server.
+
+    Args:
+        wiring: What the edges need.
+        bridging: What the bridge needs.
+        outbox: Where commands go.
+        front: The edge that has the connection.
+        upstream: The server's, whose owner this becomes.
+
+    Attributes:
+        requests: The client's edge, as far as requests go.
+    """
+
+    def __init__(
+        self, wiring: Wiring, bridging: Bridging, outbox: Outbox, front: FrontEdge, upstream: UpstreamEdge
+    ) -> None:
+        counters = front.exchange.counters
+        self.requests = PerRequestFront(front, wiring.settings, counters, self)
+        self.upstream = upstream
+        self._wiring = wiring
+        self._bridging = bridging
+        self._outbox = outbox
+        self._front = front
+        self._path = Path(NEWER, OLDER)
+        self._works = Works(upstream, wiring.settings.restore_ids, bridging.nonce().hex())
+        self._waiting: list[Request] = []
+        self._opens_until_s: float | None = None
+        self._wakes_at_s: float | None = None
+        self._asking: Asking | None = None
+        self._hearing: Hearing | None = None
+        self._discovered: dict[str, Any] = {}
+        self._identity: Mapping[str, Any] = {}
+        self._upward = self._downward = Adaptor(None, wiring.settings.on_loss, counters)
+        upstream.hand_to(self)
+
+    def release(self) -> None:
+        """Let go of everything, once the session is over."""
+        self.requests.release()
+        self._works.clear()
+        self._asking = self._hearing = None
+        del self._front
+
+    # What the client's edge says
+
+    def carry(self, request: Request) -> None:
+        """Serve a request, once the server's session is open."""
+        if self.upstream.state is UpstreamState.READY:
+            self._serve(request)
+        elif self.upstream.state is UpstreamState.LOST:
+            self.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
+        else:
+            self._waiting.append(request)
+            if self.upstream.state is UpstreamState.IDLE:
+                self._open(request)
+        self._schedule()
+
+    def cancel(self, request: Request, reason: str) -> None:
+        """Tell the server that nobody waits for this any more."""
+        if request in self._waiting:
+            self._waiting.remove(request)
+        elif self._hearing is not None and not self._hearing.stop_listening(request):
+            work = self._works.find_for(request)
+            if work is not None and self._asking is not None:
+                self._asking.forget(work)
+                self._works.cancel(work, reason)
+        self._schedule()
+
+    def leave(self, reason: str) -> None:
+        """Give up what waits for the client to come back, and end the streams that would never end."""
+        if self._asking is not None:
+            self._asking.leave(reason)
+        if self._hearing is not None:
+            self._hearing.end_all(reason)
+
+    def expire(self) -> None:
+        """Do what is due."""
+        self._wakes_at_s = None
+        if self._opens_until_s is not None and self._opens_until_s <= self._bridging.now():
+            error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
+            self._front.lost(str(error), Outcome.INITIALIZATION_TIMED_OUT)
+            return
+        if self._asking is not None:
+            self._asking.expire()
+        self._schedule()
+
+    def _schedule(self) -> None:
+        """Ask to be woken when something is due."""
+        times = (self._opens_until_s, None if self._asking is None else self._asking.next_s)
+        next_s = min((time for time in times if time is not None), default=None)
+        if next_s != self._wakes_at_s and self._front.state is FrontState.PER_REQUEST:
+            self._wakes_at_s = next_s
+            after_s = None if next_s is None else max(0.0, next_s - self._bridging.now())
+            self._outbox.add(Wake(self._front, after_s))
+
+    # Opening the server's session
+
+    def _open(self, request: Request) -> None:
+        params = to_initialize_params(request.metadata, self._path, IDENTITY)
+        frame = decoded(request_frame(_OPENING_KEY, "initialize", params))
+        greeting = Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
+        counters = self._front.exchange.counters
+        introduce = pass_on(greeting, self._wiring.translate, self._wiring.settings, counters)
+        self._opens_until_s = self._bridging.now() + self._wiring.settings.init_timeout_s
+        refusal = self.upstream.ask(greeting, introduce, _OPENING_KEY)
+        if refusal is not None:
+            self._fail_waiting(Failed(refusal.code, refusal.message, refusal.data))
+
+    def offered(self, upstream: UpstreamEdge) -> None:
+        """Nothing to do: nobody hears what a server says before it has agreed to something."""
+
+    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
+        """Go on with what waits."""
+        revision = accepted.revision
+        adapted = self._adaptor(revision, OLDER).adapt(accepted.answer, "initialize")
+        if isinstance(adapted, Refusal):
+            self._fail_waiting(Failed(adapted.code, adapted.message, adapted.data))
+            return
+        initialized = decoded(accepted.answer if adapted is None else adapted).body["result"]
+        self._opens_until_s = None
+        self._discovered, losses = to_discover_result(initialized, self._path)
+        if losses:
+            named = ", ".join(loss.pointer for loss in losses)
+            logger.warning("the client is not told of what its revision does not have: %s", named)
+        info = initialized.get("serverInfo")
+        self._identity = info if isinstance(info, dict) else {}
+        self._upward, self._downward = self._adaptor(NEWER, revision), self._adaptor(revision, NEWER)
+        capabilities = initialized.get("capabilities")
+        self._asking = Asking(self._bridging, self.requests, upstream, self._works, self, revision)
+        self._hearing = Hearing(
+            self.requests,
+            self.answer,
+            self._works,
+            capabilities if isinstance(capabilities, dict) else {},
+            self._bridging.shares_channel,
+        )
+        logger.info("the server speaks %s, the client %s", revision, NEWER)
+        upstream.announce(INITIALIZED_FRAME)
+        for request in self._take_waiting():
+            self._serve(request)
+        self._schedule()
+
+    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+        """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
+        self._opens_until_s = None
+        relay: ByBytes | ByIds
+        if self._bridging.shares_channel and not upstream.takes_headers:
+            relay = ByBytes(self._front, self.requests, upstream)
+        else:
+            relay = ByIds(self._front, self.requests, PerRequestEdge(upstream))
+        self.requests.hand_to(relay)
+        self._schedule()
+        for request in self._take_waiting():
+            relay.carry(request)
+
+    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+        """Tell who waits; the next request tries again."""
+        self._fail_waiting(Failed(INTERNAL_ERROR, f"the server refused initialize: {refused.words}", {}))
+
+    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+        """Tell who waits; the next request tries again."""
+        self._fail_waiting(Failed(INTERNAL_ERROR, failure.message, failure.data))
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        """End the session with that of its server."""
+        self._opens_until_s = None
+        self._front.lost(reason, outcome)
+
+    def _fail_waiting(self, failure: Failed) -> None:
+        self._opens_until_s = None
+        for request in self._take_waiting():
+            self.requests.refuse(request, failure.code, failure.message, failure.data)
+        self._schedule()
+
+    def _take_waiting(self) -> list[Request]:
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def _adaptor(self, source: str, target: str) -> Adaptor:
+        way = self._wiring.translate(source, target)
+        settings = self._wiring.settings
+        return Adaptor(None if way.identity else way, settings.on_loss, self._front.exchange.counters)
+
+    # Requests and their answers
+
+    def _serve(self, request: Request) -> None:
+        asking, hearing = self._asking, self._hearing
+        assert asking is not None
+        assert hearing is not None
+        try:
+            if request.method == _DISCOVER:
+                self.requests.answer(request, self._discovered)
+            elif request.method == _LISTEN:
+                hearing.listen(request)
+            elif not asking.resume(request):
+                hearing.prepare(request)
+                self.start(request, without_answers(request.params))
+        except RemoteProtocolError as error:
+            logger.warning("%s request of the client refused: %s", request.method, error.message)
+            self.requests.refuse(request, error.code, error.message, error.data)
+        except ValueError as error:
+            self.requests.refuse(request, INVALID_PARAMS, str(error))
+
+    def start(self, request: Request, params: Mapping[str, Any]) -> None:
+        """Send the server a request with these params."""
+        work = self._works.new_work(request)
+        taken = take_off(params)
+        if request.method not in _KNOWN:  # the steps leave alone what they do not know
+            taken = _without_metadata(taken)
+        if request.token is not None:
+            taken = {**taken, "_meta": {**taken["_meta"], "progressToken": decode(work.key)}}
+        body = {**request.body, "id": decode(work.key), "params": taken}
+        frame = Frame(b"", "request", work.key, request.method, body)
+        adapted = self._upward.adapt(frame, request.method)
+        if adapted is None:
+            reason = f"the server's revision has no {request.method}"
+            self.requests.refuse(request, METHOD_NOT_FOUND, reason, {"method": request.method})
+        elif isinstance(adapted, Refusal):
+            self.requests.refuse(request, adapted.code, adapted.message, adapted.data)
+        else:
+            work.frame = adapted if adapted.raw else adapted._replace(raw=encode_line(body), body=None)
+            self._works.start(work)
+
+    def answer(self, request: Request, result: dict[str, Any]) -> None:
+        """Answer with a result in the form of 2026-07-28; it says whose it is."""
+        self.requests.answer(request, put_identity(result, self._identity) if self._identity else result)
+
+    def take_answer(self, work: Work, frame: Frame) -> None:
+        """Give the server's answer to who waits for it."""
+        request = work.request
+        if request is None:
+            return
+        try:
+            body = _read_response(frame)
+        except ValueError as error:
+            reason = f"the server answered with something that is not a response: {error}"
+            self.requests.refuse(request, INTERNAL_ERROR, reason, {"method": work.method})
+            return
+        if frame.kind == "error" and self._asks_for_visit(body["error"], work.method):
+            assert self._asking is not None
+            self._asking.ask_to_visit(request, body["error"])
+            return
+        body = {**body, "id": request.id}
+        if frame.kind == "result" and self._identity:
+            body["result"] = put_identity(body["result"], self._identity)
+        adapted = self._downward.adapt(Frame(b"", frame.kind, request.key, None, body), work.method)
+        if isinstance(adapted, Frame):
+            self.requests.put_frame(request, adapted if adapted.raw else adapted._replace(raw=encode_line(body)))
+        else:
+            code, message, data = adapted or (INTERNAL_ERROR, "the answer has no counterpart for the client", {})
+            self.requests.refuse(request, code, message, data)
+
+    def _asks_for_visit(self, error: Mapping[str, Any], method: str) -> bool:
+        return isinstance(errors.answer_error(error, method, self._path), errors.Visit)
+
+    # What the server says
+
+    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
+        """Take what the server says."""
+        if isinstance(frame, Malformed):
+            self._take_malformed(frame)
+        elif self._asking is None:
+            logger.debug("%s of the server dropped: its session is not open", frame.kind)
+        elif frame.kind == "batch":
+            for member in frame.body:
+                self.take_server(upstream, classify(b"", member, frame.stream))
+        elif frame.kind == "request":
+            self._asking.take(frame)
+        elif frame.kind == "notification":
+            self._take_notification(frame)
+        else:
+            self._take_response(frame)
+        self._schedule()
+
+    def _take_malformed(self, malformed: Malformed) -> None:
+        self._front.exchange.reject(Side.SERVER, malformed)
+        work = self._works.find(malformed.key) if malformed.is_response else None
+        if work is not None:
+            message = f"the server answered with something that is not a response: {malformed.reason}"
+            error = {"code": INTERNAL_ERROR, "message": message}
+            self._take_response(Frame(b"", "error", work.key, None, {"jsonrpc": "2.0", "id": 0, "error": error}))
+
+    def _take_response(self, frame: Frame) -> None:
+        work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
+        if hook is not None:
+            hook(frame)
+        elif work is None:
+            self._front.exchange.counters.unmatched += 1
+            logger.debug("the server answered what nobody asked, or what was answered")
+        else:
+            assert self._asking is not None
+            is_for_now = self._asking.finish(work, frame)
+            self._works.finish(work)
+            if is_for_now:
+                self.take_answer(work, frame)
+
+    def _take_notification(self, frame: Frame) -> None:
+        assert self._asking is not None
+        assert self._hearing is not None
+        if frame.method == CANCELLED:
+            self._asking.withdraw(frame)
+            return
+        adapted = self._downward.adapt(frame, frame.method)
+        if not isinstance(adapted, Frame):
+            return
+        try:
+            params = decoded(adapted).body.get("params")
+        except ValueError as error:
+            logger.warning("%s notification of the server dropped: %s", frame.method, error)
+            return
+        params = params if isinstance(params, dict) else None
+        if frame.method == "notifications/progress":
+            self._tell_progress(params or {})
+        elif frame.method == "notifications/message":
+            work = self._works.find_only() if frame.stream is None else self._works.find(frame.stream)
+            self._hearing.tell_log(work, frame.method, params or {})
+        elif frame.method in FACTS.announced:
+            self._hearing.hear(adapted.method or "", params)
+        else:
+            logger.debug("%s notification of the server dropped: it belongs to no request", frame.method)
+
+    def _tell_progress(self, params: dict[str, Any]) -> None:
+        token = params.get("progressToken")
+        work = self._works.find(b"%d" % token) if isinstance(token, int) and not isinstance(token, bool) else None
+        if work is not None and work.request is not None and work.request.token is not None:
+            told = {**params, "progressToken": work.request.token}
+            self.requests.tell(work.request, "notifications/progress", told)
+
+
+def _read_response(frame: Frame) -> dict[str, Any]:
+    """Decode a response.
+
+    Raises:
+        ValueError: It cannot be read, or what should be an object in it is not one.
+    """
+    body: dict[str, Any] = decoded(frame).body
+    if not isinstance(body.get(frame.kind), dict):
+        raise ValueError(f"expected {frame.kind} to be an object")
+    return body
+
+
+def _without_metadata(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = {name: value for name, value in params["_meta"].items() if name not in _METADATA}
+    return {**params, "_meta": meta}

@@ -1,0 +1,181 @@
+"""What a server with a handshake is at work on for clients that open no session.
+
+Lives here: the requests that are with the server, under ids of ours, and the turns that calls of a server take that
+asks back. Must not: translate, or know who is told what comes of it. Called by the other modules of the package.
+
+A request is known at the server by a number of ours, which is its progress token too: what the client has in their
+place may be used by another client as well, and a request may go on under another one of the client's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman.core.bridge.asking import Caller
+from dragoman.core.bridge.names import FACTS
+from dragoman.core.bridge.state import Binding, digest_params
+from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, notification_frame, request_frame, twin_of
+from dragoman.core.exact_json import decode
+from dragoman.core.wiring import Bridging
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """A request that is with the server, or waits for its turn.
+
+    Attributes:
+        key: Our id for it.
+        name: What it is called among parked calls; no other call of any server is called so.
+        method: What it asks.
+        request: The client's request that waits for the answer; None while nobody is there.
+        frame: What is to be sent when its turn comes; None once it is with the server.
+        questions: What the server has asked about it and is not answered: method by id.
+        caller: On whose behalf it was asked; None before anything was.
+    """
+
+    key: bytes
+    name: str
+    method: str
+    request: Request | None
+    frame: Frame | None = None
+    questions: dict[bytes, str] = field(default_factory=dict)
+    caller: Caller | None = None
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the server may ask its client something meanwhile."""
+        return self.method in FACTS.input_required
+
+
+Hook = Callable[[Frame], None]
+"""What to do with the answer to a request of our own."""
+
+
+class Works:
+    """The requests that are with one server.
+
+    Args:
+        upstream: The server's edge.
+        restore_ids: Whether an answer may have an id of the other type.
+        label: Random text, the beginning of all names.
+
+    Attributes:
+        is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
+            of several calls it is about, so such calls go to it one after the other.
+    """
+
+    __slots__ = ("_hooks", "_label", "_last", "_queue", "_restore_ids", "_upstream", "_works", "is_asking")
+
+    def __init__(self, upstream: UpstreamEdge, restore_ids: bool, label: str) -> None:
+        self._upstream = upstream
+        self._restore_ids = restore_ids
+        self._label = label
+        self._works: dict[bytes, Work] = {}
+        self._hooks: dict[bytes, Hook] = {}
+        self._queue: deque[Work] = deque()
+        self._last = 0
+        self.is_asking = False
+
+    def __iter__(self) -> Iterator[Work]:
+        return iter(self._works.values())
+
+    def new_key(self) -> bytes:
+        """Give an id that the server has not seen."""
+        self._last += 1
+        return b"%d" % self._last
+
+    def new_work(self, request: Request) -> Work:
+        """Begin with a request; nothing is sent."""
+        key = self.new_key()
+        return Work(key, f"{self._label}-{self._last}", request.method, request)
+
+    def start(self, work: Work) -> None:
+        """Send a request to the server, or let it wait for its turn."""
+        self._works[work.key] = work
+        if self._must_wait(work):
+            self._queue.append(work)
+        else:
+            self._send(work)
+
+    def find(self, key: bytes | None) -> Work | None:
+        """Give the work that the server knows by this id; None if it is not at work on it."""
+        return None if key is None else self._works.get(key)
+
+    def find_named(self, name: str) -> Work | None:
+        """Give the work that is called so among parked calls."""
+        label, _, key = name.rpartition("-")
+        return self.find(key.encode()) if label == self._label else None
+
+    def find_for(self, request: Request) -> Work | None:
+        """Give the work whose answer this request waits for."""
+        return next((work for work in self._works.values() if work.request is request), None)
+
+    def take_answered(self, key: bytes) -> tuple[Work | None, Hook | None]:
+        """Take off the table what a response of the server answers: a client's request, or one of our own."""
+        for known in (key, twin_of(key) if self._restore_ids else None):
+            work = self.find(known)
+            if known in self._hooks or (work is not None and work.frame is None):
+                return self._works.pop(known or b"", None), self._hooks.pop(known or b"", None)
+        return None, None
+
+    def finish(self, work: Work) -> None:
+        """Take note that a request is over; those that wait for their turn go on."""
+        self._works.pop(work.key, None)
+        while self._queue and (not self._queue[0].may_ask or not self._is_busy()):
+            self._send(self._queue.popleft())
+
+    def cancel(self, work: Work, reason: str) -> None:
+        """Tell the server that nobody waits for this any more."""
+        if work.frame is None:
+            params = {"requestId": decode(work.key)} | ({"reason": reason} if reason else {})
+            self._upstream.send(notification_frame("notifications/cancelled", params))
+        else:
+            self._queue.remove(work)
+        self.finish(work)
+
+    def ask(self, method: str, params: dict[str, Any], hook: Hook) -> None:
+        """Send the server a request of our own."""
+        key = self.new_key()
+        self._hooks[key] = hook
+        self._upstream.send(request_frame(key, method, params))
+
+    def find_asked(self) -> Work | None:
+        """Give the only request that the server can be asking about; None if it may be one of several, or none."""
+        asked = [work for work in self._works.values() if work.may_ask and work.frame is None]
+        return asked[0] if len(asked) == 1 else None
+
+    def find_only(self) -> Work | None:
+        """Give the only request that the server is at work on; None if there are several, or none."""
+        begun = [work for work in self._works.values() if work.frame is None]
+        return begun[0] if len(begun) == 1 else None
+
+    def clear(self) -> None:
+        """Forget everything: the server is gone."""
+        self._works.clear()
+        self._hooks.clear()
+        self._queue.clear()
+
+    def _must_wait(self, work: Work) -> bool:
+        return self.is_asking and work.may_ask and (bool(self._queue) or self._is_busy())
+
+    def _is_busy(self) -> bool:
+        return any(work.may_ask and work.frame is None for work in self._works.values())
+
+    def _send(self, work: Work) -> None:
+        assert work.frame is not None
+        frame, work.frame = work.frame, None
+        self._upstream.send(frame)
+
+
+def bind(bridging: Bridging, request: Request) -> Binding:
+    """Say which request a state is to be good for.
+
+    Raises:
+        ValueError: Its params are nested deeper than can be written.
+    """
+    return Binding(bridging.server, request.method, digest_params(request.params), bridging.principal)

@@ -1,0 +1,214 @@
+"""Streamable HTTP as the per-request era has it, towards clients: a POST each, and nothing that lasts.
+
+Lives here: which requests are of that era, what is checked of them here, with which status they are answered, and the
+stream of each. Must not: know what serves them (`requests` and whoever runs it), or check who it is (`security`).
+Called by `streamable`, which serves clients of both eras at one endpoint.
+
+Source: 2026-07-28/basic/transports/streamable-http. A client that closes the stream of its request has cancelled it;
+there are no sessions, and a session's header means nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dragoman.core.bridge.errors import find_http_status
+from dragoman.core.bridge.headers import METHOD, VERSION, check_headers
+from dragoman.core.bridge.metadata import claims_per_request
+from dragoman.core.bridge.names import METHOD_NOT_FOUND, NEWER
+from dragoman.core.edges.per_request_front import read_request
+from dragoman.core.envelope import Frame, decoded
+from dragoman.core.exact_json import encode_line
+from dragoman.errors import RemoteProtocolError
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, Refused
+from dragoman.transports.http.reading import Posted
+from dragoman.transports.http.requests import Post, RequestsTransport
+from dragoman.transports.http.sessions import Caller, Session, Sessions
+from dragoman.transports.http.sse import COMMENT
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+
+_VERSION: Final = VERSION.lower().encode()
+_METHOD: Final = METHOD.lower().encode()
+
+
+def is_of_this_era(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the headers of a request say already that it speaks for itself."""
+    if _METHOD in headers:
+        return True
+    named = headers.get(_VERSION, b"").decode("latin-1").strip()
+    return named in REVISIONS and named not in HANDSHAKE_REVISIONS
+
+
+def claims_this_era(posted: Posted) -> bool:
+    """Whether a body says that it speaks for itself; what its headers say is held against it."""
+    if posted.is_batch or posted.initializes or posted.frame.method is None:
+        return False
+    body = decoded(posted.frame).body
+    return claims_per_request(body.get("params"))
+
+
+class PerRequestFront:
+    """Serves requests that speak for themselves.
+
+    Args:
+        config: What was decided.
+        sessions: Those of the whole front: the requests of each principal are one.
+    """
+
+    def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
+        self._config = config
+        self._sessions = sessions
+        self._serving: dict[str, Session[RequestsTransport]] = {}
+
+    async def serve(self, exchange: HttpExchange, posted: Posted, takes_json: bool, takes_stream: bool) -> None:
+        """Answer a POST.
+
+        Args:
+            exchange: It.
+            posted: What it holds.
+            takes_json: Whether its client takes JSON.
+            takes_stream: Whether it takes a stream.
+
+        Raises:
+            Refused: It is not served.
+            Disconnected: The client went away before there was anything to answer.
+        """
+        frame = posted.frame
+        if posted.is_batch or frame.method is None:
+            raise Refused(400, "expected one JSON-RPC request or notification")
+        frame = decoded(frame)
+        fault = _find_fault(exchange, frame)
+        if fault is not None:
+            await _reply_error(exchange, frame, *fault)
+        elif frame.kind == "notification":
+            exchange.hold.release()
+            await exchange.reply(202)  # none of them concerns anybody: closing the stream is what cancels
+        else:
+            await self._serve_request(exchange, frame, takes_json, takes_stream)
+
+    async def _serve_request(self, exchange: HttpExchange, frame: Frame, takes_json: bool, takes_stream: bool) -> None:
+        session = self._find(exchange.principal)
+        transport = session.transport
+        with session:
+            if not transport.readable.is_set():
+                await transport.readable.wait()
+            if len(transport) >= self._config.limits.streams:
+                reason = "too many requests are under way"
+                raise Refused(429, reason, (b"retry-after", b"1"), key=frame.key)
+            if transport.over:
+                raise Refused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
+            post = transport.post(frame, takes_stream)
+            exchange.hold.release()
+            watch = asyncio.ensure_future(exchange.wait_for_disconnect())
+            watch.add_done_callback(lambda _: post.wake.set())
+            try:
+                await self._answer(exchange, transport, post, takes_json, watch)
+            finally:
+                watch.cancel()
+                transport.leave(post)
+
+    def _find(self, principal: str) -> Session[RequestsTransport]:
+        session = self._serving.get(principal)
+        if session is None or session.transport.over:
+            caller = Caller(principal, "streamable-http", is_per_request=True)
+            session = self._serving[principal] = self._sessions.open(RequestsTransport(self._config), caller)
+            for name in [name for name, other in self._serving.items() if other.transport.over]:
+                del self._serving[name]
+        return session
+
+    async def _answer(
+        self,
+        exchange: HttpExchange,
+        transport: RequestsTransport,
+        post: Post,
+        takes_json: bool,
+        watch: asyncio.Future[None],
+    ) -> None:
+        """Answer with JSON if the answer comes first and soon, else with a stream."""
+        as_json = takes_json and not (self._config.answers == "sse" and post.takes_stream)
+        after_s = (
+            None if not post.takes_stream or self._config.answers == "json" else self._config.patience.stream_after_s
+        )
+        if as_json:
+            await _wait(post, after_s)
+        if post.answer is not None and len(post.events) == 1 and as_json:
+            size = len(transport.take_events(post))
+            try:
+                await self._reply(exchange, post.answer)
+            finally:
+                transport.settle(size)
+        elif watch.done():
+            raise Disconnected
+        elif post.is_over and post.answer is None:
+            raise Refused(503, "the server has gone without a word about this request", (b"retry-after", b"1"))
+        else:
+            await exchange.start_stream()
+            await self._stream(exchange, transport, post, watch)
+
+    async def _reply(self, exchange: HttpExchange, answer: Frame) -> None:
+        code = decoded(answer).body["error"].get("code") if answer.kind == "error" else None
+        status = find_http_status(NEWER, code) if isinstance(code, int) else 200
+        if len(answer.raw) < LARGE_BYTES or status != 200:
+            await exchange.reply(status, answer.raw, JSON)
+        else:
+            await exchange.reply_large(answer.raw, self._config.patience.stall_s, JSON)
+
+    async def _stream(
+        self, exchange: HttpExchange, transport: RequestsTransport, post: Post, watch: asyncio.Future[None]
+    ) -> None:
+        patience = self._config.patience
+        try:
+            while not watch.done():
+                is_over, data = post.is_over, transport.take_events(post)
+                if data:
+                    try:
+                        await exchange.send_within(data, patience.stall_s)
+                    finally:
+                        transport.settle(len(data))
+                if is_over:
+                    break
+                if not await _wait(post, patience.keepalive_s):
+                    await exchange.send_within(COMMENT, patience.stall_s)
+            await exchange.send_part(b"", more=False)
+        except TimeoutError:
+            exchange.abort()
+        except OSError:  # how ASGI servers may say that the client has gone
+            pass
+
+
+async def _wait(post: Post, limit_s: float | None) -> bool:
+    """Wait until there is something new; False when it takes too long."""
+    if post.events or post.is_over:
+        return True
+    post.wake.clear()
+    try:
+        async with asyncio.timeout(limit_s):
+            await post.wake.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _find_fault(exchange: HttpExchange, frame: Frame) -> tuple[int, RemoteProtocolError] | None:
+    """Find out whether a request can be served at all; give the status and the error if it cannot."""
+    listed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in exchange.scope["headers"]]
+    try:
+        check_headers(listed, frame.body)
+        if frame.kind == "request":
+            read_request(frame)
+            if frame.method == "initialize":
+                raise RemoteProtocolError(METHOD_NOT_FOUND, "revision " + NEWER + " has no initialize")
+    except RemoteProtocolError as error:
+        return find_http_status(NEWER, error.code, is_about_metadata=True), error
+    return None
+
+
+async def _reply_error(exchange: HttpExchange, frame: Frame, status: int, error: RemoteProtocolError) -> None:
+    said: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data:
+        said["data"] = error.data
+    exchange.hold.release()
+    await exchange.reply(status, encode_line({"jsonrpc": "2.0", "id": frame.body.get("id"), "error": said}), JSON)

@@ -1,0 +1,167 @@
+"""The requests of per-request clients, as the transport that the proxy sees: all of one principal, over any connection.
+
+Lives here: what came of each POST so far, and what is held back. Must not: speak HTTP (`per_request`), or look into
+frames. Made by `per_request`; what runs it sees the protocol of `transports.base`.
+
+Two clients may use the same id. So a request is known by a number of ours from here on, while the id in its body stays
+what it was: the number is the key of its frame, and the name of its stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+
+from dragoman.core.envelope import Frame, notification_frame
+from dragoman.core.exact_json import decode
+from dragoman.transports.base import Receiver
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.flow import Flow
+from dragoman.transports.http.sse import encode_message
+
+logger = logging.getLogger("dragoman.http")
+
+
+class Post:
+    """One request that waits for its answer.
+
+    Attributes:
+        key: What it is known as.
+        takes_stream: Whether anything but the answer can be sent.
+        events: What is to be sent on its stream, written as events.
+        answer: The answer, once it is there.
+        is_over: Whether nothing more comes.
+        wake: Set when there is something new.
+    """
+
+    __slots__ = ("answer", "events", "is_over", "key", "takes_stream", "wake")
+
+    def __init__(self, key: bytes, takes_stream: bool) -> None:
+        self.key = key
+        self.takes_stream = takes_stream
+        self.events: deque[bytes] = deque()
+        self.answer: Frame | None = None
+        self.is_over = False
+        self.wake = asyncio.Event()
+
+
+class RequestsTransport:
+    """The clients of one principal that open no session.
+
+    Args:
+        config: Limits and patience.
+
+    Attributes:
+        over: Whether nobody serves them any more.
+        readable: Shut while the server does not read.
+    """
+
+    def __init__(self, config: FrontConfig) -> None:
+        self.over = False
+        self._flow = Flow(config.limits.high_water_bytes)
+        self.readable = self._flow.readable
+        self._posts: dict[bytes, Post] = {}
+        self._waiting_bytes = 0
+        self._last = 0
+
+    # What the proxy calls
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to deliver what was posted, and what has been already."""
+        self._flow.start(receiver)
+        if self.over:
+            receiver.ended("the front is closing")
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Give each frame to the request that it belongs to."""
+        for frame in frames:
+            post = self._posts.get((frame.stream if frame.method is not None else frame.key) or b"")
+            if post is None:
+                logger.debug("a frame that no request waits for is dropped")
+            elif frame.method is None:
+                self._finish(post, frame)
+            elif post.takes_stream:
+                self._add(post, frame.raw)
+
+    def pause_reading(self) -> None:
+        """Let what is posted wait."""
+        self.readable.clear()
+
+    def resume_reading(self) -> None:
+        """Take what is posted again."""
+        self.readable.set()
+
+    def hurry(self) -> None:
+        """Nothing to do: `close` takes no longer than readers need."""
+
+    async def close(self) -> None:
+        """End every request, once its client has taken what it is owed."""
+        self.over = True
+        self.readable.set()
+        for post in self._posts.values():
+            post.is_over = True
+            post.wake.set()
+        await self._flow.drain()
+
+    # What the front calls
+
+    def __len__(self) -> int:
+        return len(self._posts)
+
+    def post(self, frame: Frame, takes_stream: bool) -> Post:
+        """Deliver a request.
+
+        Args:
+            frame: It, decoded.
+            takes_stream: Whether its client takes a stream.
+        """
+        self._last += 1
+        post = Post(b"%d" % self._last, takes_stream)
+        self._posts[post.key] = post
+        self._flow.deliver(frame._replace(key=post.key))
+        return post
+
+    def take_events(self, post: Post) -> bytes:
+        """Take out what is to be sent on a stream; whoever has sent it says so by `settle`."""
+        events = b"".join(post.events)
+        post.events.clear()
+        return events
+
+    def settle(self, size: int) -> None:
+        """Take note that so many bytes have gone out."""
+        self._weigh(-size)
+
+    def leave(self, post: Post) -> None:
+        """Take note that nobody waits for a request any more: if it is not answered, that cancels it."""
+        if self._posts.pop(post.key, None) is None:
+            return
+        self._weigh(-sum(len(event) for event in post.events))
+        post.events.clear()
+        if not post.is_over:
+            # "the client closing the SSE response stream" is how a request is cancelled (2026-07-28/basic/transports).
+            params = {"requestId": decode(post.key), "reason": "the client closed the stream of its request"}
+            self._flow.deliver(notification_frame("notifications/cancelled", params))
+
+    def end(self, reason: str) -> None:
+        """Tell the proxy that no client says any more."""
+        self.over = True
+        self._flow.end(reason)
+
+    def sweep(self, now: float) -> None:
+        """Nothing to do: what has been sent is not kept."""
+
+    def _finish(self, post: Post, frame: Frame) -> None:
+        post.answer, post.is_over = frame, True
+        self._add(post, frame.raw)
+
+    def _add(self, post: Post, line: bytes) -> None:
+        event = encode_message(line)
+        post.events.append(event)
+        self._weigh(len(event))
+        post.wake.set()
+
+    def _weigh(self, size: int) -> None:
+        self._waiting_bytes += size
+        self._flow.weigh(self._waiting_bytes)

@@ -1,0 +1,77 @@
+"""A client of Streamable HTTP as revision 2026-07-28 describes it: each request for itself.
+
+Lives here: the POST of one request and what follows from its status. Must not: decide when it goes (`lanes`), make the
+headers that repeat its body (`core.bridge.headers`), or read events (`following`). Called by `transport`.
+
+There is no session, no GET, and nothing to resume: a stream that breaks is a request that failed. An error with a
+status of its own is an answer all the same ("it MUST respond with `404 Not Found` and a JSON-RPC error with code
+`-32601`"). Closing the stream cancels: that is what becomes of a job whose task is cancelled.
+
+Source: 2026-07-28/basic/transports/streamable-http.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final, NoReturn
+
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.errors import TransportError
+from dragoman.transports.upstream.allowance import Allowance
+from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.failures import read_refusal
+from dragoman.transports.upstream.following import Follower
+from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.link import Link
+from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
+from dragoman.transports.upstream.wire import Wire
+
+_LASTING: Final = "subscriptions/listen"
+
+
+class PerRequest:
+    """Requests to a server of the per-request era."""
+
+    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link, allowance: Allowance) -> None:
+        self._config = config
+        self._wire = wire
+        self._link = link
+        self._allowance = allowance
+        self._follower = Follower(link, config, self._never, allowance, resumes=False)
+
+    async def carry(self, job: Job) -> None:
+        """Send one request, and hand on what it is answered with.
+
+        Raises:
+            TransportError: It was not sent, or not answered.
+        """
+        frame = job.frame
+        key = frame.key
+        assert key is not None
+        idle_s = None if frame.method == _LASTING else self._config.idle_timeout_s
+        headers = {**ACCEPT_BOTH, **dict(frame.headers)}
+        answer = await self._wire.send("POST", self._config.url, headers, frame.raw, job.sent, idle_s)
+        try:
+            if answer.status != HTTPStatus.OK:
+                await self._take_refusal(answer, key)
+                return
+            await take_success(answer, job, self._link, self._config, self._allowance, self._follow)
+        finally:
+            answer.close()
+
+    async def _follow(self, answer: Answer, job: Job) -> None:
+        await self._follower.follow(answer, job, lambda: False, None)
+
+    async def _take_refusal(self, answer: Answer, key: bytes) -> None:
+        """Hand on the error that a refusal carries."""
+        if answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            raise TransportError(self._link.peer, f"it answered {answer.named_status}, without a response")
+        refusal = await read_refusal(answer)
+        if refusal.error is None:
+            raise refusal
+        await self._link.take(encode_line({"jsonrpc": "2.0", "id": decode(key), "error": refusal.error}), key)
+
+    async def _never(self, last_id: str | None, idle_s: float | None) -> NoReturn:
+        """ "Resumable SSE streams via `Last-Event-ID` are not supported"."""
+        raise TransportError(self._link.peer, "its streams cannot be resumed")

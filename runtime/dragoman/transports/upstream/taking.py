@@ -1,0 +1,59 @@
+"""What a successful POST is answered with, whatever the revision: one JSON object, or a stream of events.
+
+Lives here: telling which, and making sure that the response is among it. Must not: know sessions, or judge a status.
+Called by `streamable` and `per_request`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from dragoman.errors import TransportError
+from dragoman.transports.upstream.allowance import Allowance
+from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.bodies import read_message
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT
+from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.link import Link, Watch
+from dragoman.transports.upstream.streams import EVENT_STREAM
+
+JSON: Final = "application/json"
+ACCEPT_BOTH: Final = {"Accept": f"{JSON}, {EVENT_STREAM}"}
+
+
+async def take_success(
+    answer: Answer,
+    job: Job,
+    link: Link,
+    config: UpstreamConfig,
+    allowance: Allowance,
+    follow: Callable[[Answer, Job], Awaitable[None]],
+    watch: Watch | None = None,
+) -> None:
+    """Hand on what a request was answered with.
+
+    Args:
+        answer: With status 200; not closed here.
+        job: The request.
+        link: Where messages go.
+        config: The longest message.
+        allowance: What messages may hold until they have come whole.
+        follow: Reads a stream to its end.
+        watch: Sees the response first.
+
+    Raises:
+        TransportError: The response is not among it.
+    """
+    media_type = answer.media_type
+    if media_type == EVENT_STREAM:
+        await follow(answer, job)
+    elif media_type == JSON:
+        body = await read_message(answer, config.limit_bytes, link, allowance)
+        await link.until_reading()
+        if not await link.take(body, job.frame.key, watch, answer.framed) and not job.cancelled:
+            raise TransportError(link.peer, "its answer holds no response to the request")
+    else:
+        named = f"{media_type[:80] or 'nothing'}{WEB_PAGE_HINT if media_type == WEB_PAGE else ''}"
+        raise TransportError(link.peer, f"its answer must be {JSON} or {EVENT_STREAM}, and claims to be {named}")

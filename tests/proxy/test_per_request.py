@@ -1,0 +1,88 @@
+"""A client whose requests each speak for themselves, at a server with a handshake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.core.commands import Outcome
+from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.proxy.conversation import (
+    READY,
+    Step,
+    client,
+    client_closes,
+    expect_end,
+    expect_to_client,
+    expect_to_server,
+    initialized,
+    request,
+    result,
+    server,
+)
+from tests.proxy.validity import hold
+
+NEW = "2026-07-28"
+OLD = HANDSHAKE_REVISIONS[-1]
+VERSION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+LEVEL = "io.modelcontextprotocol/logLevel"
+SERVER = "io.modelcontextprotocol/serverInfo"
+IDENTITY = {SERVER: {"name": "test", "version": "1"}}
+
+
+def asks(key: Any, method: str, *, has: Any = None, meta: Any = None, **params: Any) -> dict[str, Any]:
+    """A request of the client."""
+    metadata = {VERSION: NEW, CAPABILITIES: has or {}, **(meta or {})}
+    return request(key, method, **params, _meta=metadata)
+
+
+def opening(revision: str = OLD, **server_has: Any) -> list[Step]:
+    """The first request has the server opened."""
+    return [
+        expect_to_server(lambda frame: frame["method"] == "initialize"),
+        server(initialized(revision, '"dragoman-initialize"'[1:-1], **server_has)),
+        expect_to_server(READY),
+    ]
+
+
+def test_a_server_is_introduced() -> None:
+    def is_introduction(frame: Any) -> bool:
+        found = frame["result"]
+        return (
+            frame["id"] == "a"
+            and found["supportedVersions"][0] == NEW
+            and found["capabilities"] == {"tools": {"listChanged": True}}
+            and found["_meta"] == IDENTITY
+            and (found["resultType"], found["ttlMs"], found["cacheScope"]) == ("complete", 0, "private")
+        )
+
+    hold(
+        [
+            client(asks("a", "server/discover")),
+            *opening(tools={"listChanged": True}, tasks={}),
+            expect_to_client(is_introduction),
+        ]
+    )
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE_REVISIONS)
+def test_tools_are_listed_and_called(revision: str) -> None:
+    listed = {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": IDENTITY}
+    said = {"content": [{"type": "text", "text": "hello"}]}
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            *opening(revision),
+            expect_to_server(lambda frame: frame["method"] == "tools/list" and not frame.get("params")),
+            server(result(1, {"tools": []})),
+            expect_to_client(result(1, listed)),
+            client(asks("x", "tools/call", name="hello", arguments={"a": 1})),
+            expect_to_server(request(2, "tools/call", name="hello", arguments={"a": 1})),
+            server(result(2, said)),
+            expect_to_client(result("x", {**said, "resultType": "complete", "_meta": IDENTITY})),
+            client_closes(),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )

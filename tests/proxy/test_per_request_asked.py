@@ -1,0 +1,328 @@
+"""A server with a handshake asks in the middle of a call, and its per-request client is asked by a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dragoman.core.commands import Outcome
+from tests.proxy.conversation import (
+    Step,
+    an_error,
+    client,
+    client_closes,
+    error,
+    expect_end,
+    expect_to_client,
+    expect_to_server,
+    notification,
+    request,
+    result,
+    server,
+    server_closes,
+    time_passes,
+)
+from tests.proxy.test_per_request import IDENTITY, asks, opening
+from tests.proxy.validity import hold
+
+FORM = {"elicitation": {"form": {}}}
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
+DONE = {"content": [{"type": "text", "text": "done"}]}
+DONE_NEW = {**DONE, "resultType": "complete", "_meta": IDENTITY}
+
+
+def elicit(key: Any, message: str = "Who?") -> dict[str, Any]:
+    return request(key, "elicitation/create", message=message, requestedSchema=SCHEMA)
+
+
+class Client:
+    """A client that keeps the state which it was given."""
+
+    def __init__(self) -> None:
+        self.state: Any = None
+
+    def is_asked(self, key: Any, **questions: Any) -> Step:
+        """Expect to be asked; questions by key, with their messages."""
+
+        def matches(frame: Any) -> bool:
+            found = frame["result"]
+            self.state = found["requestState"]
+            said = {name: asked["params"].get("message") for name, asked in found["inputRequests"].items()}
+            return frame["id"] == key and found["resultType"] == "input_required" and said == questions
+
+        return expect_to_client(matches)
+
+    def retries(self, key: Any, *, how: Callable[[str], str] = str, **answers: Any) -> Step:
+        """Call again with answers and the state."""
+        return client(lambda: call(key, inputResponses=answers, requestState=how(self.state)))
+
+
+def call(key: Any, *, has: Any = None, name: str = "greet", **params: Any) -> dict[str, Any]:
+    return asks(key, "tools/call", has=FORM if has is None else has, name=name, arguments={}, **params)
+
+
+ACCEPTED = {"action": "accept", "content": {"name": "Ada"}}
+
+
+def begin(key: Any = 1, **how: Any) -> list[Step]:
+    return [client(call(key, **how)), *opening(), expect_to_server(lambda frame: frame["method"] == "tools/call")]
+
+
+def test_a_question_is_answered_by_a_retry() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            server(result(1, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+def test_three_questions_in_a_row() -> None:
+    peer = Client()
+    steps = begin()
+    for number in range(1, 4):
+        key = f"question-{number}"
+        steps += [
+            server(elicit(f"q{number}", f"{number}?")),
+            peer.is_asked(number, **{key: f"{number}?"}),
+            peer.retries(number + 1, **{key: ACCEPTED}),
+            expect_to_server(result(f"q{number}", ACCEPTED)),
+        ]
+    hold([*steps, server(result(1, DONE)), expect_to_client(result(4, DONE_NEW))])
+
+
+def test_two_questions_at_once_are_put_together() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7, "a")),
+            server(elicit(8, "b")),
+            peer.is_asked(1, **{"question-1": "a", "question-2": "b"}),
+            peer.retries(2, **{"question-2": ACCEPTED}),
+            expect_to_server(result(8, ACCEPTED)),
+            peer.is_asked(2, **{"question-1": "a"}),
+            peer.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            server(result(1, DONE)),
+            expect_to_client(result(3, DONE_NEW)),
+        ]
+    )
+
+
+def test_what_the_server_says_while_nobody_is_there_waits() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            server(notification("notifications/cancelled", requestId=7)),
+            server(result(1, DONE)),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+def test_a_client_that_declared_nothing_is_not_asked() -> None:
+    hold(
+        [
+            *begin(has={}),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, "did not declare")),
+            expect_to_client(an_error(1, -32021, "elicitation", "requiredCapabilities")),
+            server(elicit(8)),
+            expect_to_server(an_error(8, -32603, "nobody waits")),
+            server(result(1, DONE)),
+            client(asks(2, "tools/list")),
+            expect_to_server(request(2, "tools/list")),
+        ]
+    )
+
+
+def test_a_call_that_goes_on_without_its_answer_is_cancelled() -> None:
+    hold(
+        [
+            *begin(has={}),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, "did not declare")),
+            expect_to_client(an_error(1, -32021, "elicitation", "requiredCapabilities")),
+            expect_to_server(lambda frame: frame["params"]["requestId"] == 1),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        (lambda state: state[:-4] + ("AAAA" if not state.endswith("AAAA") else "BBBB"), "state-unreadable"),
+        (lambda state: "x", "state-unreadable"),
+        (lambda state: 7, "state-unreadable"),
+    ],
+)
+def test_a_state_that_was_changed_is_refused(how: Callable[[str], Any], reason: str) -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            peer.retries(2, how=how, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(2, -32602, reason)),
+        ]
+    )
+
+
+def test_a_state_is_good_for_one_retry() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            peer.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(3, -32602, "state-used")),
+            server(result(1, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            peer.retries(4, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(4, -32602, "call-unknown")),
+        ]
+    )
+
+
+def test_answers_for_another_call_are_refused() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            client(lambda: call(2, name="other", inputResponses={"question-1": ACCEPTED}, requestState=peer.state)),
+            expect_to_client(an_error(2, -32602, "other-request")),
+        ]
+    )
+
+
+def test_a_call_whose_client_does_not_return_is_given_up() -> None:
+    peer = Client()
+    gone = "the client did not come back to answer"
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            expect_to_server(notification("notifications/cancelled", requestId=1, reason=gone)),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(2, -32602, "state-expired")),
+        ],
+        parked_s=0.2,
+    )
+
+
+def test_a_client_that_closes_leaves_nothing_behind() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            client_closes(),
+            expect_to_server(lambda frame: frame["method"] == "notifications/cancelled"),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
+def test_a_cancelled_call_is_cancelled_at_the_server() -> None:
+    hold(
+        [
+            *begin("a"),
+            client(notification("notifications/cancelled", requestId="a", reason="enough")),
+            expect_to_server(notification("notifications/cancelled", requestId=1, reason="enough")),
+            server(result(1, DONE)),
+            client(asks(2, "tools/list")),
+            expect_to_server(request(2, "tools/list")),
+        ]
+    )
+
+
+def test_a_cancelled_call_with_a_question_is_over() -> None:
+    hold(
+        [
+            *begin("a"),
+            server(elicit(7)),
+            client(notification("notifications/cancelled", requestId="a")),
+            expect_to_server(notification("notifications/cancelled", requestId=1)),
+            time_passes(0.1),
+        ]
+    )
+
+
+def test_a_question_that_belongs_to_one_of_two_calls_is_not_put_to_anybody() -> None:
+    """And from then on, calls are taken in turns."""
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            client(call(2)),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, "not clear")),
+            client(call(3)),
+            server(result(1, DONE)),
+            expect_to_client(result(1, DONE_NEW)),
+            server(elicit(8)),
+            peer.is_asked(2, **{"question-1": "Who?"}),
+            peer.retries(4, **{"question-1": ACCEPTED}),
+            expect_to_server(result(8, ACCEPTED)),
+            server(result(2, DONE)),
+            expect_to_server(lambda frame: frame["id"] == 3),
+            expect_to_client(result(4, DONE_NEW)),
+        ]
+    )
+
+
+def test_a_url_that_has_to_be_visited_first_keeps_nobody_waiting() -> None:
+    peer = Client()
+    one = {"mode": "url", "message": "Log in", "url": "https://example.com/login", "elicitationId": "e1"}
+    has = {"elicitation": {"url": {}}}
+
+    hold(
+        [
+            *begin(has=has),
+            server(error(1, -32042, "visit", elicitations=[one])),
+            peer.is_asked(1, **{"url-1": "Log in"}),
+            client(lambda: call(2, has=has, inputResponses={"url-1": {"action": "accept"}}, requestState=peer.state)),
+            expect_to_server(request(2, "tools/call", name="greet", arguments={})),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            client(lambda: call(3, has=has, inputResponses={"url-1": {"action": "decline"}}, requestState=peer.state)),
+            expect_to_client(lambda frame: frame["result"]["isError"]),
+        ]
+    )
+
+
+def test_a_url_is_named_to_a_client_that_cannot_be_asked() -> None:
+    one = {"mode": "url", "message": "Log in", "url": "https://example.com/login", "elicitationId": "e1"}
+    hold(
+        [
+            *begin(),
+            server(error(1, -32042, "visit", elicitations=[one])),
+            expect_to_client(an_error(1, -32603, "https://example.com/login")),
+        ]
+    )
+
+
+def test_a_server_that_goes_takes_its_calls_with_it() -> None:
+    hold([*begin(), server_closes(), expect_to_client(an_error(1, -32000)), expect_end(Outcome.SERVER_CLOSED)])

@@ -1,0 +1,116 @@
+"""A client and a server whose requests each speak for themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.core.commands import Outcome
+from dragoman.core.exact_json import encode_line
+from tests.proxy.conversation import (
+    Step,
+    an_error,
+    client,
+    client_closes,
+    error,
+    expect_end,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    notification,
+    request,
+    result,
+    server,
+    server_closes,
+)
+from tests.proxy.test_per_request import NEW, asks
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+INTRODUCED = {
+    "supportedVersions": [NEW],
+    "capabilities": {"tools": {}},
+    "resultType": "complete",
+    "ttlMs": 0,
+    "cacheScope": "private",
+}
+
+
+def opening() -> list[Step]:
+    """The server refuses `initialize`, and says what it is."""
+    return [
+        expect_to_server(lambda frame: frame["method"] == "initialize"),
+        server(error("dragoman-initialize", -32601, "Method not found")),
+        expect_to_server(lambda frame: frame["method"] == "server/discover"),
+        server(result("dragoman-discover-1", INTRODUCED)),
+    ]
+
+
+def test_frames_pass_as_the_bytes_that_they_are() -> None:
+    call = b' {"id":"a", "jsonrpc":"2.0","method":"tools/call","params":{"x":1.50,"_meta":%s}}\n' % (
+        encode_line(asks(1, "tools/call")["params"]["_meta"]).strip()
+    )
+    answer = b'{"jsonrpc":"2.0", "id":"a","result":{"resultType":"x", "n":1e0}}\n'
+    hold(
+        [
+            client(call),
+            *opening(),
+            expect_to_server(call),
+            server(answer),
+            expect_to_client(answer),
+            client(asks(2, "server/discover")),
+            expect_to_server(asks(2, "server/discover")),
+            server(result(2, INTRODUCED)),
+            expect_to_client(result(2, INTRODUCED)),
+            client_closes(),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
+def test_cancellations_and_notifications_pass() -> None:
+    listens = asks("l", "subscriptions/listen", notifications={"toolsListChanged": True})
+    changed = notification("notifications/tools/list_changed", _meta={SUBSCRIPTION: "l"})
+    hold(
+        [
+            client(listens),
+            *opening(),
+            expect_to_server(listens),
+            server(changed),
+            expect_to_client(changed),
+            client(notification("notifications/cancelled", requestId="l", reason="enough")),
+            expect_to_server(notification("notifications/cancelled", requestId="l", reason="enough")),
+            server(result("l", {})),  # nobody waits
+            client(asks(2, "tools/list")),
+            expect_to_server(lambda frame: frame["id"] == 2),
+        ]
+    )
+
+
+def test_a_client_that_closes_ends_its_streams() -> None:
+    hold(
+        [
+            client(asks("l", "subscriptions/listen", notifications={})),
+            *opening(),
+            expect_to_server(lambda frame: frame["id"] == "l"),
+            client_closes(),
+            expect_to_server(lambda frame: frame["method"] == "notifications/cancelled"),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
+def test_a_server_may_not_ask() -> None:
+    def refused(frame: Any) -> bool:
+        return an_error("q", -32601)(frame)
+
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            *opening(),
+            expect_to_server(lambda frame: frame["id"] == 1),
+            server(request("q", "roots/list")),
+            expect_to_server(refused),
+            server_closes(),
+            expect_to_client(an_error(1, -32000)),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )

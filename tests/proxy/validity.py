@@ -1,0 +1,49 @@
+"""Conversations in which every frame that reaches a peer is held against the schema of that peer's own revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dragoman_spec
+from dragoman.core.exact_json import decode
+from dragoman.proxy import Proxy
+from tests.proxy import conversation
+from tests.proxy.conversation import Peer, Step
+
+NEW = "2026-07-28"
+
+
+def hold(steps: Sequence[Step], **config: Any) -> Proxy:
+    """Hold a conversation of a per-request client, and check what either side has heard."""
+    return conversation.hold(steps, check=check, **config)
+
+
+def check(client: Peer, server: Peer) -> None:
+    """Hold every frame against the schema of who heard it."""
+    validate_heard(client, NEW)
+    answers = [frame["result"] for frame in frames(server.said) if isinstance(frame.get("result"), dict)]
+    revision = next((answer["protocolVersion"] for answer in answers if "protocolVersion" in answer), None)
+    if revision is not None:
+        validate_heard(server, revision)
+
+
+def validate_heard(peer: Peer, revision: str) -> None:
+    """Hold what a peer has heard against a revision; a response by the request that it answers."""
+    asked = {(type(frame["id"]), frame["id"]): frame["method"] for frame in frames(peer.said) if is_request(frame)}
+    for frame in frames(peer.heard):
+        method = frame.get("method")
+        if method == "initialize" or (method or "").startswith("acme/"):
+            continue  # offered before it is known what the server speaks; of no schema
+        answered = None if method else asked.get((type(frame.get("id")), frame.get("id")))
+        dragoman_spec.validate(frame, revision, answered)
+
+
+def frames(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    """Decode lines, those that are objects."""
+    return [frame for frame in map(decode, lines) if isinstance(frame, dict)]
+
+
+def is_request(frame: dict[str, Any]) -> bool:
+    """Whether a frame asks something."""
+    return "method" in frame and "id" in frame

@@ -1,0 +1,252 @@
+"""Streamable HTTP of the per-request era as its clients see it, over a real port, with a handshake server behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.transports.http.config import FrontConfig, Patience
+from tests.proxy.test_per_request import IDENTITY, LEVEL, NEW, VERSION, asks
+from tests.proxy.test_per_request_asked import ACCEPTED, FORM, SCHEMA
+from tests.transports.http.stage import (
+    Stage,
+    content,
+    initialized,
+    log_message,
+    on_loop,
+    progress,
+    serving,
+    text_of,
+    until,
+    within,
+)
+from tests.transports.http.wire import Reply
+
+QUICK = FrontConfig(patience=Patience(stream_after_s=0.05, keepalive_s=0.1))
+
+
+@asynccontextmanager
+async def playing(config: FrontConfig | None = None, **proxy: Any) -> AsyncIterator[Stage]:
+    """A front for both eras; the server is opened by the first request."""
+    async with serving(config, **proxy) as stage:
+        made = ProxyConfig(**proxy)
+        stage.make = lambda transport: Proxy(made, transport, stage.connect, principal="")
+        yield stage
+
+
+def posts(stage: Stage, frame: dict[str, Any], **headers: str) -> asyncio.Task[Reply]:
+    """Post a request with the headers that repeat it."""
+    params = frame.get("params") or {}
+    said = {"mcp-protocol-version": params.get("_meta", {}).get(VERSION, NEW), "mcp-method": frame["method"]}
+    name = params.get("name") or params.get("uri")
+    if name is not None:
+        said["mcp-name"] = name
+    return asyncio.create_task(stage.post(frame, **{**said, **headers}))
+
+
+def call(key: Any = 2, **how: Any) -> dict[str, Any]:
+    return asks(key, "tools/call", name="echo", **how)
+
+
+async def told(reply: Reply) -> Any:
+    """Give the next frame of a stream."""
+    event = await within(reply.event())
+    assert event is not None
+    return event.frame
+
+
+async def begin(stage: Stage, frame: dict[str, Any] | None = None) -> asyncio.Task[Reply]:
+    """The first request, whose server is opened by it."""
+    task = posts(stage, frame or call())
+    await until(lambda: bool(stage.servers))
+    offer = await stage.server.hear()
+    stage.server.answer(offer["id"], **initialized("2025-11-25"))
+    assert (await stage.server.hear())["method"] == "notifications/initialized"
+    return task
+
+
+@on_loop
+async def test_a_request_is_answered_without_a_session() -> None:
+    async with playing() as stage:
+        calling = await begin(stage)
+        heard = await stage.server.hear()
+        assert heard["params"] == {"name": "echo"}
+        stage.server.answer(heard["id"], **content("hello"))
+        reply = await within(calling)
+        assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+        assert "mcp-session-id" not in reply.headers
+        answer = await reply.frame()
+        assert text_of(answer) == "hello"
+        assert (answer["id"], answer["result"]["resultType"]) == (2, "complete")
+        assert len(stage.servers) == 1
+
+
+@on_loop
+async def test_two_callers_may_use_the_same_id() -> None:
+    async with playing() as stage:
+        first = await begin(stage)
+        one = await stage.server.hear()
+        second = posts(stage, call())
+        two = await stage.server.hear()
+        assert one["id"] != two["id"]
+        stage.server.answer(two["id"], **content("second"))
+        stage.server.answer(one["id"], **content("first"))
+        assert text_of(await (await within(first)).frame()) == "first"
+        assert text_of(await (await within(second)).frame()) == "second"
+
+
+@on_loop
+async def test_clients_of_both_eras_are_served_at_one_endpoint() -> None:
+    async with playing() as stage:
+        calling = await begin(stage)
+        stage.server.answer((await stage.server.hear())["id"], **content("new"))
+        assert text_of(await (await within(calling)).frame()) == "new"
+        before, stage.servers = stage.servers, []
+        await stage.open("2025-06-18")
+        assert text_of(await stage.call_and_answer(3, "old")) == "old"
+        stage.servers = before + stage.servers
+
+
+@pytest.mark.parametrize(
+    ("frame", "headers", "status", "code"),
+    [
+        (call(), {"mcp-method": "tools/list"}, 400, -32020),
+        (call(), {"mcp-name": "other"}, 400, -32020),
+        (call(), {"mcp-protocol-version": "2025-11-25"}, 400, -32020),
+        (asks(1, "ping"), {}, 404, -32601),
+        (asks(1, "initialize"), {}, 404, -32601),
+        (asks(1, "tools/list", meta={VERSION: "2031-01-01"}), {}, 400, -32022),
+        (asks(1, "tools/list", meta={LEVEL: "loud"}), {}, 400, -32602),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}, {}, 400, -32020),
+    ],
+)
+@on_loop
+async def test_what_is_not_a_request_of_the_revision_is_refused(
+    frame: Any, headers: dict[str, str], status: int, code: int
+) -> None:
+    async with playing() as stage:
+        reply = await within(posts(stage, frame, **headers))
+        answer = await reply.frame()
+        assert (reply.status, answer["error"]["code"], answer["id"]) == (status, code, frame["id"])
+        assert not stage.servers
+
+
+@on_loop
+async def test_a_request_without_the_headers_that_repeat_it_is_refused() -> None:
+    async with playing() as stage:
+        reply = await within(stage.post(call()))
+        assert (reply.status, (await reply.frame())["error"]["code"]) == (400, -32020)
+
+
+@pytest.mark.parametrize("method", ["get", "delete"])
+@on_loop
+async def test_there_is_nothing_but_posts(method: str) -> None:
+    async with playing() as stage:
+        reply = await within(getattr(stage, method)(**{"mcp-protocol-version": NEW}))
+        assert (reply.status, reply.headers["allow"]) == (405, "POST, OPTIONS")
+
+
+@on_loop
+async def test_an_unknown_method_is_not_found() -> None:
+    async with playing() as stage:
+        calling = await begin(stage, asks(1, "acme/do"))
+        heard = await stage.server.hear()
+        stage.server.say({"jsonrpc": "2.0", "id": heard["id"], "error": {"code": -32601, "message": "no"}})
+        reply = await within(calling)
+        assert (reply.status, (await reply.frame())["error"]["code"]) == (404, -32601)
+
+
+@on_loop
+async def test_what_belongs_to_a_request_comes_on_its_stream() -> None:
+    async with playing() as stage:
+        calling = await begin(stage, call(meta={"progressToken": "p"}))
+        heard = await stage.server.hear()
+        stage.server.say(progress(heard["params"]["_meta"]["progressToken"], 1), log_message("nobody asked for this"))
+        reply = await within(calling)
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        stage.server.answer(heard["id"], **content("done"))
+        assert (await told(reply))["params"] == {"progressToken": "p", "progress": 1}
+        assert text_of(await told(reply)) == "done"
+
+
+@on_loop
+async def test_a_client_that_closes_its_stream_has_cancelled() -> None:
+    async with playing(QUICK) as stage:
+        calling = await begin(stage)
+        heard = await stage.server.hear()
+        reply = await within(calling)
+        reply.leave()
+        said = await stage.server.hear()
+        assert (said["method"], said["params"]["requestId"]) == ("notifications/cancelled", heard["id"])
+
+
+@on_loop
+async def test_a_question_is_asked_by_a_result_and_answered_by_another_post() -> None:
+    async with playing() as stage:
+        calling = await begin(stage, call(has=FORM))
+        heard = await stage.server.hear()
+        params = {"message": "Who?", "requestedSchema": SCHEMA}
+        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
+        asked = (await (await within(calling)).frame())["result"]
+        assert asked["resultType"] == "input_required"
+        retry = call(9, has=FORM, inputResponses={"question-1": ACCEPTED}, requestState=asked["requestState"])
+        retrying = posts(stage, retry)
+        assert await stage.server.hear() == {"jsonrpc": "2.0", "id": "q", "result": ACCEPTED}
+        stage.server.answer(heard["id"], **content("Ada"))
+        answer = await (await within(retrying)).frame()
+        assert (answer["id"], text_of(answer)) == (9, "Ada")
+
+
+@on_loop
+async def test_a_client_that_cannot_be_asked_is_told_with_the_status_for_it() -> None:
+    async with playing() as stage:
+        calling = await begin(stage)
+        await stage.server.hear()
+        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "roots/list"})
+        reply = await within(calling)
+        assert (reply.status, (await reply.frame())["error"]["code"]) == (400, -32021)
+
+
+@on_loop
+async def test_a_listen_stream_is_acknowledged_kept_alive_and_ended_by_its_client() -> None:
+    async with playing(QUICK) as stage:
+        first = asks("l", "subscriptions/listen", notifications={"toolsListChanged": True})
+        task = posts(stage, first)
+        await until(lambda: bool(stage.servers))
+        offer = await stage.server.hear()
+        stage.server.answer(
+            offer["id"], **{**initialized("2025-11-25"), "capabilities": {"tools": {"listChanged": True}}}
+        )
+        await stage.server.hear()
+        reply = await within(task)
+        acknowledged = await told(reply)
+        assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+        assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+        await asyncio.sleep(0.15)
+        stage.server.say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        changed = await told(reply)
+        assert changed["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "l"}
+        reply.leave()
+
+
+@on_loop
+async def test_the_server_that_goes_is_opened_again_by_the_next_request() -> None:
+    async with playing() as stage:
+        calling = await begin(stage)
+        await stage.server.hear()
+        stage.server.exit()
+        reply = await within(calling)
+        assert (await reply.frame())["error"]["code"] == -32000
+        await until(lambda: not stage.front.sessions)
+        before, stage.servers = stage.servers, []
+        calling = await begin(stage)
+        stage.server.answer((await stage.server.hear())["id"], **content("again"))
+        answer = await (await within(calling)).frame()
+        assert text_of(answer) == "again"
+        assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] != IDENTITY
+        stage.servers = before + stage.servers
