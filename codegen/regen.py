@@ -20,6 +20,7 @@ from pathlib import Path
 
 from codegen.bindings import Beside, render_models
 from codegen.chains import spare_copies
+from codegen.clients import render_clients
 from codegen.copies import copy_support
 from codegen.counterparts import find_counterparts
 from codegen.diff import render_changes
@@ -34,7 +35,7 @@ from codegen.nulls import render_nulls
 from codegen.overlay import parse_overlay, read_overlay
 from codegen.pins import check_pins
 from codegen.protocol import filled_in, read_prose
-from codegen.registry import render_registry
+from codegen.registry import NOTICE, render_registry
 from codegen.skeleton import add_entries, undecided_error
 from codegen.step_plan import METHODS_GONE, StepPlan, plan_step
 from codegen.steps import render_steps
@@ -145,7 +146,7 @@ def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
     fills = {schema.revision: filled_in(schema, prose) for schema in schemas}
     beside = Beside(words, fills, find_counterparts(schemas, plans))
     package = render_models(schemas, digests, beside) | render_registry(specs, schemas, eras, digests, words)
-    package |= copy_support()
+    package |= copy_support() | render_clients(specs, schemas, eras, NOTICE)
     package |= render_steps(plans, rules, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
     output = {f"{GENERATED}/{path}": text for path, text in package.items()}
     return format_python(output) | render_docs(plans) | overlays

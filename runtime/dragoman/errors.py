@@ -5,7 +5,11 @@ Nothing is raised here and nothing is formatted elsewhere: fields come first, th
     Error
     ├─ ProtocolError            .code .data (the JSON-RPC error to answer with)
     │  ├─ LocalProtocolError    our caller asked for what revision or state forbids
+    │  │  └─ CapabilityNotSupported  .method .capability
     │  └─ RemoteProtocolError   the peer sent it
+    ├─ McpError                 .code .message .data (the error that a peer answered, or is to be answered)
+    ├─ RequestTimeout           .method .timeout_s
+    ├─ ConnectionClosed         .reason .data
     ├─ UnsupportedRevision      .requested .supported
     ├─ InitializationTimeout    .waiting_for .timeout_s
     ├─ TranslationError         .method .source .target .pointer
@@ -33,14 +37,18 @@ from dragoman_spec.errors import (
 )
 
 __all__ = [
+    "CapabilityNotSupported",
+    "ConnectionClosed",
     "Error",
     "FrameTooLarge",
     "InitializationTimeout",
     "LocalProtocolError",
+    "McpError",
     "MethodNeeded",
     "MissingRequiredField",
     "ProtocolError",
     "RemoteProtocolError",
+    "RequestTimeout",
     "TranslationError",
     "TransportClosed",
     "TransportError",
@@ -73,8 +81,76 @@ class LocalProtocolError(ProtocolError):
     """Our own caller asked for what the revision or the state of the session forbids."""
 
 
+class CapabilityNotSupported(LocalProtocolError):
+    """The server did not declare what a request needs, so the request was not sent.
+
+    Args:
+        method: The request.
+        capability: What it needs, `resources.subscribe`.
+    """
+
+    def __init__(self, method: str, capability: str) -> None:
+        super().__init__(-32601, f"{method} needs the capability {capability}, which the server did not declare")
+        self.args = (method, capability)
+        self.method = method
+        self.capability = capability
+
+
 class RemoteProtocolError(ProtocolError):
     """A peer sent what the protocol forbids."""
+
+
+class McpError(Error):
+    """An error that a peer answered; a handler raises it to answer with one.
+
+    Args:
+        code: The JSON-RPC error code.
+        message: What went wrong, for a person.
+        data: The `data` member, if there is one.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
+
+
+class RequestTimeout(Error, TimeoutError):
+    """A request was not answered in time, and nothing was heard of its progress.
+
+    Args:
+        method: The request.
+        timeout_s: How long it was waited for, in seconds.
+    """
+
+    def __init__(self, method: str, timeout_s: float) -> None:
+        super().__init__(method, timeout_s)
+        self.method = method
+        self.timeout_s = timeout_s
+
+    def __str__(self) -> str:
+        return f"{self.method} was not answered within {self.timeout_s:g} s"
+
+
+class ConnectionClosed(Error):
+    """The session with the server is over, or could not be opened.
+
+    Args:
+        reason: Why, in words.
+        data: What else is known, as the `data` of the error that says so.
+    """
+
+    def __init__(self, reason: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(reason, data)
+        self.reason = reason
+        self.data = data
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 class InitializationTimeout(Error):

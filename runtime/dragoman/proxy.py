@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
 from dragoman.core.bridge.seal import INSTANCE_BYTES, KEY_BYTES, NONCE_BYTES, Seal
@@ -23,6 +23,7 @@ from dragoman.core.bridge.state import Keeper
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.commands import Finish, Side
 from dragoman.core.consent import Method
+from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
@@ -37,6 +38,8 @@ from dragoman.transports.base import Transport
 if TYPE_CHECKING:
     from dragoman.middleware import Middleware, NoticeMiddleware
     from dragoman.trace.trace import Trace
+
+_OVER: Final = frozenset({FrontState.CLOSED, FrontState.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,16 @@ class Proxy:
         front = self._switch.front
         each = 0 if front.per_request is None else len(front.per_request.requests)
         return each + sum(len(calls.waiting) for calls in front.exchange.calls.values())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the session is past saving: what its client is told from then on are not the server's words."""
+        return self._switch.front.state in _OVER
+
+    @property
+    def server_revision(self) -> str | None:
+        """What the server speaks; None as long as that is not agreed on, and where there is no one server."""
+        return self._switch.upstream.revision if isinstance(self._switch, Direct) else None
 
     async def run(self) -> Finish:
         """Serve one session to its end.

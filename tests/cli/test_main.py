@@ -24,7 +24,7 @@ def test_an_unknown_command_is_named_with_those_there_are(capsys: pytest.Capture
     with pytest.raises(SystemExit) as caught:
         main(["interpret"])
     assert caught.value.code == 2
-    assert "no command 'interpret'; there are: proxy, convert" in capsys.readouterr().err
+    assert "no command 'interpret'; there are: proxy, list" in capsys.readouterr().err
 
 
 def test_help_is_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_the_proxy_imports_nothing_heavy() -> None:
         (["proxy", "--nothing-like-it", "--", "cat"], "unrecognized arguments: --nothing-like-it\n"),
         (["convert", "--from", "2025-06-18", "--to", "2024-11-05", "--loss", "f"], "did you mean --losses?"),
         (["--vers"], "did you mean --version?"),
-        (["prox"], "no command 'prox'; there are: proxy, convert, diff, explain, revisions, demo; did you mean proxy?"),
+        (["prox"], f"no command 'prox'; there are: {', '.join(COMMANDS)}; did you mean proxy?"),
     ],
 )
 def test_a_name_that_there_is_not_is_answered_with_a_near_one(

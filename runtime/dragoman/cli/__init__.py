@@ -20,6 +20,9 @@ from dragoman.cli.signals import leave_on_interrupt
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "proxy": "join clients and servers of different revisions, over stdio, HTTP and WebSocket",
+        "list": "list what a server offers",
+        "call": "call a tool of a server",
+        "read": "read a resource of a server",
         "convert": "convert JSON-RPC frames from one revision to another",
         "diff": "show what changed between two revisions",
         "explain": "say what works between a client and a server, what is emulated, and what is lost",
@@ -50,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         leave_on_interrupt()
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = [*(sys.argv[1:] if argv is None else argv)]  # `list` is a module of this package, once it is used
     name = f"dragoman {arguments[0]}" if arguments and arguments[0] in COMMANDS else "dragoman"
     try:
         return _run_to_the_end(arguments, owns_process=argv is None)

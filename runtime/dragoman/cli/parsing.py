@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,8 +27,21 @@ class CommandParser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Read the arguments; what nobody knows is an error that names what is near."""
-        options, unknown = self.parse_known_args(args, namespace)
+        """Read the arguments; what nobody knows is an error that names what is near.
+
+        Where a default says `splits_command`, what follows the first `--` is the server's command, whatever comes
+        before it: argparse would give the words before it to the command, or the other way round.
+        """
+        command: Sequence[str] = []
+        if self.get_default("splits_command"):
+            args = list(sys.argv[1:] if args is None else args)
+            if "--" in args:
+                at = args.index("--")
+                args, command = args[:at], args[at + 1 :]
+            options, unknown = self.parse_known_intermixed_args(args, namespace)
+            options.command = list(command)
+        else:
+            options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             known = [name for action in self._actions for name in action.option_strings]
             near = [suggest(text.partition("=")[0], known) for text in unknown if text.startswith("-")]

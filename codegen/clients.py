@@ -1,0 +1,130 @@
+"""The client of each revision as a type: `client.py` beside its models, and `clients.py`, how one is opened.
+
+What a client can do is a table here; which models go in and come out is read off the schema. Must not live here: how it
+is done (`dragoman.client`, whose methods have these names). Called by `regen`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+
+from codegen.model import Spec
+from codegen.names import module_name
+from codegen.normalise import Normalised
+from codegen.protocol import MethodEntry, method_entries, read_prose
+
+TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec"
+HANDSHAKE: Final = "handshake"
+
+LISTS: Final = (
+    ("tools/list", "tools", "tools"),
+    ("resources/list", "resources", "resources"),
+    ("resources/templates/list", "templates", "templates of resources"),
+    ("prompts/list", "prompts", "prompts"),
+)
+"""Method, name, and what is listed."""
+
+_COMPLETED: Final = "argument: str, value: str"
+CALLS: Final = (
+    (
+        "tools/call",
+        "call",
+        "tool: str, arguments: Mapping[str, Any] | None = None",
+        "Call a tool. An error of the tool itself is a result whose `is_error` is true.",
+    ),
+    ("resources/read", "read", "uri: str", "Read a resource."),
+    ("prompts/get", "prompt", "name: str, arguments: Mapping[str, str] | None = None", "Get a prompt."),
+    (
+        "completion/complete",
+        "complete_prompt",
+        f"prompt: str, {_COMPLETED}",
+        "Ask how an argument of a prompt could go on.",
+    ),
+    (
+        "completion/complete",
+        "complete_template",
+        f"uri: str, {_COMPLETED}",
+        "Ask how an argument of a template of resources could go on.",
+    ),
+)
+"""Method, name, arguments, and what it does."""
+
+LONG: Final = ("tools/call", "resources/read", "prompts/get")
+"""What may take so long that the server tells how far it is."""
+
+SUBSCRIPTIONS: Final = (
+    ("resources/subscribe", "subscribe", "Ask to be told when a resource changes."),
+    ("resources/unsubscribe", "unsubscribe", "Ask not to be told any more."),
+)
+
+HANDLERS: Final = (
+    ("sampling", "sampling/createMessage"),
+    ("elicitation", "elicitation/create"),
+    ("roots", "roots/list"),
+)
+"""What a program is asked, by the capability."""
+
+WITHOUT_PARAMS: Final = frozenset({"roots/list"})
+"""What is asked without params that say anything."""
+
+
+def render_clients(
+    specs: Sequence[Spec], schemas: Sequence[Normalised], eras: Mapping[str, str], notice: str
+) -> dict[str, str]:
+    """Render the clients of all revisions that open with a handshake.
+
+    Args:
+        specs: The loaded schemas, oldest first.
+        schemas: The same revisions in normal form.
+        eras: The era of each revision.
+        notice: The first line of each file.
+
+    Returns:
+        Unformatted Python by path below `generated/`.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
+    )
+    prose = read_prose()
+    output: dict[str, str] = {}
+    entries: list[dict[str, Any]] = []
+    for spec, schema in zip(specs, schemas, strict=True):
+        if eras[spec.revision] != HANDSHAKE:
+            continue
+        methods = {entry.name: entry for entry in method_entries(spec, schema, prose)}
+        module = module_name(spec.revision)
+        output[f"dragoman_spec/{module}/client.py"] = environment.get_template("client.py.jinja").render(
+            notice=notice,
+            revision=spec.revision,
+            module=module,
+            lists=LISTS,
+            calls=CALLS,
+            subscriptions=SUBSCRIPTIONS,
+            long=LONG,
+            items={method: _item(schema, methods[method]) for method, _, _ in LISTS if method in methods},
+            results={name: entry.result for name, entry in methods.items() if entry.result is not None},
+            progress=methods["notifications/progress"].params,
+        )
+        handlers = [
+            (name, None if method in WITHOUT_PARAMS else methods[method].params, methods[method].result)
+            for name, method in HANDLERS
+            if method in methods
+        ]
+        entries.append({"literal": spec.revision, "module": module, "handlers": handlers})
+    if entries:
+        entries.append({**entries[-1], "literal": "any"})
+        modules = [entry["module"] for entry in entries[:-1]]
+        template = environment.get_template("clients.py.jinja")
+        output["dragoman_spec/clients.py"] = template.render(notice=notice, modules=modules, entries=entries)
+    return output
+
+
+def _item(schema: Normalised, entry: MethodEntry) -> str:
+    """What a page is a list of: the one member of the result that is an array of a definition."""
+    properties = schema.definitions[str(entry.result)]["properties"]
+    (found,) = [node["items"]["$ref"] for node in properties.values() if "$ref" in node.get("items", {})]
+    return str(found).rpartition("/")[2]

@@ -1,0 +1,144 @@
+"""One session with a server, for the commands that ask it something: how it is named, opened, and how it may fail.
+
+Lives here: the options that these commands share, and exit codes. Must not: say what is asked (`list`, `call`, `read`),
+nor how a person is asked (`terminal`). The client library, and asyncio with it, is imported only when used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import dragoman_spec
+from dragoman.cli.checks import check_company, check_upstream
+from dragoman.cli.child import Launcher, add_child_arguments, check_child
+from dragoman.cli.options import seconds
+from dragoman.cli.signals import raise_on_interrupt
+from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
+from dragoman.errors import (
+    ConnectionClosed,
+    Error,
+    InitializationTimeout,
+    McpError,
+    RequestTimeout,
+)
+
+if TYPE_CHECKING:
+    from dragoman.client.client import Client
+    from dragoman.transports.base import Transport
+
+EXIT_ERROR: Final = 1
+"""The server answered with an error, or the tool with a result that says so."""
+
+EXIT_GONE: Final = 3
+"""The server could not be started or reached, or has gone."""
+
+EXIT_UNFIT: Final = 4
+"""The server speaks another revision, did not declare what is asked for, or its answer is not valid."""
+
+EXIT_TIMEOUT: Final = 5
+"""It did not answer in time."""
+
+
+def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
+    """Describe the options.
+
+    Args:
+        parser: Of the command.
+        asked: What stands on the command line beside options, for the usage.
+    """
+    asked = f" {asked}" if asked else ""
+    parser.usage = f"%(prog)s [OPTION ...]{asked} (-- COMMAND [ARG ...] | --url URL)"
+    parser.add_argument(
+        "--revision",
+        type=_revision_or_any,
+        default="any",
+        metavar="any|REV",
+        help="revision to speak; a server that speaks another one is an error (default: any, which is the newest, "
+        "translated to whatever the server speaks)",
+    )
+    parser.add_argument("--json", action="store_true", help="print what the server answered as JSON")
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=60.0,
+        metavar="S",
+        help="how long an answer may take, without progress (default: 60)",
+    )
+    company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
+    defaults: dict[str, Any] = {"listen": None, "stderr": None, "no_rules": [], "more_rules": []}
+    parser.set_defaults(
+        usage_error=parser.error, company=company, splits_command=True, command=[], owns_process=False, **defaults
+    )
+
+
+def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:
+    """Open a session, do the work in it, and give the exit code."""
+    if bool(args.command) == (args.url is not None):
+        found = "; found both" if args.command else ""
+        args.usage_error(f"expected a server: either `-- COMMAND` or `--url URL`{found}")
+    said = [check_company(args, needed, options) for needed, options in args.company.items()]
+    nonsense = next(filter(None, (*said, check_upstream(args), check_child(args))), None)
+    if nonsense is not None:
+        args.usage_error(nonsense)
+    import asyncio
+    import logging
+
+    from dragoman.cli.logs import set_up_logging
+
+    set_up_logging("warning")  # losses, and what was discarded
+    logging.getLogger("dragoman.proxy").setLevel("CRITICAL")  # how sessions fail: we say so ourselves, once
+    raise_on_interrupt()
+    try:
+        with asyncio.Runner(loop_factory=choose_loop() if args.url is not None else None) as runner:
+            return runner.run(_serve(args, work))
+    except Error as error:
+        print(f"dragoman: {error}", file=sys.stderr)
+        return exit_code_of(error)
+
+
+def exit_code_of(error: Error) -> int:
+    """Give what an error is to the shell."""
+    match error:
+        case McpError():
+            return EXIT_ERROR
+        case ConnectionClosed():
+            return EXIT_GONE
+        case RequestTimeout() | InitializationTimeout():
+            return EXIT_TIMEOUT
+        case _:
+            return EXIT_UNFIT
+
+
+async def _serve(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:
+    from dragoman.cli.terminal import Questions
+    from dragoman.client.connect import connect
+
+    revision = dragoman_spec.HANDSHAKE_REVISIONS[-1] if args.revision == "any" else args.revision
+    can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
+    ask = Questions(revision, os.isatty(0)).answer if can_ask else None
+    options: dict[str, Any] = {"timeout_s": args.timeout, "init_timeout_s": args.timeout, "elicitation": ask}
+    async with connect(_opener(args), args.revision, **options) as client:
+        return await work(client)
+
+
+def _opener(args: argparse.Namespace) -> Callable[[], Transport]:
+    if args.url is not None:
+        from dragoman.transports.upstream.connect import open_upstream
+
+        config = configure_upstream(args)
+        return lambda: open_upstream(config)
+    from dragoman.core.lines import DEFAULT_LIMIT_BYTES
+
+    launcher = Launcher(args)
+    return lambda: launcher.connect(DEFAULT_LIMIT_BYTES)
+
+
+def _revision_or_any(text: str) -> str:
+    if text == "any" or text in dragoman_spec.HANDSHAKE_REVISIONS:
+        return text
+    allowed = ", ".join(("any", *dragoman_spec.HANDSHAKE_REVISIONS))
+    raise argparse.ArgumentTypeError(f"expected a revision that opens with a handshake, or any: {allowed}")

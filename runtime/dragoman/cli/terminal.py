@@ -1,0 +1,103 @@
+"""A person at the terminal: text that is shown there, and questions that a server asks.
+
+Lives here: showing what servers say without what would steer the terminal, and filling in a form line by line. Must
+not: know who asks (`session`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+import dragoman_spec
+from dragoman.cli.values import read_value
+
+_LONGEST_LINE_BYTES: Final = 64 * 1024
+
+
+def shown(text: str) -> str:
+    """Give a text without control characters, which could steer the terminal or hide what is said."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)
+
+
+class Questions:
+    """Answers what a server asks a person: at the terminal, or by declining where nobody is there.
+
+    Args:
+        revision: Whose models go in and come out.
+        is_attended: Whether somebody is at the terminal.
+    """
+
+    def __init__(self, revision: str, is_attended: bool) -> None:
+        self._result = dragoman_spec.load(revision).ElicitResult
+        self._is_attended = is_attended
+        self._turn = asyncio.Lock()
+
+    async def answer(self, params: Any) -> Any:
+        """Answer one question."""
+        form = params.model_dump()
+        schema = form.get("requestedSchema")
+        if not self._is_attended or not isinstance(schema, Mapping):
+            _say(f"declined, as nobody can be asked: {form['message']}")
+            return self._result(action="decline")
+        async with self._turn:
+            return await self._fill_in(form["message"], schema)
+
+    async def _fill_in(self, message: str, schema: Mapping[str, Any]) -> Any:
+        _say(f"The server asks: {message}")
+        content: dict[str, Any] = {}
+        required = schema.get("required", [])
+        for name, member in schema.get("properties", {}).items():
+            while True:
+                _say(describe(name, member, name in required), end=" ")
+                line = await _read_line()
+                if line is None:
+                    return self._result(action="cancel")
+                if line:
+                    content[name] = read_value(line, member)
+                elif "default" in member:
+                    content[name] = member["default"]
+                elif name in required:
+                    continue
+                break
+        _say("Send this? [y/N]", end=" ")
+        line = await _read_line()
+        if line is not None and line.lower() in ("y", "yes"):
+            return self._result(action="accept", content=content)
+        return self._result(action="decline")
+
+
+def describe(name: str, member: Mapping[str, Any], is_required: bool) -> str:
+    """Say in one line what is asked for."""
+    said = [str(member.get("title") or name)]
+    if member.get("description"):
+        said.append(f"({member['description']})")
+    if isinstance(member.get("enum"), list):
+        said.append(f"({' | '.join(map(str, member['enum']))})")
+    elif member.get("type") not in (None, "string"):
+        said.append(f"({member['type']})")
+    if "default" in member:
+        said.append(f"[{member['default']}]")
+    elif not is_required:
+        said.append("[none]")
+    return f"{' '.join(said)}:"
+
+
+def _say(text: str, end: str = "\n") -> None:
+    print(shown(text), end=end, file=sys.stderr, flush=True)
+
+
+async def _read_line() -> str | None:
+    """Read a line of the terminal without a thread, which could not be stopped; None at its end."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(0, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(0)
+    line = os.read(0, _LONGEST_LINE_BYTES)
+    return line.decode(errors="replace").strip() if line else None

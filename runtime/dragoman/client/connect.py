@@ -1,0 +1,181 @@
+"""Opening a session with a server from Python.
+
+Lives here: what a target may be, and the lifetime of client, proxy and server together. Must not: speak the protocol;
+the proxy does. Called as `dragoman.connect`, whose type is `dragoman_spec.clients.Connect`: it knows which models each
+revision has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib.metadata import version
+from types import TracebackType
+from typing import Any, Final, Literal
+
+import dragoman_spec
+from dragoman.client.client import Client
+from dragoman.client.handlers import INVALID_PARAMS, Handlers
+from dragoman.core.negotiation import AUTO
+from dragoman.errors import (
+    ConnectionClosed,
+    InitializationTimeout,
+    McpError,
+    RemoteProtocolError,
+    UnsupportedRevision,
+)
+from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.transports.base import Transport
+
+Target = str | Sequence[str] | Callable[[], Transport]
+"""A URL, a command with its arguments, or what opens a transport."""
+
+ANY: Final = "any"
+
+
+class Connection:
+    """The context of one session: opened on the way in, closed on the way out."""
+
+    def __init__(self, client: Client, proxy: Proxy, params: dict[str, Any], pinned: str | None) -> None:
+        self._client = client
+        self._proxy = proxy
+        self._params = params
+        self._pinned = pinned
+        self._running: asyncio.Task[Any] | None = None
+
+    async def __aenter__(self) -> Client:
+        """Open the session.
+
+        Raises:
+            RemoteProtocolError: The server does not speak the revision that it has to.
+            McpError: The server refused.
+            InitializationTimeout: It did not answer in time.
+            ConnectionClosed: It could not be reached, or is gone.
+        """
+        self._client.session.is_over = lambda: self._proxy.is_over
+        self._running = asyncio.create_task(self._proxy.run())
+        try:
+            await self._open()
+        except BaseException:
+            await self._stop("the session could not be opened")
+            raise
+        return self._client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it: what was asked is still answered, unless an exception is on its way."""
+        if error is not None:
+            await self._stop("the program has failed")
+            return
+        self._client.session.transport.end()
+        assert self._running is not None
+        try:
+            await asyncio.shield(self._running)
+        except asyncio.CancelledError:
+            await self._stop("the program was stopped")
+            raise
+
+    async def _open(self) -> None:
+        try:
+            await self._client.open(self._params)
+        except McpError as error:
+            if self._pinned is not None and isinstance(error.data, dict) and "supported" in error.data:
+                raise RemoteProtocolError(error.code, error.message, error.data) from error
+            raise
+        except ConnectionClosed as error:
+            if error.data is not None and error.data.get("error") == InitializationTimeout.__name__:
+                raise InitializationTimeout(error.data["waitingFor"], error.data["timeoutSeconds"]) from error
+            raise
+        spoken = self._proxy.server_revision
+        assert spoken is not None
+        if self._pinned is not None and spoken != self._pinned:
+            data = {"supported": [spoken], "requested": self._pinned}
+            raise RemoteProtocolError(INVALID_PARAMS, f"expected revision {self._pinned}, found {spoken}", data)
+        self._client.start(spoken)
+
+    async def _stop(self, reason: str) -> None:
+        self._proxy.stop(reason)
+        assert self._running is not None
+        await asyncio.wait([self._running])
+
+
+def connect(
+    target: Target,
+    revision: str = ANY,
+    *,
+    policy: Literal["pinned", "translate"] = "pinned",
+    sampling: Callable[[Any], Awaitable[Any]] | None = None,
+    elicitation: Callable[[Any], Awaitable[Any]] | None = None,
+    roots: Callable[[], Awaitable[Any]] | None = None,
+    capabilities: Mapping[str, Any] | None = None,
+    on_notification: Callable[[Any], Any] | None = None,
+    timeout_s: float | None = None,
+    headers: Mapping[str, str] | None = None,
+    init_timeout_s: float = 60.0,
+) -> Connection:
+    """Open a session with a server, as a context.
+
+    Args:
+        target: A URL (http, https, ws, wss), a command with its arguments, or what opens a transport.
+        revision: Whose models go in and come out; `any` for the newest that opens with a handshake.
+        policy: What becomes of a server that does not speak that revision: `pinned` makes it an error, `translate`
+            lets the proxy translate. A server of `any` revision is always translated.
+        sampling: Answers the server's requests for a completion of a language model.
+        elicitation: Answers its questions to a person.
+        roots: Answers which folders it may use.
+        capabilities: What else to declare: each entry stands in for what the handler's presence declares.
+        on_notification: Called with each notification of the server; what it returns is awaited if it can be.
+        timeout_s: How long a request may go without an answer or progress, in seconds; None for no limit.
+        headers: Sent along with each request to a URL.
+        init_timeout_s: How long each half of the handshake may take.
+
+    Raises:
+        UnsupportedRevision: There is no such revision, or it does not open with a handshake.
+        LocalProtocolError: There is a handler that the revision has no use for.
+        ValueError: The target is not a URL that names a server.
+    """
+    known = dragoman_spec.HANDSHAKE_REVISIONS
+    spoken = known[-1] if revision == ANY else revision
+    if spoken not in known:
+        raise UnsupportedRevision(revision, known)
+    pinned = spoken if revision != ANY and policy == "pinned" else None
+    handlers = Handlers(spoken, {"sampling": sampling, "elicitation": elicitation, "roots": roots})
+    client = Client(spoken, handlers, timeout_s, on_notification)
+    config = ProxyConfig(
+        client_revision=spoken,
+        server_revision=pinned or AUTO,
+        retry_older=pinned is None,
+        init_timeout_s=init_timeout_s,
+        names_server=True,
+    )
+    proxy = Proxy(config, client.session.transport, open_target(target, headers or {}))
+    params = {
+        "protocolVersion": spoken,
+        "capabilities": handlers.declare(capabilities),
+        "clientInfo": {"name": "dragoman", "version": version("dragoman")},
+    }
+    return Connection(client, proxy, params, pinned)
+
+
+def open_target(target: Target, headers: Mapping[str, str]) -> Callable[[], Transport]:
+    """Give what opens a transport to a target.
+
+    Raises:
+        ValueError: It is not a URL that names a server, or there is no command.
+    """
+    if isinstance(target, str):
+        from dragoman.transports.upstream.config import UpstreamConfig, check_url
+        from dragoman.transports.upstream.connect import open_upstream
+
+        config = UpstreamConfig(check_url(target), headers=tuple(headers.items()))
+        return lambda: open_upstream(config)
+    if callable(target):
+        return target
+    from dragoman.transports.spawn import spawn
+    from dragoman.transports.stdio import ChildTransport
+
+    command = list(target)
+    if not command:
+        raise ValueError("expected a command, found an empty list")
+    return lambda: ChildTransport(spawn(command))

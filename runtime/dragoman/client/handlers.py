@@ -1,0 +1,79 @@
+"""What the server may ask of the program, and what the client declares because of it.
+
+Lives here: the handlers by capability, and answering with models. Must not: wait for answers (`session`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import dragoman_spec
+from dragoman.errors import LocalProtocolError, McpError, ValidationFailed
+
+Handler = Callable[..., Awaitable[Any]]
+
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+
+
+class Handlers:
+    """The handlers of one client.
+
+    Args:
+        revision: Whose models they take and give.
+        given: The handler of each capability of a client: `sampling`, `elicitation`, `roots`; None where there is none.
+
+    Raises:
+        LocalProtocolError: The revision has no such capability.
+    """
+
+    def __init__(self, revision: str, given: Mapping[str, Handler | None]) -> None:
+        self._revision = revision
+        asked = dragoman_spec.facts(revision).asked
+        self._by_method: dict[str, Handler] = {}
+        self._capabilities: dict[str, Any] = {}
+        for capability, handler in given.items():
+            if handler is None:
+                continue
+            methods = [method for method, needed in asked.items() if needed == capability]
+            if not methods:
+                raise LocalProtocolError(INVALID_PARAMS, f"revision {revision} has no client capability {capability}")
+            self._by_method |= dict.fromkeys(methods, handler)
+            self._capabilities[capability] = {"listChanged": True} if capability == "roots" else {}
+
+    def declare(self, more: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Give the capabilities of the client.
+
+        Args:
+            more: What the program says of its handlers beyond that they are there, `{"elicitation": {"url": {}}}`.
+        """
+        return {**self._capabilities, **(more or {})}
+
+    async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Let the program answer a request of the server.
+
+        Raises:
+            McpError: Nobody answers such requests, or its params are not valid.
+        """
+        if method == "ping":
+            return {}
+        handler = self._by_method.get(method)
+        if handler is None:
+            raise McpError(METHOD_NOT_FOUND, f"this client does not answer {method}")
+        entry = dragoman_spec.load(self._revision).METHODS[method]
+        if method == "roots/list":
+            return _dump(self._revision, entry.result, await handler())
+        frame = {"jsonrpc": "2.0", "id": 0, "method": method, "params": params}
+        try:
+            dragoman_spec.validate(frame, self._revision)
+        except ValidationFailed as error:
+            raise McpError(INVALID_PARAMS, str(error)) from error
+        given = dragoman_spec.adapter(self._revision, entry.params).validate_python(params)
+        return _dump(self._revision, entry.result, await handler(given))
+
+
+def _dump(revision: str, definition: str | None, result: Any) -> dict[str, Any]:
+    assert definition is not None, "requests have results"
+    dumped: dict[str, Any] = dragoman_spec.adapter(revision, definition).dump_python(result, mode="json")
+    return dumped

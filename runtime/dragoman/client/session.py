@@ -1,0 +1,244 @@
+"""Who waits for which answer: ids, progress, timeouts and cancelling, of one client.
+
+Lives here: the table of requests that are under way, and what becomes of each frame that the proxy hands over. Must
+not: know what a method means (`client`), or answer the server (`handlers`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dragoman.client.transport import CallTransport
+from dragoman.core.envelope import (
+    PARSE_ERROR,
+    Frame,
+    classify,
+    decoded,
+    error_frame,
+    notification_frame,
+    request_frame,
+    result_frame,
+)
+from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.errors import ConnectionClosed, McpError, RemoteProtocolError, RequestTimeout
+
+logger = logging.getLogger("dragoman.client")
+
+
+class Listener(Protocol):
+    """Who is told what the server says of itself."""
+
+    def take_notice(self, body: dict[str, Any]) -> None:
+        """A notification came."""
+
+    async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer a request.
+
+        Raises:
+            McpError: It is refused.
+        """
+
+    def discard(self, what: str, reason: str) -> None:
+        """Something came that cannot be used."""
+
+    def take_end(self) -> None:
+        """The session is over."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request under way."""
+
+    method: str
+    answer: asyncio.Future[dict[str, Any]]
+    timeout_s: float | None
+    progress: Callable[[dict[str, Any]], None] | None
+    timer: asyncio.TimerHandle | None = None
+
+
+class Session:
+    """One client's side of a session.
+
+    Args:
+        listener: Who is told what the server says of itself.
+
+    Attributes:
+        transport: What the proxy takes for the client.
+        is_over: Asks whether the proxy has ended the session; what it answers then are not the server's words.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self.transport = CallTransport(self._take, self._end)
+        self.is_over: Callable[[], bool] = lambda: False
+        self._listener = listener
+        self._asked: dict[bytes, _Asked] = {}
+        self._answering: dict[bytes, asyncio.Task[None]] = {}
+        self._last_id = 0
+
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout_s: float | None = None,
+        progress: Callable[[dict[str, Any]], None] | None = None,
+        can_cancel: bool = True,
+    ) -> dict[str, Any]:
+        """Send a request and wait for its answer.
+
+        Args:
+            method: Its method.
+            params: Its params, without a progress token.
+            timeout_s: How long it may go without an answer or progress, in seconds.
+            progress: Called with the params of each progress notification.
+            can_cancel: Whether the server is told when nobody waits any more.
+
+        Returns:
+            The whole frame of the result.
+
+        Raises:
+            McpError: The server answered with an error.
+            RequestTimeout: It did not answer in time.
+            ConnectionClosed: The session is over.
+        """
+        self._last_id += 1
+        number = self._last_id
+        key = b"%d" % number
+        said = dict(params)
+        if progress is not None or timeout_s is not None:
+            said["_meta"] = {**said.get("_meta", {}), "progressToken": number}
+        asked = _Asked(method, asyncio.get_running_loop().create_future(), timeout_s, progress)
+        self.transport.say(request_frame(key, method, said))
+        self._asked[key] = asked
+        self._start_timer(asked)
+        try:
+            return await asked.answer
+        except (asyncio.CancelledError, RequestTimeout) as error:
+            if can_cancel and key in self._asked:
+                reason = "timed out" if isinstance(error, RequestTimeout) else "cancelled by the client"
+                self._say_quietly("notifications/cancelled", {"requestId": number, "reason": reason})
+            raise
+        finally:
+            self._asked.pop(key, None)
+            if asked.timer is not None:
+                asked.timer.cancel()
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification.
+
+        Raises:
+            ConnectionClosed: The session is over.
+        """
+        self.transport.say(notification_frame(method, params))
+
+    def _say_quietly(self, method: str, params: dict[str, Any]) -> None:
+        try:
+            self.notify(method, params)
+        except ConnectionClosed:
+            logger.debug("the session ended before %s could be sent", method)
+
+    def _start_timer(self, asked: _Asked) -> None:
+        if asked.timer is not None:
+            asked.timer.cancel()
+        if asked.timeout_s is not None:
+            asked.timer = asyncio.get_running_loop().call_later(asked.timeout_s, self._expire, asked)
+
+    def _expire(self, asked: _Asked) -> None:
+        if not asked.answer.done() and asked.timeout_s is not None:
+            asked.answer.set_exception(RequestTimeout(asked.method, asked.timeout_s))
+
+    # What the proxy says
+
+    def _take(self, frame: Frame) -> None:
+        try:
+            body = decoded(frame).body
+        except ValueError as error:
+            self._take_undecodable(frame, error)
+            return
+        for one in body if frame.kind == "batch" else (body,):
+            member = classify(b"", one) if frame.kind == "batch" else frame
+            if isinstance(member, Frame):
+                self._take_one(member, one)
+
+    def _take_undecodable(self, frame: Frame, error: ValueError) -> None:
+        asked = self._asked.pop(frame.key, None) if frame.key is not None and frame.method is None else None
+        if asked is not None and not asked.answer.done():
+            asked.answer.set_exception(RemoteProtocolError(PARSE_ERROR, f"the answer to {asked.method}: {error}"))
+        else:
+            self._listener.discard(frame.method or "an answer", str(error))
+
+    def _take_one(self, frame: Frame, body: dict[str, Any]) -> None:
+        if frame.kind == "request":
+            self._take_request(frame, body)
+        elif frame.kind != "notification":
+            self._take_answer(frame, body)
+        elif frame.method == "notifications/progress":
+            self._take_progress(body)
+        elif frame.method == "notifications/cancelled":
+            self._take_cancelled(body.get("params") or {})
+        else:
+            self._listener.take_notice(body)
+
+    def _take_answer(self, frame: Frame, body: dict[str, Any]) -> None:
+        asked = self._asked.pop(frame.key or b"", None)
+        if asked is None or asked.answer.done():
+            logger.debug("an answer came to a request that nobody waits for: id %s", frame.key)
+        elif frame.kind == "result":
+            asked.answer.set_result(body)
+        else:
+            asked.answer.set_exception(self._read_error(body["error"]))
+
+    def _read_error(self, error: dict[str, Any]) -> Exception:
+        code, message, data = error.get("code"), error.get("message"), error.get("data")
+        if code == CONNECTION_CLOSED and self.is_over():
+            return ConnectionClosed(str(message), data if isinstance(data, dict) else None)
+        return McpError(code if isinstance(code, int) else 0, str(message), data)
+
+    def _take_progress(self, body: dict[str, Any]) -> None:
+        params = body.get("params") or {}
+        asked = self._asked.get(b"%d" % token) if isinstance(token := params.get("progressToken"), int) else None
+        if asked is None:
+            logger.debug("progress came for a request that nobody waits for")
+            return
+        self._start_timer(asked)
+        if asked.progress is not None:
+            asked.progress(body)
+
+    # What the server asks
+
+    def _take_request(self, frame: Frame, body: dict[str, Any]) -> None:
+        key = frame.key or b"null"
+        task = asyncio.get_running_loop().create_task(self._answer(key, body["method"], body.get("params") or {}))
+        self._answering[key] = task
+        task.add_done_callback(lambda _: self._answering.pop(key, None))
+
+    async def _answer(self, key: bytes, method: str, params: dict[str, Any]) -> None:
+        try:
+            answer = result_frame(key, await self._listener.answer(method, params))
+        except McpError as error:
+            answer = error_frame(key, error.code, error.message, error.data)
+        except Exception as error:
+            logger.exception("the handler of %s failed", method)
+            answer = error_frame(key, -32603, f"the client's handler failed: {type(error).__name__}")
+        try:
+            self.transport.say(answer)
+        except ConnectionClosed:
+            logger.debug("the session ended before %s was answered", method)
+
+    def _take_cancelled(self, params: dict[str, Any]) -> None:
+        named = params.get("requestId")
+        for key, task in self._answering.items():
+            if key == (b"%d" % named if isinstance(named, int) else f'"{named}"'.encode()):
+                task.cancel()
+
+    def _end(self) -> None:
+        for asked in self._asked.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(ConnectionClosed("the session is over"))
+        for task in self._answering.values():
+            task.cancel()
+        self._listener.take_end()

@@ -1,0 +1,159 @@
+"""`dragoman list`, `call` and `read`: real processes, over stdio and HTTP, with the exit codes that the page lists."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli.values import read_value
+
+SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
+STDIO = ["--", sys.executable, SERVER]
+LONGEST_S = 60
+
+
+def dragoman(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "dragoman", *arguments]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_S, check=False)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    command = [sys.executable, SERVER, "--http"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+        finally:
+            process.kill()
+
+
+# What they print
+
+
+def test_list_shows_what_there_is() -> None:
+    done = dragoman("list", *STDIO)
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 0
+    assert lines[0] == "echo 1, revision 2025-11-25"
+    assert lines[1:3] == ["tools: 6", "  echo  Gives its arguments back"]
+    assert lines[-5:] == ["resources: 2", "  x:text", "  x:blob", "templates: none", "prompts: none"]
+
+
+def test_list_of_one_kind_as_json() -> None:
+    done = dragoman("list", "tools", "--json", *STDIO)
+    shown = json.loads(done.stdout)
+    assert sorted(shown) == ["revision", "server", "tools"]
+    assert shown["tools"][0]["name"] == "echo"
+
+
+def test_call_reads_values_by_the_schema_of_the_tool() -> None:
+    done = dragoman("call", "echo", "count=3", "text=4", 'any={"a": null}', "unknown=5", *STDIO)
+    assert json.loads(done.stdout) == {"count": 3, "text": "4", "any": {"a": None}, "unknown": "5"}
+    assert done.returncode == 0
+
+
+def test_call_takes_arguments_as_json() -> None:
+    done = dragoman("call", "echo", "--arguments", '{"count": 3, "text": "a"}', "text=b", "--json", *STDIO)
+    assert json.loads(json.loads(done.stdout)["content"][0]["text"]) == {"count": 3, "text": "b"}
+
+
+def test_read_writes_text_and_bytes_as_they_are() -> None:
+    assert dragoman("read", "x:text", *STDIO).stdout == b"hello\n"
+    assert dragoman("read", "x:blob", *STDIO).stdout == b"\x00\x01\x02"
+    assert json.loads(dragoman("read", "x:blob", "--json", *STDIO).stdout)["contents"][0]["blob"] == "AAEC"
+
+
+def test_they_reach_a_url(url: str) -> None:
+    assert json.loads(dragoman("call", "echo", "count=3", "--url", url).stdout) == {"count": 3}
+    assert dragoman("read", "x:text", "--url", url).stdout == b"hello\n"
+    listed = dragoman("list", "--url", url, "--revision", "2025-06-18")
+    assert listed.stdout.startswith(b"echo 1, revision 2025-06-18\n")
+
+
+def test_a_server_of_any_revision_is_translated() -> None:
+    done = dragoman("list", "tools", *STDIO, "--revision", "2024-11-05")
+    assert done.stdout.startswith(b"echo 1, revision 2024-11-05\n")
+
+
+def test_questions_are_declined_where_nobody_can_be_asked() -> None:
+    done = dragoman("call", "ask", *STDIO)
+    assert json.loads(done.stdout) == {"action": "decline"}
+    assert "Who is there?" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("Ada\n36\ny\n", {"action": "accept", "content": {"name": "Ada", "age": 36}}),
+        ("\nAda\n\ny\n", {"action": "accept", "content": {"name": "Ada"}}),
+        ("Ada\n36\nn\n", {"action": "decline"}),
+        ("\x04", {"action": "cancel"}),
+    ],
+)
+def test_questions_are_asked_at_the_terminal(typed: str, answer: dict[str, object]) -> None:
+    keyboard, terminal = pty.openpty()
+    command = [sys.executable, "-m", "dragoman", "call", "ask", *STDIO]
+    try:
+        os.write(keyboard, typed.encode())  # the terminal keeps it, line by line, until somebody reads
+        done = subprocess.run(command, stdin=terminal, capture_output=True, timeout=LONGEST_S, check=False)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert json.loads(done.stdout) == answer
+
+
+# How they end
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["call", "fail", *STDIO], 1, ""),
+        (["read", "x:none", *STDIO], 1, "there is no resources/read (-32601)"),
+        (["call", "echo"], 2, "expected a server"),
+        (["call", "echo", "word", *STDIO], 2, "expected KEY=VALUE, found 'word'"),
+        (["call", "echo", "--arguments", "[]", *STDIO], 2, "expected a JSON object"),
+        (["list", "--url", "http://127.0.0.1:9", *STDIO], 2, "found both"),
+        (["list", "--revision", "2026-07-28", *STDIO], 2, "opens with a handshake"),
+        (["list", "--header", "a=b", *STDIO], 2, "--header means nothing without --url"),
+        (["list", "--", "/nowhere/server"], 3, "/nowhere/server"),
+        (["call", "exit", *STDIO], 3, "the server exited with status 0"),
+        (["list", "prompts", *STDIO], 4, "needs the capability prompts"),
+        (["call", "odd", *STDIO], 4, "/result/content/0/text"),
+        (["list", "--revision", "2025-06-18", *STDIO, "--revision", "2025-03-26"], 4, "expected revision 2025-06-18"),
+        (["call", "hang", "--timeout", "0.3", *STDIO], 5, "tools/call was not answered within 0.3 s"),
+    ],
+)
+def test_exit_codes_say_what_happened(arguments: list[str], code: int, words: str) -> None:
+    done = dragoman(*arguments)
+    assert (done.returncode, words in done.stderr.decode()) == (code, True), done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "value"),
+    [
+        ("3", {"type": "integer"}, 3),
+        ("3", {"type": "string"}, "3"),
+        ("3", {"type": ["string", "null"]}, "3"),
+        ("null", {"type": ["string", "null"]}, None),
+        ("3.5", {"type": "integer"}, "3.5"),
+        ("true", {"type": "boolean"}, True),
+        ("true", {"type": "integer"}, "true"),
+        ("[1]", {"anyOf": [{"type": "array"}, {"type": "null"}]}, [1]),
+        ("2", {"enum": [1, 2]}, 2),
+        ("2", {"enum": ["1", "2"]}, "2"),
+        ("{", {}, "{"),
+        ("3", {}, 3),
+        ("3", None, "3"),
+    ],
+)
+def test_a_value_is_read_as_its_schema_wants_it(text: str, schema: object, value: object) -> None:
+    assert read_value(text, schema) == value
