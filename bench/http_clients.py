@@ -25,7 +25,7 @@ EVENTS = 20_000
 STREAMS = 200
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ACCEPT = {"Accept": HEADERS["Accept"]}
-OURS = "dragoman.transports.upstream.wire"
+OURS = "dragoman.transports.upstream.connection_pool"
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 NAMES = ("raw", "ours", "ours+uvloop", "aiohttp", "aiohttp+uvloop", "httpx2", "httpx2+uvloop")
@@ -145,9 +145,9 @@ async def with_aiohttp(base: str) -> dict[str, float]:
 
 async def with_wire(base: str) -> dict[str, float]:
     from dragoman.transports.upstream.config import UpstreamConfig
-    from dragoman.transports.upstream.wire import Wire
+    from dragoman.transports.upstream.connection_pool import ConnectionPool
 
-    wire = Wire(UpstreamConfig(base))
+    wire = ConnectionPool(UpstreamConfig(base))
 
     async def post(url: str, body: bytes) -> bytes:
         answer = await wire.send("POST", url, ACCEPT, body, idle_s=300.0)

@@ -26,8 +26,8 @@ time.sleep(600)
 """
 PATIENT = """
 import sys
-from dragoman.transports.stdio import Patience
-Patience.__init__.__defaults__ = (300.0, 300.0, 300.0)
+from dragoman.transports.stdio import ChildPatience
+ChildPatience.__init__.__defaults__ = (300.0, 300.0, 300.0)
 from dragoman.cli import main
 sys.exit(main())
 """

@@ -12,10 +12,10 @@ import pytest
 from dragoman.core.commands import Finish, Outcome
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.spawn import spawn
-from dragoman.transports.stdio import ChildTransport, Patience, StandardStreams
+from dragoman.transports.stdio import ChildPatience, ChildTransport, StandardStreams
 from tests.proxy.conversation import READY, initialize, initialized, request
 
-SHORT = Patience(after_eof_s=0.2, after_term_s=2, after_exit_s=0.2)
+SHORT = ChildPatience(after_eof_s=0.2, after_term_s=2, after_exit_s=0.2)
 DEAF = f"""
 import signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

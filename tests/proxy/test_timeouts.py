@@ -17,7 +17,7 @@ from dragoman.pool import Scope
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import connect_pair
 from dragoman.transports.spawn import spawn
-from dragoman.transports.stdio import ChildTransport, Patience
+from dragoman.transports.stdio import ChildPatience, ChildTransport
 from tests.proxy.conversation import (
     READY,
     Peer,
@@ -257,7 +257,7 @@ def test_a_child_that_hangs_is_given_up_and_the_session_goes_on() -> None:
     async def main() -> list[Any]:
         front, end = connect_pair("proxy", "client")
         process = spawn([*SCRIPTED, "--speak", "2025-11-25"])
-        quick = Patience(after_eof_s=0.2, after_term_s=0.3, after_exit_s=0.2)
+        quick = ChildPatience(after_eof_s=0.2, after_term_s=0.3, after_exit_s=0.2)
         proxy = Proxy(ProxyConfig(request_timeout_s=2), front, lambda: ChildTransport(process, quick))
         peer = Peer("client", end)
         run = asyncio.create_task(proxy.run())

@@ -18,21 +18,21 @@ import pytest
 
 from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
-from dragoman.transports.stdio import ChildTransport, Patience, describe_exit
+from dragoman.transports.stdio import ChildPatience, ChildTransport, describe_exit
 from tests.support.frames import sent
 from tests.support.waiting import IdleClockLoop, pass_time, run, until
 from tests.transports.recorder import Recorder
 
-SHORT = Patience(after_eof_s=0.3, after_term_s=0.3, after_exit_s=0.2)
+SHORT = ChildPatience(after_eof_s=0.3, after_term_s=0.3, after_exit_s=0.2)
 """With children of which it does not matter how they go."""
 
-LONG = Patience(after_eof_s=30, after_term_s=30, after_exit_s=30)
+LONG = ChildPatience(after_eof_s=30, after_term_s=30, after_exit_s=30)
 """With children that go by themselves or by a signal, on a busy machine too; `lose_patience` puts an end to it."""
 
 ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()"
 
 
-def python(code: str, patience: Patience = SHORT) -> ChildTransport:
+def python(code: str, patience: ChildPatience = SHORT) -> ChildTransport:
     return ChildTransport(spawn([sys.executable, "-c", code]), patience)
 
 
@@ -295,14 +295,14 @@ def test_an_unknown_signal_is_named_by_number() -> None:
 
 
 def test_a_hurried_patience_is_short() -> None:
-    hurried = Patience().hurried()
+    hurried = ChildPatience().hurried()
     assert hurried.after_eof_s + hurried.after_term_s < 2
-    assert Patience(0.1, 0.1, 0.1).hurried() == Patience(0.1, 0.1, 0.1)
+    assert ChildPatience(0.1, 0.1, 0.1).hurried() == ChildPatience(0.1, 0.1, 0.1)
 
 
 def test_a_child_is_hurried_while_it_is_waited_for() -> None:
     async def main() -> None:
-        patient = Patience(after_eof_s=600, after_term_s=600, after_exit_s=0.2)
+        patient = ChildPatience(after_eof_s=600, after_term_s=600, after_exit_s=0.2)
         child = python("import time; print(1, flush=True); time.sleep(1200)", patient)
         recorder = Recorder()
         child.start(recorder)
@@ -322,13 +322,13 @@ def test_what_a_child_left_behind_is_reaped_where_that_is_up_to_us() -> None:
     code = """
 import asyncio, ctypes, os, sys
 from dragoman.transports.spawn import spawn
-from dragoman.transports.stdio import ChildTransport, Patience
+from dragoman.transports.stdio import ChildTransport, ChildPatience
 from tests.transports.recorder import Recorder
 
 ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 async def main():
-    child = ChildTransport(spawn(["sh", "-c", "sleep 0.2 & exec cat"]), Patience(30, 30, 30))
+    child = ChildTransport(spawn(["sh", "-c", "sleep 0.2 & exec cat"]), ChildPatience(30, 30, 30))
     child.start(Recorder())
     await child.close()
     print(open(f"/proc/self/task/{os.getpid()}/children").read().split())

@@ -91,7 +91,7 @@ def _pump(job: Job, report: Report, losses: IO[bytes] | None) -> None:
             out.flush()
 
 
-def _write_losses(file: IO[bytes], outcome: Outcome) -> None:
+def _write_losses(file: IO[bytes], outcome: Conversion) -> None:
     try:
         file.write(b"".join(encode({"line": outcome.line, **loss}) + b"\n" for loss in outcome.losses))
     except OSError as error:
@@ -121,7 +121,7 @@ class Job:
 
 
 @dataclass(slots=True)
-class Outcome:
+class Conversion:
     """What became of one line.
 
     Attributes:
@@ -157,7 +157,7 @@ class Report:
     lost_bytes: Counter[str] = field(default_factory=Counter)
     hinted: bool = False
 
-    def count(self, outcome: Outcome) -> None:
+    def count(self, outcome: Conversion) -> None:
         """Add one line's outcome."""
         self.converted += outcome.converted
         self.unchanged += outcome.unchanged
@@ -179,16 +179,16 @@ class Report:
         )
 
 
-def convert_lines(job: Job, lines: Iterable[bytes]) -> Iterator[Outcome]:
+def convert_lines(job: Job, lines: Iterable[bytes]) -> Iterator[Conversion]:
     """Convert lines one by one, each as soon as it is there; blank ones give nothing."""
     for number, line in enumerate(lines, 1):
         if not line.isspace():
             yield convert_line(job, number, line.rstrip(b"\r\n"))
 
 
-def convert_line(job: Job, number: int, line: bytes) -> Outcome:
+def convert_line(job: Job, number: int, line: bytes) -> Conversion:
     """Convert one line: a frame, or where the revision has batches one of these."""
-    outcome = Outcome(number)
+    outcome = Conversion(number)
     try:
         value = decode(line)
     except ValueError as error:
@@ -213,7 +213,7 @@ def _salvage_id(line: bytes) -> Any:
     return value
 
 
-def _convert_batch(job: Job, outcome: Outcome, members: list[Any], line: bytes) -> None:
+def _convert_batch(job: Job, outcome: Conversion, members: list[Any], line: bytes) -> None:
     """Pass a batch on as it is where batches are known, split it elsewhere."""
     refusal = _batch_fault(job, members)
     if refusal is not None:
@@ -244,7 +244,7 @@ def _batch_fault(job: Job, members: list[Any]) -> ProtocolError | None:
 
 
 def _convert_frame(
-    job: Job, outcome: Outcome, frame: Any, raw: bytes, prefix: str, emit: Callable[[bytes], None]
+    job: Job, outcome: Conversion, frame: Any, raw: bytes, prefix: str, emit: Callable[[bytes], None]
 ) -> None:
     """Convert one frame; `prefix` is its JSON pointer in the line."""
     try:
@@ -322,7 +322,7 @@ def _code(pointer: str) -> int:
     return INVALID_PARAMS if pointer.startswith(("/params", "/result")) else INVALID_REQUEST
 
 
-def _refuse(job: Job, outcome: Outcome, frame: Any, refusal: ProtocolError, emit: Callable[[bytes], None]) -> None:
+def _refuse(job: Job, outcome: Conversion, frame: Any, refusal: ProtocolError, emit: Callable[[bytes], None]) -> None:
     key = key_of(frame.get("id")) if isinstance(frame, dict) else None
     data = {"source": job.translator.source, "target": job.translator.target, **(refusal.data or {})}
     emit(encode_error(key, refusal.code, refusal.message, data).rstrip(b"\n"))

@@ -27,7 +27,7 @@ class GivenUp(Exception):
     """The server said something that this client's revision does not have."""
 
 
-class Caller:
+class DemoClient:
     """Asks, and answers what the server asks meanwhile.
 
     Args:
@@ -124,7 +124,7 @@ class Caller:
 def main() -> int:
     """Converse; say on stderr why, if it ends early."""
     try:
-        Caller(sys.argv[1], Peer(0)).converse()
+        DemoClient(sys.argv[1], Peer(0)).converse()
     except (GivenUp, EOFError) as error:
         print(f"the client gives up: {error}", file=sys.stderr)
         return 1

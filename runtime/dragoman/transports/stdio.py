@@ -30,7 +30,7 @@ _LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ChildPatience:
     """How long a child gets at each step of its going, in seconds.
 
     Attributes:
@@ -43,9 +43,9 @@ class Patience:
     after_term_s: float = 2.0
     after_exit_s: float = 1.0
 
-    def hurried(self) -> Patience:
+    def hurried(self) -> ChildPatience:
         """The same for somebody who was told to stop: our own parent may be counting to SIGKILL already."""
-        return Patience(min(self.after_eof_s, 0.4), min(self.after_term_s, 0.8), min(self.after_exit_s, 0.2))
+        return ChildPatience(min(self.after_eof_s, 0.4), min(self.after_term_s, 0.8), min(self.after_exit_s, 0.2))
 
 
 class ChildTransport:
@@ -61,12 +61,12 @@ class ChildTransport:
     def __init__(
         self,
         process: subprocess.Popen[bytes],
-        patience: Patience | None = None,
+        patience: ChildPatience | None = None,
         warden: Warden | None = None,
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
     ) -> None:
         self.process = process
-        self.patience = patience or Patience()
+        self.patience = patience or ChildPatience()
         self._warden = warden
         self._framer = LineFramer(limit_bytes)
         self._receiver: Receiver | None = None

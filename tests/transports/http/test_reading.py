@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import Refused
+from dragoman.transports.http.exchange import RequestRefused
 from dragoman.transports.http.reading import read_posted
 from tests.support.effort import effort
 from tests.transports.http.stage import call, on_loop, serving, text_of
@@ -38,7 +38,7 @@ def fill(unit: bytes, size: int = MIB_16) -> bytes:
 )
 def test_a_body_that_unfolds_into_too_much_is_refused_at_once(body: bytes) -> None:
     def read() -> None:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RequestRefused) as caught:
             read_posted(body, 200)
         assert caught.value.status == 413
 

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from dragoman.transports.http.config import Admission, FrontConfig
-from dragoman.transports.http.exchange import Refused
-from dragoman.transports.http.security import Gate, read_tokens
+from dragoman.transports.http.exchange import RequestRefused
+from dragoman.transports.http.security import Doorkeeper, read_tokens
 from tests.transports.http.stage import call, initialize, on_loop, serving
 from tests.transports.http.wire import request, send_raw
 
@@ -64,10 +64,10 @@ async def test_the_host_must_be_ours(allowed: tuple[str, ...], host: str, status
 def test_the_address_that_a_connection_came_to_is_ours(host: str, own: str | None, admitted: bool) -> None:
     headers = {b"host": host.encode()}
     if admitted:
-        assert Gate(Admission()).check_host(headers, own) == host
+        assert Doorkeeper(Admission()).check_host(headers, own) == host
     else:
-        with pytest.raises(Refused):
-            Gate(Admission()).check_host(headers, own)
+        with pytest.raises(RequestRefused):
+            Doorkeeper(Admission()).check_host(headers, own)
 
 
 @pytest.mark.parametrize(
@@ -225,10 +225,10 @@ async def test_two_headers_where_one_decides_are_refused(name: str) -> None:
 
 
 def test_every_known_secret_is_compared() -> None:
-    gate = Gate(Admission(tokens={"ada": "a", "bob": "b"}))
+    gate = Doorkeeper(Admission(tokens={"ada": "a", "bob": "b"}))
     assert gate.authenticate({b"authorization": b"Bearer a"}) == "ada"
     assert gate.authenticate({b"x-api-key": b"b"}) == "bob"
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRefused) as caught:
         gate.authenticate({b"x-api-key": "b\u00e4".encode()})
     assert caught.value.status == 401
 

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any
 
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.wire import Wire
+from dragoman.transports.upstream.connection_pool import ConnectionPool
 from tests.support import waiting
 
 try:
@@ -143,15 +143,17 @@ async def raw_server(handle: Callable[[Line], Awaitable[None]], **options: Any) 
 
 
 @contextlib.asynccontextmanager
-async def wire_to(url: str, **config: Any) -> AsyncIterator[Wire]:
-    wire = Wire(UpstreamConfig(url, **config))
+async def wire_to(url: str, **config: Any) -> AsyncIterator[ConnectionPool]:
+    wire = ConnectionPool(UpstreamConfig(url, **config))
     try:
         yield wire
     finally:
         await wire.close()
 
 
-async def ask(wire: Wire, method: str = "POST", body: bytes | None = b"{}", **options: Any) -> tuple[int, bytes]:
+async def ask(
+    wire: ConnectionPool, method: str = "POST", body: bytes | None = b"{}", **options: Any
+) -> tuple[int, bytes]:
     """Send a request; give the status and the whole body of its answer."""
     answer = await wire.send(method, wire.config.url, {}, body if method == "POST" else None, **options)
     parts = []

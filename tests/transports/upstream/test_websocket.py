@@ -12,7 +12,7 @@ import pytest
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.websocket import WebSocketTransport
+from dragoman.transports.upstream.websocket import WebSocketUpstream
 from tests.support.waiting import linger, until
 from tests.transports.recorder import Recorder
 from tests.transports.upstream.raw import Line
@@ -241,7 +241,7 @@ async def test_a_long_message_is_a_sign_of_life_before_it_has_ended() -> None:
 @on_loop
 async def test_a_server_that_answers_no_ping_is_gone() -> None:
     async with socket_server() as (url, _):
-        transport = WebSocketTransport(UpstreamConfig(url.replace("/ws", "/deaf")), ping_s=0.05)
+        transport = WebSocketUpstream(UpstreamConfig(url.replace("/ws", "/deaf")), ping_s=0.05)
         recorder = Recorder()
         transport.start(recorder)
         await recorder.until(lambda: recorder.end is not None)

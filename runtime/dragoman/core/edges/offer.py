@@ -38,7 +38,7 @@ class Accepted(NamedTuple):
     revision: str
 
 
-class Refused(NamedTuple):
+class InitializeRefused(NamedTuple):
     """The server refused, not for the revision: its answer, and its own words."""
 
     answer: Frame
@@ -128,7 +128,7 @@ class Offer:
         body["id"] = decode(self.key)
         return Frame(encode_line(body), "request", self.key, "initialize", body)
 
-    def read_answer(self, frame: Frame) -> Accepted | Refused | Retried | Failed:
+    def read_answer(self, frame: Frame) -> Accepted | InitializeRefused | Retried | Failed:
         """Read the server's response to the offer."""
         try:
             body = decode(frame.raw) if frame.body is None else frame.body
@@ -142,7 +142,7 @@ class Offer:
         rejection = negotiation.read_rejection(member, self.offered)
         if rejection is not None:
             return self._take_rejection(rejection)
-        return Refused(frame, member.get("code", -32603), str(member.get("message", "")), member.get("data"))
+        return InitializeRefused(frame, member.get("code", -32603), str(member.get("message", "")), member.get("data"))
 
     def fail(self, code: int, message: str) -> Failed:
         """Give the error for a client whose `initialize` cannot succeed."""

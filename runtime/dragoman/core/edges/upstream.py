@@ -16,7 +16,7 @@ from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S, Verdict
 from dragoman.core.commands import Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
-from dragoman.core.edges.offer import Accepted, Introduce, Offer, Refused, Retried
+from dragoman.core.edges.offer import Accepted, InitializeRefused, Introduce, Offer, Retried
 from dragoman.core.edges.probe import Probe, suspects_newer
 from dragoman.core.edges.renewal import Renewal
 from dragoman.core.edges.renewing import Renewing
@@ -51,7 +51,7 @@ class Owner(Follower, Protocol):
     def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
         """It has agreed to a revision."""
 
-    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+    def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """It has refused for a reason of its own; it may be asked again."""
 
     def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
@@ -110,7 +110,7 @@ class UpstreamEdge(Renewing):
         self._waiting: Frame | None = None  # the offer, or `initialized`, that an action sends
         self._offered: Frame | None = None  # the last offer, until the session is ready
         self._renewal: Renewal | None = None  # once it is
-        self._answered: Accepted | Refused | None = None
+        self._answered: Accepted | InitializeRefused | None = None
         self._failure: Failed | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
@@ -243,12 +243,12 @@ class UpstreamEdge(Renewing):
         else:
             self._follow_answer(offer.read_answer(frame))
 
-    def _follow_answer(self, answer: Accepted | Refused | Retried | Failed) -> None:
+    def _follow_answer(self, answer: Accepted | InitializeRefused | Retried | Failed) -> None:
         match answer:
             case Accepted():
                 self.revision, self._answered = answer.revision, answer
                 self._advance(UpstreamEvent.ACCEPTED)
-            case Refused():
+            case InitializeRefused():
                 self._answered = answer
                 self._advance(UpstreamEvent.REFUSED)
             case Retried(another):
@@ -341,7 +341,7 @@ class UpstreamEdge(Renewing):
         self._owner.accepted(self, self._answered)
 
     def _tell_refused(self) -> None:
-        assert isinstance(self._answered, Refused)
+        assert isinstance(self._answered, InitializeRefused)
         self._owner.refused(self, self._answered)
 
     def _tell_failed(self) -> None:

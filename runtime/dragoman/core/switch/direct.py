@@ -16,7 +16,7 @@ from dragoman.core.commands import Close, Outbox, Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
-from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -132,7 +132,7 @@ class Direct:
         """Answer the client."""
         self.front.accepted(accepted.answer, accepted.revision)
 
-    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+    def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """Tell the client, which may correct itself."""
         greeting, answer = self.front.greeting, refused.answer
         assert greeting is not None

@@ -19,7 +19,7 @@ from dragoman.core.commands import Close, Outbox, Outcome
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
-from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import (
@@ -218,7 +218,7 @@ class PerCall:
                 upstream.send(request_frame(_LEVEL_KEY, "logging/setLevel", {"level": self._level}))
             upstream.send(run.frame)
 
-    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+    def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """Tell the client."""
         run = self.runs.get(upstream)
         if run is None:

@@ -23,14 +23,14 @@ from dragoman.transports.http.exchange import (
     Disconnected,
     HttpExchange,
     Receive,
-    Refused,
+    RequestRefused,
     Scope,
     Send,
     read_headers,
 )
 from dragoman.transports.http.legacy import LegacyFront
 from dragoman.transports.http.refusals import Refusals, shorten
-from dragoman.transports.http.security import Gate
+from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.websocket import WebSocketFront, refuse
@@ -58,7 +58,7 @@ class HttpFront:
         self.sessions = Sessions(self.config, serve, tidy)
         self.budget = Budget(self.config.limits.memory_bytes, self.config.limits.body_bytes)
         self.refusals = Refusals()
-        self._gate = Gate(self.config.admission)
+        self._gate = Doorkeeper(self.config.admission)
         self._streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
         self._websocket = WebSocketFront(self.config, self.sessions)
@@ -94,9 +94,9 @@ class HttpFront:
                 exchange.hold.belong(name_owner(exchange.principal))
             service = self._services.get(find_path(scope))
             if service is None:
-                raise Refused(404, self._point_the_way(scope))
+                raise RequestRefused(404, self._point_the_way(scope))
             await service(exchange)
-        except Refused as refused:
+        except RequestRefused as refused:
             self._note(scope, scope["method"], refused)
             await exchange.refuse(refused)
         except Disconnected:
@@ -138,13 +138,13 @@ class HttpFront:
             if principal:
                 self._find_hold(scope).belong(name_owner(principal))
             if find_path(scope) != self.config.paths.websocket:
-                raise Refused(404, self._point_the_way(scope))
+                raise RequestRefused(404, self._point_the_way(scope))
             await self._websocket.serve(scope, receive, send, principal)
-        except Refused as refused:
+        except RequestRefused as refused:
             self._note(scope, "WebSocket", refused)
             await refuse(scope, receive, send, refused)
 
-    def _note(self, scope: Scope, what: str, refused: Refused) -> None:
+    def _note(self, scope: Scope, what: str, refused: RequestRefused) -> None:
         """Log a refusal: so that it is seen, where the way that we were started may be the reason."""
         if refused.advice:
             client = scope.get("client")

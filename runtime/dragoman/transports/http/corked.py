@@ -140,7 +140,7 @@ def _is_false() -> bool:
     return False
 
 
-class Flow(FlowControl):
+class CorkedFlow(FlowControl):
     """When a connection is read: not while requests of it wait, for uvicorn would take in more with each answer.
 
     A loop that does not read a connection is not told of its end. So while it is not read, the system is asked.

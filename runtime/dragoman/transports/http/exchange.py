@@ -63,7 +63,7 @@ LARGE_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 1024 * 1024
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not served: the status and the reason, which the client is told.
 
     Args:
@@ -101,7 +101,7 @@ def read_headers(scope: Scope, limits: Limits) -> dict[bytes, bytes]:
     """Give the headers by their lower-case names.
 
     Raises:
-        Refused: 431 for too many, 400 where a header that decides something is there twice.
+        RequestRefused: 431 for too many, 400 where a header that decides something is there twice.
     """
     headers: dict[bytes, bytes] = {}
     listed, size = scope["headers"], 0
@@ -109,11 +109,11 @@ def read_headers(scope: Scope, limits: Limits) -> dict[bytes, bytes]:
         size += len(name) + len(value)
         if name in headers:
             if name in _SINGLE:
-                raise Refused(400, f"expected one {name.decode('latin-1')} header, found several")
+                raise RequestRefused(400, f"expected one {name.decode('latin-1')} header, found several")
             value = headers[name] + b", " + value
         headers[name] = value
     if len(listed) > limits.headers or size > limits.header_bytes:
-        raise Refused(431, "the headers are more or larger than the limit", (b"connection", b"close"))
+        raise RequestRefused(431, "the headers are more or larger than the limit", (b"connection", b"close"))
     return headers
 
 
@@ -158,12 +158,12 @@ class HttpExchange:
         """Read the whole body; whoever hands it on releases the hold.
 
         Raises:
-            Refused: 413, 408, 415, and 429 or 503 where no more may be held.
+            RequestRefused: 413, 408, 415, and 429 or 503 where no more may be held.
             Disconnected: The client went away half-way.
         """
         encoding = self.headers.get(b"content-encoding")
         if encoding is not None and encoding.lower() != b"identity":
-            raise Refused(415, "expected a body without content encoding")
+            raise RequestRefused(415, "expected a body without content encoding")
         length = self.headers.get(b"content-length")
         if length is not None and (not length.isdigit() or int(length) > limit_bytes):
             raise _too_large(limit_bytes)
@@ -188,7 +188,7 @@ class HttpExchange:
                 return await self._receive()
         except TimeoutError:
             reason = f"the body did not come within {timeout_s:g} s"
-            raise Refused(408, reason, (b"connection", b"close")) from None
+            raise RequestRefused(408, reason, (b"connection", b"close")) from None
 
     async def _read_on(self, body: bytes, limit_bytes: int, timeout_s: float) -> bytes:
         deadline = asyncio.get_running_loop().time() + timeout_s
@@ -211,7 +211,7 @@ class HttpExchange:
             try:
                 self.hold.resize(size)
             except Excess as excess:
-                raise Refused(excess.status, excess.reason, RETRY_AFTER, (b"connection", b"close")) from None
+                raise RequestRefused(excess.status, excess.reason, RETRY_AFTER, (b"connection", b"close")) from None
 
     async def wait_for_disconnect(self) -> None:
         """Wait until the client has gone; call it only after the whole body was read."""
@@ -246,7 +246,7 @@ class HttpExchange:
             async with asyncio.timeout(stall_s):
                 await self.send_part(piece)
 
-    async def refuse(self, refused: Refused) -> None:
+    async def refuse(self, refused: RequestRefused) -> None:
         """Answer with a refusal, explained by a JSON-RPC error."""
         await self.reply(
             refused.status, encode_error(refused.key, refused.code, refused.reason), JSON, *refused.headers
@@ -269,8 +269,8 @@ class HttpExchange:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
 
-def _too_large(limit_bytes: int) -> Refused:
-    return Refused(413, f"the body is larger than the limit of {limit_bytes} bytes", (b"connection", b"close"))
+def _too_large(limit_bytes: int) -> RequestRefused:
+    return RequestRefused(413, f"the body is larger than the limit of {limit_bytes} bytes", (b"connection", b"close"))
 
 
 @lru_cache(maxsize=64)

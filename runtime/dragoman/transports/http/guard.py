@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from dragoman.transports.defects import describe
 from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.corked import Corked, Flow
+from dragoman.transports.http.corked import Corked, CorkedFlow
 from dragoman.transports.http.exchange import ABORT, HOLD, Receive, Scope, Send
 from dragoman.transports.http.refusals import Refusals
 
@@ -60,7 +60,7 @@ class GuardedProtocol(HttpToolsProtocol):
         patience = self.front_config.patience
         self._corked = Corked(transport, self._is_unheard, patience.stall_s, self.ended)
         super().connection_made(self._corked)  # type: ignore[arg-type]
-        self.flow: Flow = Flow(self._corked, self.pipeline, self.loop)  # type: ignore[arg-type]
+        self.flow: CorkedFlow = CorkedFlow(self._corked, self.pipeline, self.loop)  # type: ignore[arg-type]
         self.limit_concurrency = None  # counted at the door
         if self.arrived is not None:
             self.arrived()

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import HttpExchange, Refused, accepts
+from dragoman.transports.http.exchange import HttpExchange, RequestRefused, accepts
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import Posted, check_content_type, read_posted
 from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, Session, Sessions
@@ -44,12 +44,12 @@ class LegacyFront:
         """Open a session and send everything of its server's.
 
         Raises:
-            Refused: It is not served.
+            RequestRefused: It is not served.
             Disconnected: The client went away at once.
         """
         posted = await self._read_opening(exchange)
         if not accepts(exchange.headers.get(b"accept"), "text/event-stream"):
-            raise Refused(406, "expected to Accept text/event-stream")
+            raise RequestRefused(406, "expected to Accept text/event-stream")
         transport = LegacyTransport(self._config.limits)
         session = self._sessions.open(transport, Caller(exchange.principal, "sse"))
         if posted is not None:
@@ -69,20 +69,20 @@ class LegacyFront:
         """Take one message.
 
         Raises:
-            Refused: It is not served.
+            RequestRefused: It is not served.
             Disconnected: The client went away half-way.
         """
         if exchange.method != "POST":
-            raise Refused(405, "expected POST", _ALLOW_POST)
+            raise RequestRefused(405, "expected POST", _ALLOW_POST)
         check_content_type(exchange.headers.get(b"content-type"))
         query = parse_qs(exchange.scope["query_string"].decode("latin-1"))
         session_id = query.get(_PARAMETER, [""])[0]
         if not session_id:
-            raise Refused(400, f"expected the {_PARAMETER} that the endpoint event names")
+            raise RequestRefused(400, f"expected the {_PARAMETER} that the endpoint event names")
         session = self._sessions.find(session_id, exchange.principal, LegacyTransport)
         # All of them wait while the server does not read, with what they have said.
         if session.visits > VISITS_A_STREAM * self._config.limits.streams:  # its stream is one
-            raise Refused(429, "too many messages of this session are under way", (b"retry-after", b"1"))
+            raise RequestRefused(429, "too many messages of this session are under way", (b"retry-after", b"1"))
         with session:
             limits, patience, readable = self._config.limits, self._config.patience, session.transport.readable
             async with session.turn(readable.is_set()):
@@ -90,7 +90,7 @@ class LegacyFront:
                 posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
                 await readable.wait()
                 if session.transport.over:
-                    raise Refused(404, "the session is over")
+                    raise RequestRefused(404, "the session is over")
                 session.transport.deliver(posted.frame)
                 exchange.hold.release()
             await exchange.reply(202)
@@ -100,7 +100,7 @@ class LegacyFront:
         if exchange.method == "GET":
             return None
         if exchange.method != "POST" or not self._config.post_opens_sse:
-            raise Refused(405, "expected GET", _ALLOW_STREAM)
+            raise RequestRefused(405, "expected GET", _ALLOW_STREAM)
         limits = self._config.limits
         body = await exchange.read_body(limits.body_bytes, self._config.patience.body_s)
         return read_posted(body, limits.nesting) if body.strip() else None

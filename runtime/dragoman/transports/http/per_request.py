@@ -23,7 +23,7 @@ from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.errors import RemoteProtocolError
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, Refused
+from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, RequestRefused
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.requests import Post, RequestsTransport
 from dragoman.transports.http.sessions import Caller, Session, Sessions
@@ -73,12 +73,12 @@ class PerRequestFront:
             takes_stream: Whether it takes a stream.
 
         Raises:
-            Refused: It is not served.
+            RequestRefused: It is not served.
             Disconnected: The client went away before there was anything to answer.
         """
         frame = posted.frame
         if posted.is_batch or frame.method is None:
-            raise Refused(400, "expected one JSON-RPC request or notification")
+            raise RequestRefused(400, "expected one JSON-RPC request or notification")
         frame = decoded(frame)
         fault = _find_fault(exchange, frame)
         if fault is not None:
@@ -97,9 +97,9 @@ class PerRequestFront:
                 await transport.readable.wait()
             if len(transport) >= self._config.limits.streams:
                 reason = "too many requests are under way"
-                raise Refused(429, reason, (b"retry-after", b"1"), key=frame.key)
+                raise RequestRefused(429, reason, (b"retry-after", b"1"), key=frame.key)
             if transport.over:
-                raise Refused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
+                raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
             post = transport.post(frame, takes_stream)
             exchange.hold.release()
             watch = asyncio.ensure_future(exchange.wait_for_disconnect())
@@ -143,7 +143,7 @@ class PerRequestFront:
         elif watch.done():
             raise Disconnected
         elif post.is_over and post.answer is None:
-            raise Refused(503, "the server has gone without a word about this request", (b"retry-after", b"1"))
+            raise RequestRefused(503, "the server has gone without a word about this request", (b"retry-after", b"1"))
         else:
             await exchange.start_stream()
             await self._stream(exchange, transport, post, watch)

@@ -12,13 +12,13 @@ import logging
 from dragoman.transports.http.config import Patience
 from dragoman.transports.http.exchange import HttpExchange
 from dragoman.transports.http.sse import COMMENT, encode_retry
-from dragoman.transports.http.streams import Connection, Stream
+from dragoman.transports.http.streams import Stream, StreamConnection
 
 logger = logging.getLogger("dragoman.http")
 
 
 async def pump(
-    exchange: HttpExchange, stream: Stream, connection: Connection, patience: Patience, polls: bool = False
+    exchange: HttpExchange, stream: Stream, connection: StreamConnection, patience: Patience, polls: bool = False
 ) -> None:
     """Send a stream until it is finished, its connection is lost, or the client is to come back later.
 
@@ -49,7 +49,7 @@ async def pump(
         stream.detach(connection)
 
 
-async def _send_next(exchange: HttpExchange, stream: Stream, connection: Connection, patience: Patience) -> bool:
+async def _send_next(exchange: HttpExchange, stream: Stream, connection: StreamConnection, patience: Patience) -> bool:
     """Send what there is; False when nothing more will come over this connection."""
     connection.wake.clear()
     while not connection.gone:
@@ -64,7 +64,9 @@ async def _send_next(exchange: HttpExchange, stream: Stream, connection: Connect
     return False
 
 
-async def _wait(exchange: HttpExchange, connection: Connection, patience: Patience, closes_at: float | None) -> None:
+async def _wait(
+    exchange: HttpExchange, connection: StreamConnection, patience: Patience, closes_at: float | None
+) -> None:
     """Wait until there is something to do; a comment keeps the connection alive if there is not."""
     loop = asyncio.get_running_loop()
     left = patience.keepalive_s if closes_at is None else min(patience.keepalive_s, closes_at - loop.time())
@@ -76,6 +78,6 @@ async def _wait(exchange: HttpExchange, connection: Connection, patience: Patien
         await exchange.send_within(COMMENT, patience.stall_s)
 
 
-async def _watch(exchange: HttpExchange, connection: Connection) -> None:
+async def _watch(exchange: HttpExchange, connection: StreamConnection) -> None:
     await exchange.wait_for_disconnect()
     connection.drop()

@@ -20,7 +20,7 @@ from dragoman.core.exact_json import decode, may_hold_long_integer
 from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.weight import is_heavier
-from dragoman.transports.http.exchange import Refused
+from dragoman.transports.http.exchange import RequestRefused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
 
@@ -66,24 +66,24 @@ def read_posted(body: bytes, nesting: int) -> Posted:
         nesting: How deep it may be nested.
 
     Raises:
-        Refused: 400, with the JSON-RPC error that says what is wrong; 413 for more values than are decoded quickly.
+        RequestRefused: 400, with the JSON-RPC error that says what is wrong; 413 for too many values.
     """
     if len(body) > _CONTAINERS and is_heavier(body, _VALUES, _CONTAINERS):
-        raise Refused(413, f"expected no more than {_VALUES} values, {_CONTAINERS} of them arrays and objects")
+        raise RequestRefused(413, f"expected no more than {_VALUES} values, {_CONTAINERS} of them arrays and objects")
     value = _decode(body)
     if body.count(b"[") + body.count(b"{") > nesting and _is_deeper(value, nesting):
-        raise Refused(400, f"expected no more than {nesting} levels of arrays and objects")
+        raise RequestRefused(400, f"expected no more than {nesting} levels of arrays and objects")
     line = _on_one_line(body)
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))
         if repeats_name(body):
-            raise Refused(400, TWO_FRAMES)
+            raise RequestRefused(400, TWO_FRAMES)
         return posted
     frame = _read_frame(line, value, in_batch=False)
     seen = peek(line)
     # The core, or the server, could take it for another frame than we do, and what one waits for the other never see.
     if repeats_name(body) if seen is None else seen[1:4] != frame[1:4] or _is_in_the_middle("id", value):
-        raise Refused(400, TWO_FRAMES)
+        raise RequestRefused(400, TWO_FRAMES)
     return _read_single(frame, frame._replace(body=None) if seen is None else seen)
 
 
@@ -111,14 +111,14 @@ def _read_single(frame: Frame, told: Frame) -> Posted:
 def _read_batch(frame: Frame) -> Posted:
     members = frame.body
     if not members:
-        raise Refused(400, "expected a batch to hold at least one frame")
+        raise RequestRefused(400, "expected a batch to hold at least one frame")
     if len(members) > _MEMBERS:
-        raise Refused(413, f"expected a batch to hold no more than {_MEMBERS} frames")
+        raise RequestRefused(413, f"expected a batch to hold no more than {_MEMBERS} frames")
     read = [_read_frame(b"", member, in_batch=True) for member in members]
     parts = [_read_single(one, one) for one in read]
     keys = frozenset(key for part in parts for key in part.keys)
     if len(keys) != sum(len(part.keys) for part in parts):
-        raise Refused(400, "expected every request of a batch to have an id of its own")
+        raise RequestRefused(400, "expected every request of a batch to have an id of its own")
     return Posted(
         frame,
         keys,
@@ -133,10 +133,10 @@ def check_batch(posted: Posted, revision: str | None) -> None:
     """Check that an array is posted only where arrays are known.
 
     Raises:
-        Refused: 400.
+        RequestRefused: 400.
     """
     if posted.is_batch and not has_batches(revision):
-        raise Refused(400, f"expected one JSON-RPC object: {explain_batches()}")
+        raise RequestRefused(400, f"expected one JSON-RPC object: {explain_batches()}")
 
 
 @lru_cache(maxsize=16)
@@ -144,12 +144,12 @@ def check_content_type(content_type: bytes | None) -> None:
     """Check that a body is said to be JSON.
 
     Raises:
-        Refused: 415.
+        RequestRefused: 415.
     """
     media, _, parameters = (content_type or b"").decode("latin-1").lower().partition(";")
     charset = parameters.partition("charset=")[2].strip(' "')
     if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
-        raise Refused(415, "expected Content-Type application/json, in UTF-8")
+        raise RequestRefused(415, "expected Content-Type application/json, in UTF-8")
 
 
 def _decode(body: bytes) -> Any:
@@ -162,18 +162,18 @@ def _decode(body: bytes) -> Any:
     try:
         return decode(body)
     except ValueError as error:
-        raise Refused(400, str(error), code=PARSE_ERROR) from None
+        raise RequestRefused(400, str(error), code=PARSE_ERROR) from None
 
 
 def _read_frame(line: bytes, member: Any, in_batch: bool) -> Frame:
     if in_batch and isinstance(member, list):
-        raise Refused(400, "expected a JSON object, found an array inside a batch")
+        raise RequestRefused(400, "expected a JSON object, found an array inside a batch")
     frame = classify(line, member)
     if not isinstance(frame, Frame):
-        raise Refused(400, frame.reason, code=frame.code, key=None if frame.is_response else frame.key)
+        raise RequestRefused(400, frame.reason, code=frame.code, key=None if frame.is_response else frame.key)
     if in_batch and frame.method == "initialize":
         # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26/basic/lifecycle).
-        raise Refused(400, "initialize must not be part of a batch", key=frame.key)
+        raise RequestRefused(400, "initialize must not be part of a batch", key=frame.key)
     return frame
 
 

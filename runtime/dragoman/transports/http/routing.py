@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decoded, key_of
 from dragoman.core.exact_json import encode_line
-from dragoman.transports.http.calls import Call
+from dragoman.transports.http.posts import PostedCall
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 UNRELATED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).announced)
@@ -30,11 +30,11 @@ class Routing:
     """The calls of one session, and the requests of its server that are with the client."""
 
     def __init__(self) -> None:
-        self._calls: dict[bytes, Call] = {}
-        self._tokens: dict[bytes, Call] = {}
-        self._asked: dict[bytes, Call | None] = {}  # the server's requests, by id, and where they went
+        self._calls: dict[bytes, PostedCall] = {}
+        self._tokens: dict[bytes, PostedCall] = {}
+        self._asked: dict[bytes, PostedCall | None] = {}  # the server's requests, by id, and where they went
 
-    def add(self, call: Call) -> None:
+    def add(self, call: PostedCall) -> None:
         """Remember a call; none of its ids may be in use."""
         for key in call.keys:
             self._calls[key] = call
@@ -77,7 +77,7 @@ class Routing:
             call.forgo(key)
             self._forget_tokens(call)
 
-    def choose(self, frame: Frame, has_standing: bool) -> Call | None:
+    def choose(self, frame: Frame, has_standing: bool) -> PostedCall | None:
         """Choose the call on whose stream the server's request or notification goes; None for a GET stream.
 
         Args:
@@ -93,14 +93,14 @@ class Routing:
         """Take note that the client answered a request of the server."""
         self._asked.pop(key, None)
 
-    def take_all(self) -> list[Call]:
+    def take_all(self) -> list[PostedCall]:
         """Give every call that waits, and forget them."""
         calls = {id(call): call for call in self._calls.values()}
         self._calls.clear()
         self._tokens.clear()
         return list(calls.values())
 
-    def _choose(self, frame: Frame, has_standing: bool) -> Call | None:
+    def _choose(self, frame: Frame, has_standing: bool) -> PostedCall | None:
         if frame.stream is not None:
             call = self._calls.get(frame.stream)
             return call if call is not None and call.takes_stream else None
@@ -119,7 +119,7 @@ class Routing:
             return open_calls[-1]
         return None
 
-    def _forget_tokens(self, call: Call) -> None:
+    def _forget_tokens(self, call: PostedCall) -> None:
         if not call.keys:
             for token in call.tokens:
                 self._tokens.pop(token, None)
@@ -129,7 +129,7 @@ def _is_response(member: Any) -> bool:
     return isinstance(member, dict) and "method" not in member
 
 
-def _for_call(frame: Frame, call: Call, calls: int) -> bytes:
+def _for_call(frame: Frame, call: PostedCall, calls: int) -> bytes:
     """Give what of an array is for this call: a server may join answers to several arrays."""
     if calls == 1 and call.is_batch:
         return frame.raw

@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Final
 
 from dragoman.transports.http.config import Admission
-from dragoman.transports.http.exchange import MCP_HEADERS, Refused
+from dragoman.transports.http.exchange import MCP_HEADERS, RequestRefused
 from dragoman.transports.http.refusals import shorten
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -49,7 +49,7 @@ _EXPOSED: Final = (b"access-control-expose-headers", b"mcp-session-id, mcp-proto
 _VARY: Final = (b"vary", b"origin")
 
 
-class Gate:
+class Doorkeeper:
     """Decides whom to let in.
 
     Args:
@@ -72,17 +72,17 @@ class Gate:
             The host, with its port where one is named.
 
         Raises:
-            Refused: 400 without `Host`, 421 for another's.
+            RequestRefused: 400 without `Host`, 421 for another's.
         """
         host, name = _read_host(headers.get(b"host", b""))
         if not host:
-            raise Refused(400, "expected a Host header")
+            raise RequestRefused(400, "expected a Host header")
         if name.rstrip(".") in _LOOPBACK or "*" in self._hosts or host in self._hosts or name in self._hosts:
             return host
         if own is not None and _is_address(name, own):
             return host
         advice = f"if {shorten(host)} is this server, add --allow-host {name if _NAME.fullmatch(name) else 'NAME'}"
-        raise Refused(421, "the Host header names another server than this one", advice=advice)
+        raise RequestRefused(421, "the Host header names another server than this one", advice=advice)
 
     def check_origin(self, headers: dict[bytes, bytes], scheme: str, host: str) -> Headers:
         """Check which page sends the client, if any.
@@ -91,20 +91,20 @@ class Gate:
             The headers that let the page read the answer.
 
         Raises:
-            Refused: 403.
+            RequestRefused: 403.
         """
         value = headers.get(b"origin")
         if value is None:
             if headers.get(b"sec-fetch-site") in _ELSEWHERE:
                 reason = "a page of another site sends this, and not in a way that names its origin"
-                raise Refused(403, reason, advice="an image, a link or a form cannot be let in")
+                raise RequestRefused(403, reason, advice="an image, a link or a form cannot be let in")
             return ()
         origin = value.decode("latin-1").strip().lower()
         own = f"{_HTTP_OF.get(scheme, scheme)}://{host}"
         if origin != own and not self._allows(origin):
             named = origin if _ORIGIN.fullmatch(origin) else "SCHEME://HOST"
             advice = f"if pages of {shorten(origin)} may call this server, add --allow-origin {named}"
-            raise Refused(403, "the Origin header names a page that may not call this server", advice=advice)
+            raise RequestRefused(403, "the Origin header names a page that may not call this server", advice=advice)
         return ((b"access-control-allow-origin", value), _EXPOSED, _VARY)
 
     def answer_preflight(self, headers: dict[bytes, bytes]) -> Headers:
@@ -120,14 +120,14 @@ class Gate:
             The name of the principal; empty where everybody may come in.
 
         Raises:
-            Refused: 401.
+            RequestRefused: 401.
         """
         if not self._tokens:
             return ""
         given = _given_secret(headers)
         if given is None:
             challenge = b'Bearer realm="mcp"'
-            raise Refused(
+            raise RequestRefused(
                 401, "expected a bearer token or an API key", (b"www-authenticate", challenge), advice=_SHOW_SECRET
             )
         found, digest = "", _digest(given)
@@ -136,7 +136,7 @@ class Gate:
                 found = name
         if not found:
             challenge = b'Bearer realm="mcp", error="invalid_token"'
-            raise Refused(
+            raise RequestRefused(
                 401, "the bearer token or API key is not known", (b"www-authenticate", challenge), advice=_SHOW_SECRET
             )
         return found

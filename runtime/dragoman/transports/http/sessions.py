@@ -19,7 +19,7 @@ from dragoman.core.commands import Finish, Outcome
 from dragoman.core.label import LABEL, write_label
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import Refused
+from dragoman.transports.http.exchange import RequestRefused
 from dragoman.transports.http.flow import Gate
 from dragoman.transports.http.tidying import Tidying
 
@@ -183,13 +183,13 @@ class Sessions:
         """Run a new session.
 
         Raises:
-            Refused: 503, when there are too many or the front is closing.
+            RequestRefused: 503, when there are too many or the front is closing.
         """
         if self.closing:
-            raise Refused(503, "the server is stopping", _RETRY_AFTER)
+            raise RequestRefused(503, "the server is stopping", _RETRY_AFTER)
         if len(self._sessions) >= self._limit:
             taken = f"all {self._limit} sessions are taken"
-            raise Refused(503, taken, _RETRY_AFTER, advice=f"{taken}, and --max-sessions allows for more")
+            raise RequestRefused(503, taken, _RETRY_AFTER, advice=f"{taken}, and --max-sessions allows for more")
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
         session = Session(caller, transport, self._serve(transport, caller), label)
@@ -203,7 +203,7 @@ class Sessions:
         """Give a session to whoever opened it, over the kind of transport that they opened it with.
 
         Raises:
-            Refused: 404 for an id that was never given out, belongs to somebody else, or whose session is over.
+            RequestRefused: 404 for an id that was never given out, belongs to somebody else, or whose session is over.
         """
         session = self._sessions.get(session_id)
         if (
@@ -212,7 +212,7 @@ class Sessions:
             or not isinstance(session.transport, kind)
             or session.transport.over
         ):
-            raise Refused(404, "there is no such session, or it is over")
+            raise RequestRefused(404, "there is no such session, or it is over")
         LABEL.set(session.label)
         return session  # type: ignore[return-value]
 

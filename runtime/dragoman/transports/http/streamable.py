@@ -13,16 +13,16 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
-from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, Refused, accepts
+from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, RequestRefused, accepts
 from dragoman.transports.http.per_request import PerRequestFront, claims_this_era, is_of_this_era
+from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
-from dragoman.transports.http.session import StreamableSession
 from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, Session, Sessions
 from dragoman.transports.http.sse import encode_message
-from dragoman.transports.http.streams import Connection, Stream
+from dragoman.transports.http.streamable_session import StreamableSession
+from dragoman.transports.http.streams import Stream, StreamConnection
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 _OPENING_BYTES: Final = 1024 * 1024
@@ -49,11 +49,11 @@ class StreamableFront:
         """Answer one request.
 
         Raises:
-            Refused: It is not served.
+            RequestRefused: It is not served.
             Disconnected: The client went away before there was anything to answer.
         """
         if exchange.method in ("GET", "DELETE") and is_of_this_era(exchange.headers):
-            raise Refused(
+            raise RequestRefused(
                 405, "expected POST: this revision has neither sessions nor streams of their own", _ALLOW_POST
             )
         match exchange.method:
@@ -64,13 +64,13 @@ class StreamableFront:
             case "DELETE":
                 return self._take_delete(exchange)
             case _:
-                raise Refused(405, "expected GET, POST or DELETE", _ALLOW)
+                raise RequestRefused(405, "expected GET, POST or DELETE", _ALLOW)
 
     async def _take_post(self, exchange: HttpExchange) -> None:
         takes = exchange.headers.get(b"accept")
         takes_json, takes_stream = accepts(takes, "application/json"), accepts(takes, "text/event-stream")
         if not takes_json and not takes_stream:
-            raise Refused(406, "expected to Accept application/json and text/event-stream")
+            raise RequestRefused(406, "expected to Accept application/json and text/event-stream")
         check_content_type(exchange.headers.get(b"content-type"))
         if is_of_this_era(exchange.headers):
             limits, patience = self._config.limits, self._config.patience
@@ -100,14 +100,14 @@ class StreamableFront:
     def _find(self, exchange: HttpExchange) -> Session[StreamableSession]:
         session_id = exchange.header(b"mcp-session-id")
         if session_id is None:
-            raise Refused(400, "expected an Mcp-Session-Id header")
+            raise RequestRefused(400, "expected an Mcp-Session-Id header")
         session = self._sessions.find(session_id, exchange.principal, StreamableSession)
         header = exchange.header(b"mcp-protocol-version")
         if header is not None and header not in HANDSHAKE_REVISIONS and _names_revision(session.transport.revision):
             # "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond
             # with 400 Bad Request." Without the header, the revision is the one negotiated.
             known = ", ".join(HANDSHAKE_REVISIONS)
-            raise Refused(400, f"expected MCP-Protocol-Version to name one of {known}")
+            raise RequestRefused(400, f"expected MCP-Protocol-Version to name one of {known}")
         return session
 
     async def _open(self, exchange: HttpExchange, takes_json: bool, takes_stream: bool) -> None:
@@ -119,7 +119,9 @@ class StreamableFront:
             await self._per_request.serve(exchange, posted, takes_json, takes_stream)
             return
         if not posted.initializes:
-            raise Refused(400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted))
+            raise RequestRefused(
+                400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted)
+            )
         session = self._sessions.open(StreamableSession(self._config), Caller(exchange.principal, "streamable-http"))
         transport = session.transport
         with session:
@@ -136,20 +138,22 @@ class StreamableFront:
 
     async def _post(
         self, transport: StreamableSession, posted: Posted, takes_json: bool, takes_stream: bool
-    ) -> Call | None:
+    ) -> PostedCall | None:
         check_batch(posted, transport.revision)
         if not transport.readable.is_set():
             await transport.readable.wait()
         if transport.is_waiting(posted.keys):
-            raise Refused(400, "the id of this request belongs to one that is not answered yet")
+            raise RequestRefused(400, "the id of this request belongs to one that is not answered yet")
         if posted.keys and transport.open_streams + len(posted.keys) > self._config.limits.streams:
             raise _too_many_streams(_only_key(posted))
         if transport.over:
-            raise Refused(404, "the session is over")
+            raise RequestRefused(404, "the session is over")
         streams = takes_stream and not (self._config.answers == "json" and takes_json)
         return transport.post(posted, streams)
 
-    async def _answer(self, exchange: HttpExchange, transport: StreamableSession, call: Call, takes_json: bool) -> None:
+    async def _answer(
+        self, exchange: HttpExchange, transport: StreamableSession, call: PostedCall, takes_json: bool
+    ) -> None:
         if call.takes_stream:
             if not takes_json or self._config.answers == "sse":
                 transport.begin_stream(call)
@@ -169,17 +173,17 @@ class StreamableFront:
 
     async def _take_get(self, exchange: HttpExchange) -> None:
         if not accepts(exchange.headers.get(b"accept"), "text/event-stream"):
-            raise Refused(406, "expected to Accept text/event-stream")
+            raise RequestRefused(406, "expected to Accept text/event-stream")
         session = self._find(exchange)
         transport = session.transport
         last = exchange.header(b"last-event-id")
-        connection = Connection()
+        connection = StreamConnection()
         with session:
             stream = None if last is None else transport.resume(last, connection)
             is_new = stream is None
             if stream is None:
                 if last is not None and last.startswith("p"):
-                    raise Refused(410, "the stream of this event is gone")
+                    raise RequestRefused(410, "the stream of this event is gone")
                 if transport.open_streams >= self._config.limits.streams:
                     raise _too_many_streams(None)
                 stream = transport.stand(connection)
@@ -190,7 +194,12 @@ class StreamableFront:
         await exchange.reply(204)
 
     async def _send_stream(
-        self, exchange: HttpExchange, transport: StreamableSession, stream: Stream, connection: Connection, is_new: bool
+        self,
+        exchange: HttpExchange,
+        transport: StreamableSession,
+        stream: Stream,
+        connection: StreamConnection,
+        is_new: bool,
     ) -> None:
         polls = transport.revision in HANDSHAKE_REVISIONS and facts(transport.revision).polls
         await exchange.start_stream()
@@ -202,12 +211,12 @@ class StreamableFront:
         self,
         exchange: HttpExchange,
         transport: StreamableSession,
-        call: Call,
+        call: PostedCall,
         takes_json: bool,
         *headers: tuple[bytes, bytes],
     ) -> None:
         if not call.answers and call.keys:
-            raise Refused(404, "the session is over, without a word about this request")
+            raise RequestRefused(404, "the session is over, without a word about this request")
         if not call.answers:
             # Cancelled, so nobody waits. Not a 404: the client "MUST start a new session" then.
             if call.takes_stream:
@@ -228,7 +237,7 @@ class StreamableFront:
                 transport.charge(-len(body))
 
 
-async def _wait(exchange: HttpExchange, call: Call) -> None:
+async def _wait(exchange: HttpExchange, call: PostedCall) -> None:
     """Wait for answers that cannot be streamed, as long as the client does."""
     watch = asyncio.ensure_future(exchange.wait_for_disconnect())
     try:
@@ -248,5 +257,5 @@ def _only_key(posted: Posted) -> bytes | None:
     return next(iter(posted.keys)) if len(posted.keys) == 1 else None
 
 
-def _too_many_streams(key: bytes | None) -> Refused:
-    return Refused(429, "too many requests of this session are under way", (b"retry-after", b"1"), key=key)
+def _too_many_streams(key: bytes | None) -> RequestRefused:
+    return RequestRefused(429, "too many requests of this session are under way", (b"retry-after", b"1"), key=key)

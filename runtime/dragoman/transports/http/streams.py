@@ -26,7 +26,7 @@ logger = logging.getLogger("dragoman.http")
 _CHUNK_BYTES = 64 * 1024
 
 
-class Connection:
+class StreamConnection:
     """The connection that carries a stream at the moment, as far as the stream needs to know."""
 
     __slots__ = ("gone", "wake")
@@ -90,7 +90,7 @@ class Stream:
         self._events: deque[bytes] = deque()
         self._first = 1  # the number of the first event kept
         self._cursor = 0  # the number of the last event that a connection has taken
-        self._connection: Connection | None = None
+        self._connection: StreamConnection | None = None
         self._lossy = False  # whether an event was dropped that nobody had read
 
     @property
@@ -121,7 +121,7 @@ class Stream:
             if self._connection is not None:
                 self._connection.wake.set()
 
-    def attach(self, connection: Connection, after: int | None = None) -> None:
+    def attach(self, connection: StreamConnection, after: int | None = None) -> None:
         """Let a connection carry it from here on; one that did before is dropped.
 
         Args:
@@ -139,7 +139,7 @@ class Stream:
         connection.wake.set()
         self._weigh(self.unread)
 
-    def detach(self, connection: Connection | None) -> None:
+    def detach(self, connection: StreamConnection | None) -> None:
         """Let no connection carry it, if it is still this one."""
         if connection is not None and self._connection is connection:
             self._connection = None
@@ -147,7 +147,7 @@ class Stream:
             self._weigh(-self.unread)
             self._trim(self._ledger.limit_events)
 
-    def take(self, connection: Connection) -> bytes:
+    def take(self, connection: StreamConnection) -> bytes:
         """Give the next events to send on this connection, joined; nothing when there are none."""
         if self._connection is not connection:
             return b""

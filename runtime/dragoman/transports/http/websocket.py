@@ -20,7 +20,17 @@ from dragoman.core.envelope import PARSE_ERROR, Frame, encode_error, error_frame
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.wholeness import read_broken
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import ABORT, GONE, JSON, LARGE_BYTES, Message, Receive, Refused, Scope, Send
+from dragoman.transports.http.exchange import (
+    ABORT,
+    GONE,
+    JSON,
+    LARGE_BYTES,
+    Message,
+    Receive,
+    RequestRefused,
+    Scope,
+    Send,
+)
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import read_posted
 from dragoman.transports.http.sessions import Caller, Session, Sessions
@@ -53,7 +63,7 @@ _CLOSING_S: Final = 2.0
 """How long a close frame may take, and how long the end of the front waits for those of all connections."""
 
 
-class WebSocketTransport(LineTransport):
+class WebSocketClient(LineTransport):
     """A client that speaks WebSocket."""
 
 
@@ -79,11 +89,11 @@ class WebSocketFront:
         """Serve one connection to its end.
 
         Raises:
-            Refused: It is not accepted.
+            RequestRefused: It is not accepted.
         """
         if SUBPROTOCOL not in scope.get("subprotocols", ()):
-            raise Refused(400, f"expected the subprotocol {SUBPROTOCOL} to be offered")
-        session = self._sessions.open(WebSocketTransport(self._config.limits), Caller(principal, "websocket"))
+            raise RequestRefused(400, f"expected the subprotocol {SUBPROTOCOL} to be offered")
+        session = self._sessions.open(WebSocketClient(self._config.limits), Caller(principal, "websocket"))
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
@@ -104,7 +114,7 @@ class WebSocketFront:
                 self._open.discard(task)
 
     async def _talk(
-        self, session: Session[WebSocketTransport], receive: Receive, send: Send, gone: Callable[[], bool]
+        self, session: Session[WebSocketClient], receive: Receive, send: Send, gone: Callable[[], bool]
     ) -> tuple[int, str]:
         """Move frames both ways until either side ends; give the code to close with, and the reason."""
         late: list[bytes] = []
@@ -159,7 +169,7 @@ class WebSocketFront:
             asyncio.get_running_loop().call_later(self._config.patience.stall_s, cut)
 
     async def _listen(
-        self, transport: WebSocketTransport, receive: Receive, gone: Callable[[], bool], late: list[bytes]
+        self, transport: WebSocketClient, receive: Receive, gone: Callable[[], bool], late: list[bytes]
     ) -> tuple[int, str]:
         """Take what the client sends; give the code to close with, 0 if it has closed itself.
 
@@ -187,13 +197,13 @@ class WebSocketFront:
                 return TOO_BIG, f"a message is larger than {self._config.limits.body_bytes} bytes"
             try:
                 frame = read_posted(body, self._config.limits.nesting).frame
-            except Refused as refused:
+            except RequestRefused as refused:
                 logger.info("a message over websocket is refused: %s", refused.reason)
                 transport.send(_refuse_message(body, refused))
             else:
                 transport.deliver(frame)
 
-    async def _send_all(self, session: Session[WebSocketTransport], send: Send) -> tuple[int, str]:
+    async def _send_all(self, session: Session[WebSocketClient], send: Send) -> tuple[int, str]:
         """Send what the server says; give the code to close with when it is over."""
         transport, stall_s = session.transport, self._config.patience.stall_s
         while True:
@@ -211,14 +221,14 @@ class WebSocketFront:
                 return self._judge(session)
             await transport.changed.wait()
 
-    def _judge(self, session: Session[WebSocketTransport]) -> tuple[int, str]:
+    def _judge(self, session: Session[WebSocketClient]) -> tuple[int, str]:
         """Give the code that goes with the end of a session, and the reason."""
         if session.finish is not None:
             return _CODES.get(session.finish.outcome, INTERNAL), session.finish.reason
         return GOING_AWAY if self._sessions.closing else NORMAL, "the session is over"
 
 
-async def _readable_before(transport: WebSocketTransport, gone: Callable[[], bool]) -> bool:
+async def _readable_before(transport: WebSocketClient, gone: Callable[[], bool]) -> bool:
     """Wait until the server reads again; False if the client has gone before. Its going is behind all that it said."""
     while not gone():
         with contextlib.suppress(TimeoutError):
@@ -238,7 +248,7 @@ def _read_text(message: Message) -> bytes | None:
     return None if text is None else text.encode("utf-8", "surrogatepass")
 
 
-def _refuse_message(body: bytes, refused: Refused) -> list[Frame]:
+def _refuse_message(body: bytes, refused: RequestRefused) -> list[Frame]:
     """Write the error for a message that is not taken; where several texts are in it, one for each request."""
     if refused.code == PARSE_ERROR:
         found = [one.key for one in read_broken(body, refused.code, refused.reason) if not one.is_response]
@@ -252,7 +262,7 @@ def _refuse_late(body: bytes, nesting: int, reason: str) -> list[bytes]:
     """Write the errors for the requests of a message that came too late, as messages."""
     try:
         posted = read_posted(body, nesting)
-    except Refused as refused:
+    except RequestRefused as refused:
         return [frame.raw.rstrip() for frame in _refuse_message(body, refused)]
     errors = [encode_error(key, CONNECTION_CLOSED, reason).rstrip() for key in posted.keys]
     return [b"[" + b",".join(errors) + b"]"] if posted.is_batch and errors else errors
@@ -262,7 +272,9 @@ def _leave() -> None:
     """What can be done about a client that reads nothing where the server does not let us cut it off."""
 
 
-async def refuse(scope: Scope, receive: Receive, send: Send, refused: Refused, extra: tuple[Any, ...] = ()) -> None:
+async def refuse(
+    scope: Scope, receive: Receive, send: Send, refused: RequestRefused, extra: tuple[Any, ...] = ()
+) -> None:
     """Answer the opening of a connection with an HTTP status, where the server can, else with a plain 403."""
     await receive()  # websocket.connect
     if "websocket.http.response" not in scope.get("extensions", {}):

@@ -15,9 +15,9 @@ from dragoman.transports.upstream.config import UpstreamConfig
 def open_upstream(config: UpstreamConfig) -> Transport:
     """Give the transport to a server; nothing is sent before it is started."""
     if urlsplit(config.url).scheme in ("ws", "wss"):
-        from dragoman.transports.upstream.websocket import WebSocketTransport
+        from dragoman.transports.upstream.websocket import WebSocketUpstream
 
-        return WebSocketTransport(config)
+        return WebSocketUpstream(config)
     from dragoman.transports.upstream.transport import HttpTransport
 
     return HttpTransport(config)

@@ -28,7 +28,7 @@ _HINTS: Final = {
 }
 
 
-class Refused(TransportError):
+class StatusRefused(TransportError):
     """The server answered a request with a status that is no success.
 
     Args:
@@ -61,7 +61,7 @@ class Refused(TransportError):
         return {"httpStatus": self.status}
 
 
-async def read_refusal(answer: Answer) -> Refused:
+async def read_refusal(answer: Answer) -> StatusRefused:
     """Read why a request was refused; the answer is closed afterwards."""
     try:
         body = await read_body(answer, _BODY_BYTES)
@@ -77,7 +77,7 @@ async def read_refusal(answer: Answer) -> Refused:
     reason = f"it answered {answer.named_status}" + (f": {said}" if said else "")
     if answer.status == HTTPStatus.UNAUTHORIZED and (challenge := answer.header("WWW-Authenticate")):
         reason += f" ({_shorten(challenge.encode())})"  # which credentials, and who gives them
-    return Refused(answer.peer, reason, answer.status, error)
+    return StatusRefused(answer.peer, reason, answer.status, error)
 
 
 def _read_error(body: bytes) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.events import Event, EventParser
 from dragoman.transports.upstream.failures import read_refusal
-from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.streams import EVENT_STREAM, events_of
 
@@ -80,7 +80,7 @@ class Follower:
         self._config = config
         self._get = get
 
-    async def follow(self, answer: Answer, job: Job, is_current: Callable[[], bool], watch: Watch | None) -> None:
+    async def follow(self, answer: Answer, job: Delivery, is_current: Callable[[], bool], watch: Watch | None) -> None:
         """Read the stream that answers a request, over as many connections as it takes, until the answer came.
 
         Args:

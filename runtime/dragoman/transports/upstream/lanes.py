@@ -39,7 +39,7 @@ class Phase(Enum):
     READY = "ready"
 
 
-class Job:
+class Delivery:
     """One frame on its way.
 
     Attributes:
@@ -75,7 +75,7 @@ class Lanes:
 
     def __init__(
         self,
-        carry: Callable[[Job], Coroutine[Any, Any, None]],
+        carry: Callable[[Delivery], Coroutine[Any, Any, None]],
         open_requests: int,
         on_full: Callable[[], None],
         on_room: Callable[[], None],
@@ -89,18 +89,18 @@ class Lanes:
         self._on_unsent = on_unsent
         self._full = False
         self._bytes = 0
-        self._held: deque[Job] = deque()
-        self._requests: deque[Job] = deque()
-        self._notices: deque[Job] = deque()
+        self._held: deque[Delivery] = deque()
+        self._requests: deque[Delivery] = deque()
+        self._notices: deque[Delivery] = deque()
         self._noticing = False
-        self._asked: dict[bytes, Job] = {}
+        self._asked: dict[bytes, Delivery] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def put(self, frame: Frame) -> None:
         """Take a frame to send."""
         if frame.kind == "request" and frame.body is not None:  # it takes more than the bytes, and nobody looks at it
             frame = frame._replace(body=None)
-        job = Job(frame, self._settle)
+        job = Delivery(frame, self._settle)
         self._bytes += len(frame.raw)
         if frame.method == "initialize":
             self._begin()
@@ -150,7 +150,7 @@ class Lanes:
             asyncio.get_running_loop().call_soon(self._on_unsent, [job.frame for job in unsent])
         self.phase = Phase.OPENING
 
-    def _admit(self, job: Job) -> None:
+    def _admit(self, job: Delivery) -> None:
         frame = job.frame
         if frame.kind == "request":
             self._requests.append(job)
@@ -174,7 +174,7 @@ class Lanes:
             self._asked[key] = job
             job.task = self._spawn(self._ask(job, key))
 
-    async def _ask(self, job: Job, key: bytes) -> None:
+    async def _ask(self, job: Delivery, key: bytes) -> None:
         try:
             await self._carry(job)
         finally:
@@ -192,7 +192,7 @@ class Lanes:
         finally:
             self._noticing = False
 
-    def _cancel(self, notice: Job) -> bool:
+    def _cancel(self, notice: Delivery) -> bool:
         """Note that a request is not waited for; whether that was all, because it has not been sent."""
         key = cancelled_key(notice.frame)
         for job in self._requests:
@@ -213,10 +213,10 @@ class Lanes:
                 asyncio.get_running_loop().call_later(_AFTER_CANCEL_S, asked.task.cancel)
         return False
 
-    def _launch(self, job: Job) -> None:
+    def _launch(self, job: Delivery) -> None:
         self._spawn(self._run(job))
 
-    async def _run(self, job: Job) -> None:
+    async def _run(self, job: Delivery) -> None:
         try:
             await self._carry(job)
         finally:

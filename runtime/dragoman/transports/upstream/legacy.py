@@ -23,13 +23,13 @@ from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
+from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.events import EventParser
 from dragoman.transports.upstream.failures import read_refusal
-from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.streams import EVENT_STREAM, events_of
 from dragoman.transports.upstream.waiting import Waiting
-from dragoman.transports.upstream.wire import Wire
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -39,7 +39,7 @@ _ENDPOINT_BYTES: Final = 8 * 1024
 class Legacy:
     """One session with an HTTP+SSE server: it lasts as long as its stream."""
 
-    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link, allowance: Allowance) -> None:
+    def __init__(self, config: UpstreamConfig, wire: ConnectionPool, link: Link, allowance: Allowance) -> None:
         self._config = config
         self._wire = wire
         self._link = link
@@ -50,7 +50,7 @@ class Legacy:
         self._initialize: Frame | None = None
         self._opened: Callable[[], None] = lambda: None
 
-    async def open(self, job: Job, opened: Callable[[], None]) -> None:
+    async def open(self, job: Delivery, opened: Callable[[], None]) -> None:
         """Open the stream, if there is none yet, and send `initialize`; the answer comes on the stream.
 
         Raises:
@@ -69,7 +69,7 @@ class Legacy:
                 raise TransportError(self._link.peer, "no endpoint event came in time") from None
         await self.carry(job)
 
-    async def carry(self, job: Job) -> None:
+    async def carry(self, job: Delivery) -> None:
         """POST one frame to the endpoint.
 
         Raises:
@@ -94,7 +94,7 @@ class Legacy:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
 
-    async def _post(self, job: Job) -> None:
+    async def _post(self, job: Delivery) -> None:
         assert self._endpoint is not None
         headers = {"Accept": "*/*"}
         idle_s = self._config.idle_timeout_s

@@ -20,12 +20,12 @@ from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.following import Follower
-from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
-from dragoman.transports.upstream.wire import Wire
 
 _LASTING: Final = "subscriptions/listen"
 
@@ -33,14 +33,14 @@ _LASTING: Final = "subscriptions/listen"
 class PerRequest:
     """Requests to a server of the per-request era."""
 
-    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link, allowance: Allowance) -> None:
+    def __init__(self, config: UpstreamConfig, wire: ConnectionPool, link: Link, allowance: Allowance) -> None:
         self._config = config
         self._wire = wire
         self._link = link
         self._allowance = allowance
         self._follower = Follower(link, config, self._never, allowance, resumes=False)
 
-    async def carry(self, job: Job) -> None:
+    async def carry(self, job: Delivery) -> None:
         """Send one request, and hand on what it is answered with.
 
         Raises:
@@ -60,7 +60,7 @@ class PerRequest:
         finally:
             answer.close()
 
-    async def _follow(self, answer: Answer, job: Job) -> None:
+    async def _follow(self, answer: Answer, job: Delivery) -> None:
         await self._follower.follow(answer, job, lambda: False, None)
 
     async def _take_refusal(self, answer: Answer, key: bytes) -> None:

@@ -26,13 +26,13 @@ from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.failures import Refused, read_refusal
+from dragoman.transports.upstream.connection_pool import ConnectionPool
+from dragoman.transports.upstream.failures import StatusRefused, read_refusal
 from dragoman.transports.upstream.following import Follower
-from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.streams import EVENT_STREAM
 from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
-from dragoman.transports.upstream.wire import Wire
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
@@ -50,7 +50,7 @@ _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}\Z")
 class Streamable:
     """One session with a Streamable HTTP server; another one after each `initialize`."""
 
-    def __init__(self, config: UpstreamConfig, wire: Wire, link: Link, allowance: Allowance) -> None:
+    def __init__(self, config: UpstreamConfig, wire: ConnectionPool, link: Link, allowance: Allowance) -> None:
         self._config = config
         self._wire = wire
         self._link = link
@@ -61,7 +61,7 @@ class Streamable:
         self._follower = Follower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
 
-    async def open(self, job: Job, opened: Callable[[], None]) -> None:
+    async def open(self, job: Delivery, opened: Callable[[], None]) -> None:
         """Send `initialize` and hand on the answer.
 
         Args:
@@ -69,7 +69,7 @@ class Streamable:
             opened: Called when the server has accepted, before the answer is handed on.
 
         Raises:
-            Refused: The server answered with a status that is no success.
+            StatusRefused: The server answered with a status that is no success.
             TransportError: There was no answer.
         """
         self._stop_listening()
@@ -87,7 +87,7 @@ class Streamable:
             self._epoch += 1
         await self._take_answer(answer, job, self._epoch, watch)
 
-    async def carry(self, job: Job) -> None:
+    async def carry(self, job: Delivery) -> None:
         """Send one frame that is not `initialize`, and hand on what is answered.
 
         2025-11-25, Session Management: a 404 to a session says that it is gone, so nobody has looked at the frame.
@@ -145,13 +145,13 @@ class Streamable:
         idle_s = self._config.idle_timeout_s
         return await self._wire.send("POST", self._config.url, {**ACCEPT_BOTH, **headers}, frame.raw, sent, idle_s)
 
-    async def _take_answer(self, answer: Answer, job: Job, epoch: int, watch: Watch | None = None) -> None:
+    async def _take_answer(self, answer: Answer, job: Delivery, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""
         try:
             if answer.status != HTTPStatus.OK:
                 raise await self._explain_status(answer)
 
-            async def follow(answer: Answer, job: Job) -> None:
+            async def follow(answer: Answer, job: Delivery) -> None:
                 await self._follower.follow(answer, job, lambda: self._epoch == epoch, watch)
 
             await take_success(answer, job, self._link, self._config, self._allowance, follow, watch)
@@ -193,13 +193,13 @@ class Streamable:
         self._listener = None
 
 
-async def _read_shortly(answer: Answer) -> Refused:
+async def _read_shortly(answer: Answer) -> StatusRefused:
     """Read why a session is gone, without waiting long for it: the status says it."""
     try:
         async with asyncio.timeout(_REASON_PATIENCE_S):
             return await read_refusal(answer)
     except TimeoutError:
-        return Refused(answer.peer, f"it answered {answer.named_status}", answer.status, None)
+        return StatusRefused(answer.peer, f"it answered {answer.named_status}", answer.status, None)
 
 
 def _read_revision(frame: Frame) -> str | None:

@@ -15,7 +15,7 @@ from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.bodies import read_message
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT
-from dragoman.transports.upstream.lanes import Job
+from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.streams import EVENT_STREAM
 
@@ -25,11 +25,11 @@ ACCEPT_BOTH: Final = {"Accept": f"{JSON}, {EVENT_STREAM}"}
 
 async def take_success(
     answer: Answer,
-    job: Job,
+    job: Delivery,
     link: Link,
     config: UpstreamConfig,
     allowance: Allowance,
-    follow: Callable[[Answer, Job], Awaitable[None]],
+    follow: Callable[[Answer, Delivery], Awaitable[None]],
     watch: Watch | None = None,
 ) -> None:
     """Hand on what a request was answered with.

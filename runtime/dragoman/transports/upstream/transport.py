@@ -22,13 +22,13 @@ from dragoman.errors import TransportClosed, TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
-from dragoman.transports.upstream.failures import Refused
-from dragoman.transports.upstream.lanes import Job, Lanes
+from dragoman.transports.upstream.connection_pool import ConnectionPool
+from dragoman.transports.upstream.failures import StatusRefused
+from dragoman.transports.upstream.lanes import Delivery, Lanes
 from dragoman.transports.upstream.legacy import Legacy
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.per_request import PerRequest
 from dragoman.transports.upstream.streamable import Streamable
-from dragoman.transports.upstream.wire import Wire
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -49,7 +49,7 @@ class HttpTransport:
     def __init__(self, config: UpstreamConfig) -> None:
         self._config = config
         self._patience_s = config.close_timeout_s
-        self._wire: Wire | None = None
+        self._wire: ConnectionPool | None = None
         self._link: Link | None = None
         self._lanes: Lanes | None = None
         self._client: Streamable | Legacy | None = None
@@ -60,7 +60,7 @@ class HttpTransport:
     def start(self, receiver: Receiver) -> None:
         """Get ready; nothing is sent before there is something to send."""
         try:
-            self._wire = Wire(self._config)
+            self._wire = ConnectionPool(self._config)
         except OSError as error:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
@@ -107,7 +107,7 @@ class HttpTransport:
                 await self._client.close()
         await self._wire.close()
 
-    async def _carry(self, job: Job) -> None:
+    async def _carry(self, job: Delivery) -> None:
         """Send one frame, and see to it that a request gets an answer whatever happens."""
         assert self._client is not None
         assert self._lanes is not None
@@ -120,7 +120,7 @@ class HttpTransport:
                 await self._open(job)
             else:
                 await self._client.carry(job)
-        except Refused as error:
+        except StatusRefused as error:
             self._report(job, error.message, error.code, error.data)
         except TransportError as error:
             self._report(job, str(error))
@@ -131,7 +131,7 @@ class HttpTransport:
             await self._client.listen()
             self._lanes.note_ready()
 
-    def _report(self, job: Job, reason: str, code: int = -32000, data: object = None) -> None:
+    def _report(self, job: Delivery, reason: str, code: int = -32000, data: object = None) -> None:
         assert self._link is not None
         frame = job.frame
         if frame.kind == "request" and frame.key is not None:
@@ -140,14 +140,14 @@ class HttpTransport:
         else:
             logger.warning("%s of the client not delivered: %s", frame.method or "a response", reason)
 
-    async def _open(self, job: Job) -> None:
+    async def _open(self, job: Delivery) -> None:
         assert self._client is not None
         assert self._lanes is not None
         assert self._link is not None
         another = self._was_open
         try:
             await self._client.open(job, self._note_opened)
-        except Refused as error:
+        except StatusRefused as error:
             if not another and self._is_evidence(error):
                 await self._open_legacy(job, error)
             elif another or error.error is not None:
@@ -165,7 +165,7 @@ class HttpTransport:
         self._was_open = True
         self._lanes.note_opened()
 
-    def _is_evidence(self, error: Refused) -> bool:
+    def _is_evidence(self, error: StatusRefused) -> bool:
         """Whether the server may be one of the older transport.
 
         A 400 that carries a JSON-RPC error is an answer to `initialize`, as when the revision is not supported; so is a
@@ -179,7 +179,7 @@ class HttpTransport:
             and not (error.error is not None and (error.status == 400 or error.code == _METHOD_NOT_FOUND))
         )
 
-    async def _open_legacy(self, job: Job, refused: Refused) -> None:
+    async def _open_legacy(self, job: Delivery, refused: StatusRefused) -> None:
         assert self._wire is not None
         assert self._lanes is not None
         assert self._link is not None

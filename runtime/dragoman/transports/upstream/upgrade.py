@@ -17,7 +17,7 @@ from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection import Connection
-from dragoman.transports.upstream.dialling import Dialler
+from dragoman.transports.upstream.connector import Dialler
 from dragoman.transports.upstream.heads import Heads
 from dragoman.transports.upstream.websocket_connection import WebSocketConnection
 

@@ -16,7 +16,7 @@ from dragoman.core.envelope import Frame
 from dragoman.errors import TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
-from dragoman.transports.upstream.dialling import explain
+from dragoman.transports.upstream.connector import explain
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES, LOW_WATER_BYTES
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.upgrade import open_websocket
@@ -30,7 +30,7 @@ _PING_S: Final = 30.0
 _HURRIED_S: Final = 0.5
 
 
-class WebSocketTransport:
+class WebSocketUpstream:
     """A server behind a ws or wss URL.
 
     Args:

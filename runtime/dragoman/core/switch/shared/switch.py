@@ -29,7 +29,7 @@ from dragoman.core.commands import Outbox, Outcome
 from dragoman.core.declared import read_declared
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
-from dragoman.core.edges.offer import Accepted, Refused
+from dragoman.core.edges.offer import Accepted, InitializeRefused
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, request_frame
@@ -238,7 +238,7 @@ class Shared:
         for front in self._take_waiting():
             self._with_label(front, lambda front: front.accepted(*accepted))
 
-    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+    def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """Tell all who asked for the same, and ask for the next."""
         words = refused.words
 

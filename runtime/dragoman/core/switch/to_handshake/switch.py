@@ -27,7 +27,7 @@ from dragoman.core.commands import Outbox, Outcome, Side, Wake
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
-from dragoman.core.edges.offer import Accepted, Refused, pass_on
+from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -213,7 +213,7 @@ class ToHandshake:
         for request in self._take_waiting():
             relay.carry(request)
 
-    def refused(self, upstream: UpstreamEdge, refused: Refused) -> None:
+    def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """Tell who waits; the next request tries again."""
         self._fail_waiting(Failed(INTERNAL_ERROR, f"the server refused initialize: {refused.words}", {}))
 

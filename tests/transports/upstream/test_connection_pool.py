@@ -10,12 +10,12 @@ import pytest
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream import wire as wire_module
-from dragoman.transports.upstream.wire import Wire
+from dragoman.transports.upstream.connection_pool import ConnectionPool
 from tests.support.waiting import hang, linger, pass_time, until
 from tests.transports.upstream.raw import CHUNKED, OK, Line, ask, on_both_loops, raw_server, wire_to
 
 
-async def given_up(wire: Wire) -> None:
+async def given_up(wire: ConnectionPool) -> None:
     """Wait until no connection is kept for later."""
     await until(lambda: not wire._idle)
 
@@ -385,7 +385,7 @@ def test_websockets_is_imported_for_websockets_only(scheme: str, brings: bool) -
 import asyncio, sys
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from dragoman.transports.upstream.wire import Wire
+from dragoman.transports.upstream.connection_pool import ConnectionPool
 from tests.support.waiting import hang, linger, pass_time, until
 open_upstream(UpstreamConfig("{scheme}://127.0.0.1:1/"))
 print("websockets" in sys.modules, "dragoman.transports.upstream.cookies" in sys.modules)

@@ -19,7 +19,7 @@ from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import Answer
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection import Connection
-from dragoman.transports.upstream.dialling import Dialler
+from dragoman.transports.upstream.connector import Dialler
 from dragoman.transports.upstream.heads import Heads
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _nothing() -> None:
     """What follows from having written a request that nobody counts."""
 
 
-class Wire:
+class ConnectionPool:
     """The way to one server. Make it within an event loop; close it at the end.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.transports.http.calls import Call
+from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.streams import Ledger, Stream
 from tests.support.waiting import run
 from tests.transports.http.stage import call, content, log_message, on_loop, serving, within
@@ -15,20 +15,22 @@ from tests.transports.http.stage import call, content, log_message, on_loop, ser
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
-def asked() -> Call:
-    return Call(frozenset((b"1",)), frozenset(), True, False, asyncio.get_running_loop().create_future())
+def asked() -> PostedCall:
+    return PostedCall(frozenset((b"1",)), frozenset(), True, False, asyncio.get_running_loop().create_future())
 
 
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
         (lambda one: one.answer(frozenset((b"1",)), ANSWER), ANSWER),
-        (Call.give_up, b""),
+        (PostedCall.give_up, b""),
         (lambda one: one.forgo(b"1"), b""),
     ],
     ids=["answered", "given up", "cancelled"],
 )
-def test_a_call_that_is_over_already_becomes_a_stream_that_ends(end: Callable[[Call], None], expected: bytes) -> None:
+def test_a_call_that_is_over_already_becomes_a_stream_that_ends(
+    end: Callable[[PostedCall], None], expected: bytes
+) -> None:
     """Both are due at once where something else has held up the loop."""
 
     async def main() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream import dialling
-from dragoman.transports.upstream.dialling import Address, dial, explain
+from dragoman.transports.upstream.connector import Address, dial, explain
 from tests.support.ports import free_port
 from tests.support.waiting import hang, run
 from tests.transports.upstream.raw import OK, Line, ask, on_both_loops, raw_server, wire_to

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 from dragoman.core.envelope import Frame, decoded, to_keep
 from dragoman.transports.base import Receiver
-from dragoman.transports.http.calls import Call
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.flow import Flow
+from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.routing import Routing
-from dragoman.transports.http.streams import Connection, Ledger, Stream
+from dragoman.transports.http.streams import Ledger, Stream, StreamConnection
 
 logger = logging.getLogger("dragoman.http")
 
@@ -48,7 +48,7 @@ class StreamableSession:
         self._backlog: deque[bytes] = deque()
         self._lossy = False  # whether one was dropped since a stream came last
         self._names = itertools.count(1)
-        self._initialize: Call | None = None
+        self._initialize: PostedCall | None = None
 
     # What the proxy calls.
 
@@ -102,7 +102,7 @@ class StreamableSession:
         """How many POSTs wait for answers and how many GET streams are read."""
         return self._routing.count() + sum(stream.attached for stream in self._standing)
 
-    def post(self, posted: Posted, takes_stream: bool) -> Call | None:
+    def post(self, posted: Posted, takes_stream: bool) -> PostedCall | None:
         """Deliver what a client posted.
 
         Args:
@@ -115,7 +115,7 @@ class StreamableSession:
         call = None
         if posted.keys:
             decided = self.loop.create_future()
-            call = Call(posted.keys, posted.tokens, takes_stream, posted.is_batch, decided)
+            call = PostedCall(posted.keys, posted.tokens, takes_stream, posted.is_batch, decided)
             self._routing.add(call)
             if posted.initializes and self._initialize is None:
                 self._initialize = call
@@ -141,12 +141,12 @@ class StreamableSession:
             self._flow.end(reason)
         self.over = True
 
-    def begin_stream(self, call: Call) -> None:
+    def begin_stream(self, call: PostedCall) -> None:
         """Answer a call with a stream from here on."""
         if call.stream is None and call.takes_stream:
             call.become_stream(self._new_stream("p"))
 
-    def stand(self, connection: Connection) -> Stream:
+    def stand(self, connection: StreamConnection) -> Stream:
         """Open a GET stream, with what has waited for one."""
         stream = self._new_stream("g")
         for old in self._standing:
@@ -159,7 +159,7 @@ class StreamableSession:
         stream.attach(connection)
         return stream
 
-    def resume(self, last_event_id: str, connection: Connection) -> Stream | None:
+    def resume(self, last_event_id: str, connection: StreamConnection) -> Stream | None:
         """Attach a connection to the stream of this event, after it; None when that stream is gone."""
         name, _, number = last_event_id.rpartition("-")
         stream = self._streams.get(name)

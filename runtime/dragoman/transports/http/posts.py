@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman.transports.http.streams import Connection, Stream
+from dragoman.transports.http.streams import Stream, StreamConnection
 
 
-class Call:
+class PostedCall:
     """What one POST asked.
 
     Args:
@@ -41,7 +41,7 @@ class Call:
         self.is_batch = is_batch
         self.opened = False  # whether the session is open by this
         self.stream: Stream | None = None
-        self.connection: Connection | None = None
+        self.connection: StreamConnection | None = None
         self.answers: list[bytes] = []
         self.decided = decided
 
@@ -61,7 +61,7 @@ class Call:
 
     def become_stream(self, stream: Stream) -> None:
         """Answer with a stream from here on, what was answered already first; it ends with that if that is all."""
-        self.stream, self.connection = stream, Connection()
+        self.stream, self.connection = stream, StreamConnection()
         stream.attach(self.connection)
         for line in self.answers:
             stream.append(line)
