@@ -115,11 +115,10 @@ def render_clients(
             if method in methods
         ]
         entries.append({"literal": spec.revision, "module": module, "handlers": handlers})
-    if entries:
-        entries.append({**entries[-1], "literal": "any"})
-        modules = [entry["module"] for entry in entries[:-1]]
-        template = environment.get_template("clients.py.jinja")
-        output["dragoman_spec/clients.py"] = template.render(notice=notice, modules=modules, entries=entries)
+    modules = [entry["module"] for entry in entries]
+    entries += [{**newest, "literal": "any"} for newest in entries[-1:]]
+    template = environment.get_template("clients.py.jinja")
+    output["dragoman_spec/clients.py"] = template.render(notice=notice, modules=modules, entries=entries)
     return output
 
 

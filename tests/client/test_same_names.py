@@ -1,0 +1,63 @@
+"""What type checkers see of a client is what there is: the same calls, with the same arguments."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+import dragoman_spec
+from dragoman.client.client import Client
+from dragoman.client.connect import connect
+from dragoman_spec.clients import Connect
+
+OF_THE_LIBRARY = {"open", "start", "check", "answer", "take_notice", "take_end", "discard"}
+"""What the client has for the library itself, and programs are not shown."""
+
+
+def typed_client(revision: str) -> Any:
+    return import_module(f"dragoman_spec.v{revision.replace('-', '_')}.client").Client
+
+
+def members(client: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(client).items() if not name.startswith("_")}
+
+
+def parameters(call: Any) -> list[tuple[str, Any, Any]]:
+    return [(one.name, one.kind, one.default) for one in inspect.signature(call).parameters.values()]
+
+
+def overloads() -> list[Any]:
+    """Python keeps overloads by the name of what they belong to; a protocol has nothing that bears it."""
+
+    def call() -> None: ...
+
+    call.__module__, call.__qualname__ = Connect.__module__, "Connect.__call__"
+    return list(typing.get_overloads(call))
+
+
+@pytest.mark.parametrize("revision", dragoman_spec.HANDSHAKE_REVISIONS)
+def test_a_typed_client_has_the_calls_of_the_client(revision: str) -> None:
+    calls = {name: call for name, call in members(typed_client(revision)).items() if inspect.isfunction(call)}
+    real = {name: call for name, call in members(Client).items() if name not in OF_THE_LIBRARY}
+    assert {name: parameters(call) for name, call in calls.items()} == {
+        name: parameters(call) for name, call in real.items()
+    }
+
+
+def test_every_overload_takes_what_connect_takes() -> None:
+    real = {name: default for name, _, default in parameters(connect)}
+    for overload in overloads():
+        shown = {name: default for name, _, default in parameters(overload) if name != "self"}
+        assert set(shown) <= set(real)
+        assert {name: real[name] for name in shown if name not in ("target", "revision")} == {
+            name: default for name, default in shown.items() if name not in ("target", "revision")
+        }
+
+
+def test_there_is_an_overload_for_each_revision_and_for_any() -> None:
+    found = [typing.get_args(typing.get_type_hints(overload)["revision"])[0] for overload in overloads()]
+    assert found == [*dragoman_spec.HANDSHAKE_REVISIONS, "any"]
