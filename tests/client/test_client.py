@@ -22,6 +22,8 @@ from dragoman.errors import (
 )
 from dragoman_spec import v2025_06_18 as v
 from tests.client.server import ScriptedServer
+from tests.support.waiting import pass_time
+from tests.support.waiting import run as run_loop
 
 LONGEST_S = 30
 NEWEST = dragoman_spec.HANDSHAKE_REVISIONS[-1]
@@ -33,7 +35,7 @@ def run(work: Awaitable[Any]) -> Any:
         async with asyncio.timeout(LONGEST_S):
             return await work
 
-    return asyncio.run(limited())
+    return run_loop(limited())
 
 
 def talk(
@@ -292,7 +294,7 @@ def test_progress_is_told_and_keeps_a_request_alive() -> None:
         asked = await server.wait_for_method("tools/call")
         token = asked["params"]["_meta"]["progressToken"]
         for step in range(8):  # 0.8 s: longer than the timeout
-            await asyncio.sleep(0.1)
+            await pass_time(0.1)
             server.say(method="notifications/progress", params={"progressToken": token, "progress": step})
         server.say(id=asked["id"], result=TEXT)
         return await calling

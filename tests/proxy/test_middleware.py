@@ -29,6 +29,7 @@ from tests.proxy.conversation import (
     server_closes,
     time_passes,
 )
+from tests.support.waiting import linger
 from tests.transports.house import Guest, House, hear, say
 
 NEW = "2025-11-25"
@@ -299,7 +300,7 @@ def test_a_lost_server_answers_what_middleware_has() -> None:
 def test_a_client_that_closes_its_end_gets_what_middleware_has_not_given_yet() -> None:
     async def slow(call: Message, proceed: Proceed) -> Answer:
         answer = await proceed(call)
-        await asyncio.sleep(0.2)
+        await linger(0.2)
         return answer
 
     answer = result(1, {})
@@ -336,7 +337,7 @@ def test_an_array_is_split_for_middleware_and_joined_again() -> None:
 def test_only_the_first_answer_of_the_server_counts() -> None:
     async def slow(call: Message, proceed: Proceed) -> Answer:
         answer = await proceed(call)
-        await asyncio.sleep(0.1)
+        await linger(0.1)
         return answer
 
     answer = result(1, {"first": True})
@@ -369,7 +370,7 @@ def test_a_notification_may_be_changed_or_dropped() -> None:
 
 def test_nothing_overtakes_a_notification() -> None:
     async def slow(notice: Message, proceed: ProceedNotice) -> None:
-        await asyncio.sleep(0.05 if notice.params["data"] == "first" else 0)
+        await linger(0.05 if notice.params["data"] == "first" else 0)
         await proceed(notice)
 
     answer, question = result(1, {"content": []}), request("q", "ping")

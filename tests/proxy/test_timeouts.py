@@ -37,6 +37,7 @@ from tests.proxy.conversation import (
     server,
     time_passes,
 )
+from tests.support.waiting import run, until
 from tests.transports.house import Guest, House, hear, say, settle
 
 SCRIPTED = [sys.executable, str(Path(__file__).parent / "servers" / "scripted.py")]
@@ -176,12 +177,10 @@ def test_nothing_ticks_once_nothing_waits() -> None:
         say(house.servers[0], result(1, {}))
         await hear(guest)
         host = guest.proxy._host  # type: ignore[union-attr]
-        async with asyncio.timeout(30):
-            while host._reminders:
-                await asyncio.sleep(0.005)
+        await until(lambda: not host._reminders)
         await house.close()
 
-    asyncio.run(main())
+    run(main())
 
 
 def in_house(scope: Scope, visit: Callable[[House], Awaitable[None]], **config: Any) -> None:
@@ -193,7 +192,7 @@ def in_house(scope: Scope, visit: Callable[[House], Awaitable[None]], **config: 
         finally:
             await house.close()
 
-    asyncio.run(main())
+    run(main())
 
 
 async def ask_in_vain(house: House, guest: Guest) -> Any:
@@ -268,6 +267,6 @@ def test_a_child_that_hangs_is_given_up_and_the_session_goes_on() -> None:
         await asyncio.wait_for(run, 60)
         return heard
 
-    opened, answer, error = asyncio.run(main())
+    opened, answer, error = run(main())
     assert (opened["id"], answer["id"]) == (0, 2)
     assert an_error(1, -32000, "the server did not answer within 2 s", "'method': 'tools/call'")(error)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream import wire as wire_module
+from dragoman.transports.upstream import connection_pool as wire_module
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from tests.support.waiting import hang, linger, pass_time, until
 from tests.transports.upstream.raw import CHUNKED, OK, Line, ask, on_both_loops, raw_server, wire_to

@@ -10,7 +10,7 @@ import ssl
 import pytest
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream import dialling
+from dragoman.transports.upstream import connector as dialling
 from dragoman.transports.upstream.connector import Address, dial, explain
 from tests.support.ports import free_port
 from tests.support.waiting import hang, run
