@@ -122,9 +122,13 @@ def test_tasks_are_emulated_where_they_are_bridged() -> None:
     assert "tasks of tools" not in fates(between(A, E, tasks=True))
 
 
-@pytest.mark.parametrize("client", [D, E])
-def test_what_has_to_last_is_lost_where_each_request_has_its_own_server(client: str) -> None:
-    explanation = between(client, D, scope="request")
+@pytest.mark.parametrize("server", [D, E])
+def test_a_client_without_a_session_is_not_served_where_each_request_has_its_own_server(server: str) -> None:
+    assert not between(E, server, scope="request").served
+
+
+def test_what_has_to_last_is_lost_where_each_request_has_its_own_server() -> None:
+    explanation = between(D, D, scope="request")
     lost = {row.feature for row in explanation.select(Status.LOST) if "scope `request`" in row.why}
     assert {"changes of lists", "changes of resources", "tasks of tools", "state of a session"} <= lost
     assert fates(explanation)["elicitation by form"] != "lost"

@@ -29,9 +29,8 @@ from dragoman_spec import load
 
 Transport = Literal["stdio", "http", "sse", "websocket"]
 
-SERVED: Final[frozenset[str]] = frozenset({"LL", "LM"})
-"""The cells that `dragoman proxy` serves: the first letter is the client, L with a handshake, M per request. Whoever
-wires the bridge adds the others."""
+SERVED: Final[frozenset[str]] = frozenset({"LL", "LM", "ML", "MM"})
+"""The cells that `dragoman proxy` serves: the first letter is the client, L with a handshake, M per request."""
 
 TASKS_BRIDGED: Final = False
 """Whether `dragoman proxy` bridges tasks between the eras."""
@@ -111,7 +110,8 @@ def explain(
         UnsupportedRevision: There is no such revision here.
     """
     path = Path(client, server, scope, tasks=tasks)
-    if path.cell not in served:
+    is_apart = scope == "request" and path.cell[0] == "M"  # a client without a session, and servers that do not last
+    if path.cell not in served or is_apart:
         return Explanation(path, False, _NOT_SERVED[path.cell], ())
     over_http = {side for side, over in (("client", client_transport), ("server", server_transport)) if over == "http"}
     rows = []
