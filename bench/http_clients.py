@@ -2,7 +2,7 @@
 
 Lives here: the measurement behind `docs/decisions/0008`. Each library runs in a process of its own against one raw
 server, which costs as little as Python can: what is seen is the client. `ours` is the pool in
-`transports.upstream`. aiohttp and httpx2 are none of our dependencies; install them to measure them. Called by a person.
+`transports.upstream`. To measure aiohttp and httpx2, install them: they are not dependencies. Called by a person.
 """
 
 from __future__ import annotations
