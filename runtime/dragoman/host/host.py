@@ -391,8 +391,7 @@ class Host:
                 self._stop_timer(sleeper)
 
     def _stop_timer(self, sleeper: Sleeper) -> None:
-        timer = self._timers.pop(sleeper, None)
-        if timer is not None:
+        if (timer := self._timers.pop(sleeper, None)) is not None:
             timer.cancel()
 
     def _stop_reminder(self, front: FrontEdge) -> None:

@@ -155,9 +155,9 @@ class ToHandshake:
         params = to_initialize_params(request.metadata, self._path, IDENTITY)
         frame = decoded(request_frame(_OPENING_KEY, "initialize", params))
         greeting = Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
-        counters = self._front.exchange.counters
-        introduce = pass_on(greeting, self._wiring.translate, self._wiring.settings, counters)
-        self._opens_until_s = self._bridging.now() + self._wiring.settings.init_timeout_s
+        settings, counters = self._wiring.settings, self._front.exchange.counters
+        introduce = pass_on(greeting, self._wiring.translate, settings, counters)
+        self._opens_until_s = self._bridging.now() + settings.init_timeout_s
         refusal = self.upstream.ask(greeting, introduce, _OPENING_KEY)
         if refusal is not None:
             self._fail_waiting(Failed(refusal.code, refusal.message, refusal.data))
@@ -187,13 +187,9 @@ class ToHandshake:
         self._upward, self._downward = self._adaptor(NEWER, revision), self._adaptor(revision, NEWER)
         capabilities = initialized.get("capabilities")
         self._asking = Asking(self._bridging, self.requests, upstream, self._works, self, revision)
-        self._hearing = Hearing(
-            self.requests,
-            self.answer,
-            self._works,
-            capabilities if isinstance(capabilities, dict) else {},
-            self._bridging.shares_channel,
-        )
+        capabilities = capabilities if isinstance(capabilities, dict) else {}
+        shares = self._bridging.shares_channel
+        self._hearing = Hearing(self.requests, self.answer, self._works, capabilities, shares)
         logger.info("the server speaks %s, the client %s", revision, NEWER)
         upstream.announce(INITIALIZED_FRAME)
         for request in self._take_waiting():
