@@ -48,6 +48,9 @@ class Desk:
         assert isinstance(frame, Frame)
         self.told.append(decode(frame.raw))
 
+    def waits_for(self, upstream: UpstreamEdge) -> bool:
+        return True
+
     def offered(self, upstream: UpstreamEdge) -> None: ...
 
     def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None: ...

@@ -35,7 +35,10 @@ META_SERVER_INFO: Final = FACTS.result_meta["serverInfo"]
 META_SUBSCRIPTION_ID: Final = FACTS.notification_meta["subscriptionId"]
 
 _CODES: Final = {name: code for code, name in dragoman_spec.load(NEWER).ERROR_CODES.items()}
-_OLDER_CODES: Final = {name: code for code, name in dragoman_spec.load(OLDER).ERROR_CODES.items()}
+_OLDER_CODES: Final = {
+    name: code for older in HANDSHAKE_REVISIONS for code, name in dragoman_spec.load(older).ERROR_CODES.items()
+}
+"""Of all revisions with a handshake: a newer one of them need not name each again."""
 
 INVALID_REQUEST: Final = _CODES["INVALID_REQUEST"]
 METHOD_NOT_FOUND: Final = _CODES["METHOD_NOT_FOUND"]

@@ -121,7 +121,7 @@ class Direct:
 
     def waits_for(self, upstream: UpstreamEdge) -> bool:
         """Whether the client is there, and has not been told that there will be no session."""
-        return self.front.state is FrontState.INITIALIZING
+        return self.front.state not in (FrontState.FAILED, FrontState.CLOSED)
 
     def offered(self, upstream: UpstreamEdge) -> None:
         """Take what the server says meanwhile for what it is offered."""
