@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
-from dragoman.core.bridge.seal import INSTANCE_BYTES, KEY_BYTES, NONCE_BYTES, Seal
-from dragoman.core.bridge.state import Keeper
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.commands import Finish, Side
 from dragoman.core.consent import Method
@@ -28,7 +26,6 @@ from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
 from dragoman.core.switch.direct import Direct
-from dragoman.core.switch.per_call import PerCall
 from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.host.host import Host
@@ -36,6 +33,8 @@ from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
+    from dragoman.core.bridge.state import Keeper
+    from dragoman.core.switch.per_call import PerCall
     from dragoman.middleware import Middleware, NoticeMiddleware
     from dragoman.trace.trace import Trace
 
@@ -141,7 +140,7 @@ class Proxy:
             bridging = dataclasses.replace(wiring.bridging, principal=principal, shares_channel=False)
             wiring = dataclasses.replace(wiring, bridging=bridging)
         self._transport = watched(config, front, Side.CLIENT)
-        self._switch = Direct(wiring) if requests_apart is None else PerCall(wiring, requests_apart)
+        self._switch = Direct(wiring) if requests_apart is None else _apart(wiring, requests_apart)
         self._host = Host(self._switch, watched_connect(config, connect), settings)
 
     @property
@@ -182,6 +181,12 @@ class Proxy:
         self._host.stop(self._switch.front, reason)
 
 
+def _apart(wiring: Wiring, limit: int) -> PerCall:
+    from dragoman.core.switch.per_call import PerCall
+
+    return PerCall(wiring, limit)
+
+
 # A front makes a proxy for each of its sessions, all with the same config: what follows from it is made once.
 
 
@@ -202,17 +207,28 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
 
 def make_bridging(config: ProxyConfig) -> Bridging:
     """Give what the bridge between the eras needs; all bridges of one process can read each other's states."""
-    return Bridging(time.time, lambda: os.urandom(NONCE_BYTES), lambda: _keeper_of(config.parked_s), config.server_name)
+    return Bridging(time.time, _make_nonce, lambda: _keeper_of(config.parked_s), config.server_name)
+
+
+def _make_nonce() -> bytes:
+    from dragoman.core.bridge.seal import NONCE_BYTES
+
+    return os.urandom(NONCE_BYTES)
 
 
 @functools.lru_cache(maxsize=8)
 def _keeper_of(ttl_s: float) -> Keeper:
+    from dragoman.core.bridge.seal import Seal
+    from dragoman.core.bridge.state import Keeper
+
     key, instance = _random_key()
     return Keeper(Seal(key, instance), ttl_s)
 
 
 @functools.cache
 def _random_key() -> tuple[bytes, bytes]:
+    from dragoman.core.bridge.seal import INSTANCE_BYTES, KEY_BYTES
+
     return os.urandom(KEY_BYTES), os.urandom(INSTANCE_BYTES)
 
 

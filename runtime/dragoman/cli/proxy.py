@@ -72,27 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to do about a frame that cannot be carried whole: log a warning; answer with an error, if what is "
         "lost changes its meaning or for any loss; or only count it (default: %(default)s)",
     )
-    parser.add_argument(
-        "--init-timeout",
-        type=seconds,
-        default=60.0,
-        metavar="S",
-        help="how long initialisation may take (default: 60)",
-    )
-    parser.add_argument(
-        "--drain-timeout",
-        type=seconds,
-        default=10.0,
-        metavar="S",
-        help="after the client has closed its side, keep answering its requests for S seconds (default: 10)",
-    )
-    parser.add_argument(
-        "--request-timeout",
-        type=seconds,
-        metavar="S",
-        help="give up requests that the server does not answer within S seconds and without progress (no limit if "
-        "absent)",
-    )
+    _add_patience(parser)
     parser.add_argument(
         "--no-retry-older",
         action="store_true",
@@ -117,6 +97,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     }
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
+
+
+def _add_patience(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--init-timeout",
+        type=seconds,
+        default=60.0,
+        metavar="S",
+        help="how long initialisation may take (default: 60)",
+    )
+    parser.add_argument(
+        "--drain-timeout",
+        type=seconds,
+        default=10.0,
+        metavar="S",
+        help="after the client has closed its side, keep answering its requests for S seconds (default: 10)",
+    )
+    parser.add_argument(
+        "--request-timeout",
+        type=seconds,
+        metavar="S",
+        help="give up requests that the server does not answer within S seconds and without progress (no limit if "
+        "absent)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from dragoman.core.bridge.state import Keeper
 from dragoman.core.consent import Method
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Translator
+
+if TYPE_CHECKING:
+    from dragoman.core.bridge.state import Keeper
 
 
 @dataclass(frozen=True, slots=True)

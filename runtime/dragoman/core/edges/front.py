@@ -11,7 +11,7 @@ what the client says on to `behind`, and what is behind says to the client.
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.around import Around, Deferral
 from dragoman.core.calls import Call
@@ -31,7 +31,6 @@ from dragoman.core.edges.greeting import (
     write_welcome,
 )
 from dragoman.core.edges.lifecycle import FrontEvent, FrontState
-from dragoman.core.edges.per_request_front import PerRequestFront
 from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
@@ -39,6 +38,9 @@ from dragoman.core.timeouts import Timeouts
 from dragoman.core.translate import Adaptor, Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import LATEST
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.per_request_front import PerRequestFront
 
 logger = logging.getLogger("dragoman.session")
 

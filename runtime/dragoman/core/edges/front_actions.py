@@ -14,7 +14,6 @@ from dragoman.core.commands import Finish, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.early import EarlyFrames
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontState
-from dragoman.core.edges.per_request_front import PerRequestFront
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed
@@ -22,6 +21,7 @@ from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:
     from dragoman.core.edges.front import FrontEdge
+    from dragoman.core.edges.per_request_front import PerRequestFront
 
 logger = logging.getLogger("dragoman.session")
 

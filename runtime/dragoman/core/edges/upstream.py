@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from dragoman.core.bridge.names import NEWER, PER_REQUEST_REVISIONS
-from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S, Verdict
 from dragoman.core.commands import Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, Introduce, Offer, Retried
-from dragoman.core.edges.probe import Probe, suspects_newer
 from dragoman.core.edges.renewal import Renewal
 from dragoman.core.edges.renewing import Renewing
 from dragoman.core.edges.standing import NOTED
@@ -25,6 +22,11 @@ from dragoman.core.envelope import Frame, Malformed, decoded, result_frame
 from dragoman.core.failures import Failed
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+
+if TYPE_CHECKING:
+    from dragoman.core.bridge.verdict import Verdict
+    from dragoman.core.edges.probe import Probe
 
 logger = logging.getLogger("dragoman.session")
 
@@ -158,7 +160,7 @@ class UpstreamEdge(Renewing):
             Why the request cannot be written, if it cannot: then nothing has begun.
         """
         self._doubted = None
-        if self._settings.server_revision in PER_REQUEST_REVISIONS:
+        if self._settings.server_revision in REVISIONS and self._settings.server_revision not in HANDSHAKE_REVISIONS:
             self._advance(UpstreamEvent.ERA_PINNED)
             return None
         self._offer = Offer(self._settings, greeting, introduce, key)
@@ -276,7 +278,7 @@ class UpstreamEdge(Renewing):
     def expire(self) -> None:
         """Take note that the server says nothing about what it is."""
         if self.state is UpstreamState.PROBED:
-            self._take_verdict(None, f"it did not answer within {PROBE_TIMEOUT_S:g} s")
+            self._take_verdict(None, "it did not answer in time")
 
     def _take_verdict(self, verdict: Verdict | None, why: str) -> None:
         if not self.takes_headers:
@@ -288,7 +290,7 @@ class UpstreamEdge(Renewing):
         elif self._doubted is not None:
             self._take_doubted()
         else:
-            message = f"the server was said to speak {NEWER}, and does not: {why}"
+            message = f"the server was said to speak {self._settings.server_revision}, and does not: {why}"
             self._fail(Failed(-32603, message, {"supported": list(verdict.supported) if verdict else []}))
 
     def _take_doubted(self) -> None:
@@ -324,6 +326,10 @@ class UpstreamEdge(Renewing):
         self._waiting = self._offered = self._answered = self._offer = None  # nobody asks for these again
 
     def _send_probe(self) -> None:
+        # Loaded where it is needed: most servers have a handshake.
+        from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S
+        from dragoman.core.edges.probe import Probe
+
         self._probes += 1
         self._probe = Probe(number=self._probes)
         self.send(self._probe.write())
@@ -360,6 +366,8 @@ def _is_doubtful(frame: Frame, offered: str) -> bool:
         error = decoded(frame).body["error"]
     except ValueError:  # whoever reads the answer says so
         return False
+    from dragoman.core.edges.probe import suspects_newer
+
     return isinstance(error, dict) and suspects_newer(error, offered)
 
 

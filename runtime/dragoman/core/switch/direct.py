@@ -8,24 +8,24 @@ Ids pass unchanged: the proxy needs no ids of its own, and no table of progress 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call
 from dragoman.core.commands import Close, Outbox, Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
-from dragoman.core.edges.per_request import PerRequestEdge
-from dragoman.core.edges.per_request_front import PerRequestFront
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.failures import Failed
-from dragoman.core.switch.per_request.switch import PerRequest
-from dragoman.core.switch.to_handshake.switch import ToHandshake
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
+
+if TYPE_CHECKING:
+    from dragoman.core.bridge.verdict import Verdict
+    from dragoman.core.edges.per_request_front import PerRequestFront
+    from dragoman.core.switch.to_handshake.switch import ToHandshake
 
 
 class Direct:
@@ -80,6 +80,9 @@ class Direct:
         """Let a switch for such clients have the server."""
         if self._wiring.bridging is None:
             return None
+        # Loaded where it is needed: most sessions have a handshake on both sides.
+        from dragoman.core.switch.to_handshake.switch import ToHandshake
+
         self._each = ToHandshake(self._wiring, self._wiring.bridging, self.outbox, front, self.upstream)
         return self._each.requests
 
@@ -146,6 +149,10 @@ class Direct:
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Let the bridge between the eras serve the client: the server has no handshake."""
+        # Loaded where it is needed: most sessions have a handshake on both sides.
+        from dragoman.core.edges.per_request import PerRequestEdge
+        from dragoman.core.switch.per_request.switch import PerRequest
+
         PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def gone(self, upstream: UpstreamEdge) -> None:

@@ -11,16 +11,14 @@ one was set, the request; its answer ends it. Nothing lasts, so what needs to la
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.commands import Close, Outbox, Outcome
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
-from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import (
     Frame,
@@ -37,10 +35,12 @@ from dragoman.core.envelope import (
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.peek import with_id
-from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
+
+if TYPE_CHECKING:
+    from dragoman.core.bridge.verdict import Verdict
 
 _LEVEL_KEY: Final = b'"dragoman-level"'
 _QUESTIONS: Final = 1024
@@ -260,6 +260,10 @@ class PerCall:
             self.runs[upstream] = run
             self._fail(run, "a fresh server has no handshake, and the first one had")
             return
+        # Loaded where it is needed, as in `direct`.
+        from dragoman.core.edges.per_request import PerRequestEdge
+        from dragoman.core.switch.per_request.switch import PerRequest
+
         PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def gone(self, upstream: UpstreamEdge) -> None:
