@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from dragoman.core.declared import declares
 from dragoman.core.translate import Refusal
 
 METHOD_NOT_FOUND: Final = -32601
@@ -65,17 +66,8 @@ class Consent:
             if not self._methods or self._capabilities.get("experimental"):
                 return None
             reason = f"revision {self._revision} has no {method} request to a client"
-        elif known.capability is None or _declares(self._capabilities, known.capability):
+        elif known.capability is None or declares(self._capabilities, known.capability):
             return None
         else:
             reason = f"the client did not declare the capability {known.capability}"
         return Refusal(METHOD_NOT_FOUND, reason, {"method": method})
-
-
-def _declares(capabilities: Mapping[str, Any], path: str) -> bool:
-    found: Any = capabilities
-    for name in path.split("."):
-        if not isinstance(found, dict) or name not in found:
-            return False
-        found = found[name]
-    return found is not None and found is not False

@@ -9,6 +9,7 @@ told that all of them are there is told here what a client lacks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
@@ -45,3 +46,13 @@ def find_missing(method: str, params: dict[str, Any], declared: frozenset[str]) 
         return needed
     parts = (part for part in _KNOWN.parts if part.method == method and part.is_needed(params))
     return next((part.capability for part in parts if part.capability not in declared), None)
+
+
+def declares(capabilities: Mapping[str, Any], path: str) -> bool:
+    """Whether capabilities hold this one, such as `sampling.tools`; null and false mean that they do not."""
+    found: Any = capabilities
+    for name in path.split("."):
+        if not isinstance(found, dict) or name not in found:
+            return False
+        found = found[name]
+    return found is not None and found is not False

@@ -22,6 +22,7 @@ from dragoman.core.bridge.names import (
     UNSUPPORTED_VERSION,
     URL_ELICITATION_REQUIRED,
 )
+from dragoman.core.declared import declares
 from dragoman_spec import era, facts
 
 
@@ -102,7 +103,7 @@ def answer_error(
 
 def _answer_missing(error: Mapping[str, Any], method: str, path: Path, declared: Mapping[str, Any]) -> Answer:
     required = _read_required(error)
-    missing = [name for name in required if not _has(declared, name)]
+    missing = [name for name in required if not declares(declared, name)]
     if path.cell == "MM":
         if required and not missing:
             return _say_about_us(error, "the server wants capabilities that it was told of")
@@ -138,15 +139,6 @@ def _spell(error: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
         whole = required[name]
         spelled.setdefault(name, {}).update({part: whole[part]} if part else whole if isinstance(whole, dict) else {})
     return spelled
-
-
-def _has(declared: Mapping[str, Any], path: str) -> bool:
-    found: Any = declared
-    for name in path.split("."):
-        if not isinstance(found, dict) or name not in found:
-            return False
-        found = found[name]
-    return True
 
 
 def find_http_status(revision: str, code: int, *, is_about_metadata: bool = False) -> int:
