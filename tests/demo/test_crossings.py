@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from dragoman.core.commands import Side
-from dragoman.demo.crossings import Crossing, pair_lines, scenes
-from dragoman.demo.taps import Line, Record, Translated
+from dragoman.demo.crossings import DemoCrossing, pair_lines, scenes
+from dragoman.demo.taps import DemoTranslation, Line, Record
 from dragoman_spec import Loss
 
 OLD, NEW = "2024-11-05", "2025-11-25"
@@ -23,12 +23,12 @@ def got(side: Side, frame: Any) -> Line:
     return Line(side, False, json.dumps(frame).encode() + b"\n")
 
 
-def crossing(*lines: Line, translations: tuple[Translated, ...] = ()) -> Crossing:
+def crossing(*lines: Line, translations: tuple[DemoTranslation, ...] = ()) -> DemoCrossing:
     return pair_lines(Record(OLD, NEW, list(lines), list(translations)))[0]
 
 
 def test_frame_that_arrives_as_it_was_sent_has_the_same_bytes() -> None:
-    assert crossing(sent(Side.CLIENT, REQUEST), got(Side.SERVER, REQUEST)) == Crossing(
+    assert crossing(sent(Side.CLIENT, REQUEST), got(Side.SERVER, REQUEST)) == DemoCrossing(
         Side.CLIENT, REQUEST, REQUEST, True, (), None
     )
 
@@ -36,13 +36,13 @@ def test_frame_that_arrives_as_it_was_sent_has_the_same_bytes() -> None:
 def test_frame_that_arrives_changed_has_its_losses() -> None:
     before, after = {"id": 1, "result": {"title": "Add"}}, {"id": 1, "result": {}}
     found = crossing(
-        sent(Side.SERVER, before), got(Side.CLIENT, after), translations=(Translated(NEW, before, (LOSS,)),)
+        sent(Side.SERVER, before), got(Side.CLIENT, after), translations=(DemoTranslation(NEW, before, (LOSS,)),)
     )
-    assert found == Crossing(Side.SERVER, before, after, False, (LOSS,), None)
+    assert found == DemoCrossing(Side.SERVER, before, after, False, (LOSS,), None)
 
 
 def test_losses_of_the_other_direction_are_not_taken() -> None:
-    other_way = Translated(OLD, REQUEST, (LOSS,))
+    other_way = DemoTranslation(OLD, REQUEST, (LOSS,))
     assert crossing(sent(Side.SERVER, REQUEST), got(Side.CLIENT, REQUEST), translations=(other_way,)).losses == ()
 
 

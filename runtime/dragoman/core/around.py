@@ -41,7 +41,7 @@ class Carrier(Protocol):
         """Take a notification to a server."""
 
 
-class Phase(Enum):
+class DeferralPhase(Enum):
     """How far something is that middleware has."""
 
     HELD = "held"
@@ -68,7 +68,7 @@ class Deferral:
         self.side = side
         self.frame = frame
         self.call = call
-        self.phase = Phase.HELD
+        self.phase = DeferralPhase.HELD
 
 
 class Around:
@@ -118,8 +118,8 @@ class Around:
             exchange.counters.unmatched += 1
             return
         exchange.calls[side.other].waiting[call.key] = call
-        if deferral.phase is Phase.AT_PEER:
-            deferral.phase = Phase.ANSWERED
+        if deferral.phase is DeferralPhase.AT_PEER:
+            deferral.phase = DeferralPhase.ANSWERED
             self._outbox.add(Settle(deferral, frame))
         else:
             exchange.counters.unmatched += 1
@@ -127,7 +127,7 @@ class Around:
     def cancel(self, call: Call) -> bool:
         """Take note that nobody waits for a request any more; whether the peer has it and did not answer."""
         deferral = self._deferrals.pop(call)
-        is_at_peer, deferral.phase = deferral.phase is Phase.AT_PEER, Phase.OVER
+        is_at_peer, deferral.phase = deferral.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
         self._outbox.add(Abandon(deferral))
         return is_at_peer
 
@@ -135,12 +135,12 @@ class Around:
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
         """Take a request or notification on to its peer, as it is now."""
-        assert deferral.phase is Phase.HELD, "what is called twice is refused by the host"
+        assert deferral.phase is DeferralPhase.HELD, "what is called twice is refused by the host"
         if deferral.call is None:
-            deferral.phase = Phase.OVER
+            deferral.phase = DeferralPhase.OVER
             self._hand_on(deferral.side, frame)
             return
-        deferral.phase = Phase.AT_PEER
+        deferral.phase = DeferralPhase.AT_PEER
         if deferral.side is Side.CLIENT:
             self._behind.carry(deferral.call, frame)
         else:
@@ -152,7 +152,7 @@ class Around:
         assert call is not None, "a notification has no answer"
         if self._deferrals.pop(call, None) is None:
             return  # nobody waits any more
-        is_at_peer, deferral.phase = deferral.phase is Phase.AT_PEER, Phase.OVER
+        is_at_peer, deferral.phase = deferral.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
         exchange.calls[side].remove(call)
         if is_at_peer:
             self._withdraw(side, call, exchange)

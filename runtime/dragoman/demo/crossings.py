@@ -21,7 +21,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class DemoCrossing:
     """One frame on its way from a peer to the other.
 
     Attributes:
@@ -46,7 +46,7 @@ class Crossing:
         return self.sender is Side.CLIENT and "id" in self.before and "method" in self.before
 
 
-def pair_lines(record: Record) -> list[Crossing]:
+def pair_lines(record: Record) -> list[DemoCrossing]:
     """Give every frame that a peer sent, in order, with what became of it."""
     revisions = {Side.CLIENT: record.client_revision, Side.SERVER: record.server_revision}
     arrived = {(line.side, key_of(frame)): line for line, frame in _read(record.lines) if not line.sent}
@@ -60,16 +60,16 @@ def pair_lines(record: Record) -> list[Crossing]:
             lost = losses.get((revisions[line.side], key), ())
             after = json.loads(found.data) if found else None
             crossings.append(
-                Crossing(line.side, frame, after, found is not None and found.data == line.data, lost, answer)
+                DemoCrossing(line.side, frame, after, found is not None and found.data == line.data, lost, answer)
             )
     return crossings
 
 
-def scenes(crossings: list[Crossing]) -> Iterator[list[Crossing]]:
+def scenes(crossings: list[DemoCrossing]) -> Iterator[list[DemoCrossing]]:
     """Split a conversation before each request of the client."""
     number = 0
 
-    def count(crossing: Crossing) -> int:
+    def count(crossing: DemoCrossing) -> int:
         nonlocal number
         number += crossing.opens_scene
         return number

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from dragoman.demo.crossings import Crossing, pair_lines, scenes
+from dragoman.demo.crossings import DemoCrossing, pair_lines, scenes
 from dragoman.demo.ink import Ink
 from dragoman.demo.shorten import Span, Tone, compare, shorten
 from dragoman.demo.taps import Record
@@ -59,7 +59,7 @@ def _open(record: Record, directly: str, ink: Ink) -> Iterator[str]:
         yield f"{ink.paint('Red', Tone.GONE)} did not arrive; {ink.paint('green', Tone.NEW)} was put in its place."
 
 
-def _tell(crossings: list[Crossing], ink: Ink) -> Iterator[str]:
+def _tell(crossings: list[DemoCrossing], ink: Ink) -> Iterator[str]:
     for number, scene in enumerate(scenes(crossings), 1):
         request = scene[0].before
         tool = request.get("params", {}).get("name") if request["method"] == "tools/call" else None
@@ -70,7 +70,7 @@ def _tell(crossings: list[Crossing], ink: Ink) -> Iterator[str]:
             yield from _tell_crossing(crossing, ink)
 
 
-def _tell_crossing(crossing: Crossing, ink: Ink) -> Iterator[str]:
+def _tell_crossing(crossing: DemoCrossing, ink: Ink) -> Iterator[str]:
     sender, receiver = crossing.sender.value, crossing.sender.other.value
     room = ink.width - LABEL_COLUMNS
     if crossing.same_bytes:
@@ -106,7 +106,7 @@ def describe_losses(losses: tuple[Loss, ...]) -> str:
     return ", ".join(told)
 
 
-def _close(record: Record, crossings: list[Crossing], ink: Ink) -> Iterator[str]:
+def _close(record: Record, crossings: list[DemoCrossing], ink: Ink) -> Iterator[str]:
     losses = sum(len(crossing.losses) for crossing in crossings)
     refused = sum(crossing.answer is not None for crossing in crossings)
     counts = [_count(len(crossings), "frame"), _count(losses, "loss", "es"), _count(refused, "refusal")]

@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Translated:
+class DemoTranslation:
     """A frame that was translated, and what was lost.
 
     Attributes:
@@ -62,7 +62,7 @@ class Record:
     client_revision: str
     server_revision: str
     lines: list[Line] = field(default_factory=list)
-    translations: list[Translated] = field(default_factory=list)
+    translations: list[DemoTranslation] = field(default_factory=list)
     problem: str = ""
 
 
@@ -140,5 +140,5 @@ class TranslatorTap:
     def translate(self, frame: Any, method: str | None = None) -> Translation:
         """Translate one frame, and write it down."""
         translation = self._translate(frame, method)
-        self._record.translations.append(Translated(self.source, frame, translation.losses))
+        self._record.translations.append(DemoTranslation(self.source, frame, translation.losses))
         return translation

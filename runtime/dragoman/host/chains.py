@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.around import Deferral, Phase
+from dragoman.core.around import Deferral, DeferralPhase
 from dragoman.core.commands import Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.envelope import Frame, error_frame
@@ -40,7 +40,7 @@ QUEUE_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(slots=True, eq=False)
-class Running:
+class HeldRequest:
     """A request that middleware has.
 
     Attributes:
@@ -59,7 +59,7 @@ class Running:
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
+class PeerQueue:
     """What one peer of a session has said, in order, behind a notification that middleware has.
 
     Attributes:
@@ -90,8 +90,8 @@ class Chains:
         self._requests = requests
         self._notices = notices
         self._timeout_s = timeout_s
-        self._running: dict[Deferral, Running] = {}
-        self._lanes: dict[tuple[FrontEdge, Side], Lane] = {}
+        self._running: dict[Deferral, HeldRequest] = {}
+        self._lanes: dict[tuple[FrontEdge, Side], PeerQueue] = {}
 
     # Commands
 
@@ -111,7 +111,7 @@ class Chains:
             self._queue(lane, lambda: self._begin_notice(lane, deferral), size)
         else:
             answer_to_come = asyncio.get_running_loop().create_future()
-            running = Running(deferral, answer_to_come, self._context(deferral.front))
+            running = HeldRequest(deferral, answer_to_come, self._context(deferral.front))
             self._running[deferral] = running
             self._queue(lane, lambda: self._begin_request(running), size)
 
@@ -131,7 +131,7 @@ class Chains:
     def drop(self, front: FrontEdge) -> None:
         """Stop everything of a session that is over."""
         for deferral in [deferral for deferral in self._running if deferral.front is front]:
-            deferral.phase = Phase.OVER
+            deferral.phase = DeferralPhase.OVER
             self.abandon(deferral)
         for side in Side:
             lane = self._lanes.pop((front, side), None)
@@ -142,17 +142,17 @@ class Chains:
 
     # Order
 
-    def _lane(self, front: FrontEdge, side: Side) -> Lane:
-        return self._lanes.setdefault((front, side), Lane())
+    def _lane(self, front: FrontEdge, side: Side) -> PeerQueue:
+        return self._lanes.setdefault((front, side), PeerQueue())
 
-    def _queue(self, lane: Lane, step: Callable[[], None], size: int) -> None:
+    def _queue(self, lane: PeerQueue, step: Callable[[], None], size: int) -> None:
         if lane.notice is None:
             step()
         else:
             lane.steps.append((step, size))
             lane.size += size
 
-    def _go_on(self, lane: Lane, _: asyncio.Task[None]) -> None:
+    def _go_on(self, lane: PeerQueue, _: asyncio.Task[None]) -> None:
         lane.notice = None
         while lane.steps and lane.notice is None:
             step, size = lane.steps.popleft()
@@ -161,7 +161,7 @@ class Chains:
 
     # Notifications
 
-    def _begin_notice(self, lane: Lane, deferral: Deferral) -> None:
+    def _begin_notice(self, lane: PeerQueue, deferral: Deferral) -> None:
         context = self._context(deferral.front)
         lane.notice = asyncio.get_running_loop().create_task(self._run_notice(deferral), context=context)
         lane.notice.add_done_callback(lambda task: self._go_on(lane, task))
@@ -178,7 +178,7 @@ class Chains:
         try:
             await asyncio.wait((task,), timeout=self._timeout_s)
         finally:
-            was_handed_on, deferral.phase = deferral.phase is Phase.OVER, Phase.OVER
+            was_handed_on, deferral.phase = deferral.phase is DeferralPhase.OVER, DeferralPhase.OVER
             if not task.done():
                 task.cancel()
         outcome = "afterwards" if was_handed_on else "and is dropped"
@@ -190,13 +190,13 @@ class Chains:
 
     # Requests
 
-    def _begin_request(self, running: Running) -> None:
-        if running.deferral.phase is Phase.HELD:
+    def _begin_request(self, running: HeldRequest) -> None:
+        if running.deferral.phase is DeferralPhase.HELD:
             coroutine = self._run_request(running)
             running.task = asyncio.get_running_loop().create_task(coroutine, context=running.context)
             self._start_timer(running)
 
-    async def _run_request(self, running: Running) -> None:
+    async def _run_request(self, running: HeldRequest) -> None:
         deferral = running.deferral
         call = deferral.call
         assert call is not None, "a notification has no answer"
@@ -221,21 +221,21 @@ class Chains:
             answer = self._write_failure(deferral, f"a middleware of the proxy failed: {type(error).__name__}")
         self._conclude(running, answer)
 
-    def _hand_back(self, running: Running, frame: Frame) -> None:
+    def _hand_back(self, running: HeldRequest, frame: Frame) -> None:
         if not running.answer.done():
             running.answer.set_result(frame)
             self._start_timer(running)
 
-    def _conclude(self, running: Running, answer: Frame) -> None:
+    def _conclude(self, running: HeldRequest, answer: Frame) -> None:
         if self._running.pop(running.deferral, None) is not None:
             _stop_timer(running)
             self._host.perform(running.deferral.front.conclude, running.deferral, answer)
 
-    def _start_timer(self, running: Running) -> None:
+    def _start_timer(self, running: HeldRequest) -> None:
         later = asyncio.get_running_loop().call_later
         running.timer = later(self._timeout_s, self._expire, running, context=running.context)
 
-    def _expire(self, running: Running) -> None:
+    def _expire(self, running: HeldRequest) -> None:
         deferral = running.deferral
         reason = f"a middleware of the proxy took longer than {self._timeout_s:g} s"
         logger.warning("%s request given up: %s", deferral.frame.method, reason)
@@ -270,16 +270,16 @@ def _before(one: Any, proceed: Any) -> Any:
 
 
 def _check_first(deferral: Deferral) -> None:
-    if deferral.phase is not Phase.HELD:
+    if deferral.phase is not DeferralPhase.HELD:
         raise RuntimeError("proceed was called again, or too late: it may be called once, while somebody waits")
 
 
-def _stop(running: Running) -> None:
+def _stop(running: HeldRequest) -> None:
     _stop_timer(running)
     if running.task is not None:
         running.task.cancel()
 
 
-def _stop_timer(running: Running) -> None:
+def _stop_timer(running: HeldRequest) -> None:
     if running.timer is not None:
         running.timer.cancel()

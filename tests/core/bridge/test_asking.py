@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.asking import Caller, OpenQuestions, Turned
+from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Binding
 from dragoman.errors import RemoteProtocolError
@@ -18,7 +18,7 @@ YES = {"action": "accept", "content": {}}
 
 
 def asking(capabilities: Any = ALL, revision: str = D, most: int = 16) -> OpenQuestions:
-    return OpenQuestions(Caller(Binding("files", "tools/call", "d"), capabilities, revision), most)
+    return OpenQuestions(AskedCall(Binding("files", "tools/call", "d"), capabilities, revision), most)
 
 
 def test_questions_are_spelled_under_keys_that_are_never_used_again() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.bridge.awaiting import GiveUp, Poll, TaskWait, Update
-from dragoman.core.bridge.inputs import Fail, Finish
+from dragoman.core.bridge.inputs import FailCall, FinishCall
 from dragoman.core.bridge.posing import Asked, Pose
 
 FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
@@ -44,23 +44,23 @@ def test_a_task_at_work_is_asked_for_as_it_advises(advised: Any, after_s: float)
 
 
 def test_a_task_that_has_ended_gives_its_result() -> None:
-    assert wait().take_task(task("completed", result={"content": []})) == Finish({"content": []})
+    assert wait().take_task(task("completed", result={"content": []})) == FinishCall({"content": []})
 
 
 @pytest.mark.parametrize(
     ("error", "fail"),
     [
-        ({"code": 7, "message": "x", "data": [1]}, Fail(7, "x", [1])),
-        ({"code": "7"}, Fail(-32603, "", None)),
-        ({"code": True, "message": "x"}, Fail(-32603, "x", None)),
+        ({"code": 7, "message": "x", "data": [1]}, FailCall(7, "x", [1])),
+        ({"code": "7"}, FailCall(-32603, "", None)),
+        ({"code": True, "message": "x"}, FailCall(-32603, "x", None)),
     ],
 )
-def test_a_task_that_failed_gives_its_error(error: Any, fail: Fail) -> None:
+def test_a_task_that_failed_gives_its_error(error: Any, fail: FailCall) -> None:
     assert wait().take_task(task("failed", error=error)) == fail
 
 
 def test_a_task_that_was_cancelled_is_an_error() -> None:
-    assert wait(shown_id="shown").take_task(task("cancelled")) == Fail(
+    assert wait(shown_id="shown").take_task(task("cancelled")) == FailCall(
         -32603, "the task was cancelled", {"taskId": "shown"}
     )
 
@@ -82,7 +82,7 @@ def test_a_task_that_was_cancelled_is_an_error() -> None:
 )
 def test_a_task_that_is_none_is_an_error(broken: dict[str, Any]) -> None:
     failed = wait().take_task(broken)
-    assert isinstance(failed, Fail)
+    assert isinstance(failed, FailCall)
     assert (failed.code, failed.data) == (-32603, {"taskId": "t1"})
 
 
@@ -117,7 +117,7 @@ def test_a_visit_is_told_to_be_complete_at_the_end() -> None:
     assert isinstance(posed, Pose)
     name = (posed.questions["go"].params or {})["elicitationId"]
     desk.take_answer("go", answer({"action": "accept"}))
-    assert desk.take_task(task("completed", result={})) == Finish({}, (name,))
+    assert desk.take_task(task("completed", result={})) == FinishCall({}, (name,))
 
 
 def test_a_question_that_cannot_be_asked_gives_the_task_up() -> None:

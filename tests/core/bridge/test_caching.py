@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dragoman.core.bridge.caching import (
+    CacheableRequest,
     Hint,
-    Request,
     ResultCache,
     Watch,
     is_cacheable,
@@ -19,7 +19,7 @@ from dragoman.core.bridge.caching import (
 )
 
 E = "2026-07-28"
-LIST = Request("files", E, "tools/list", {}, "alice")
+LIST = CacheableRequest("files", E, "tools/list", {}, "alice")
 PUBLIC = {"tools": [], "ttlMs": 10_000, "cacheScope": "public"}
 PRIVATE = {**PUBLIC, "cacheScope": "private"}
 
@@ -99,7 +99,7 @@ def test_a_private_result_is_for_whoever_asked_and_a_public_one_for_everybody() 
         LIST._replace(params={"cursor": "2"}),
     ],
 )
-def test_a_result_is_for_its_request_alone(other: Request) -> None:
+def test_a_result_is_for_its_request_alone(other: CacheableRequest) -> None:
     cache = ResultCache()
     cache.put(LIST, PUBLIC, 0.0)
     assert cache.get(other, 1.0) is None
@@ -129,7 +129,7 @@ def test_a_newer_result_takes_the_place_of_the_older() -> None:
 )
 def test_some_results_are_never_kept(method: str, params: dict[str, Any]) -> None:
     assert not is_cacheable(method, params)
-    cache, request = ResultCache(), Request("files", E, method, params)
+    cache, request = ResultCache(), CacheableRequest("files", E, method, params)
     cache.put(request, PUBLIC, 0.0)
     assert cache.get(request, 0.0) is None
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.asking import Caller
+from dragoman.core.bridge.asking import AskedCall
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import (
     read_initialize,
@@ -16,7 +16,7 @@ from dragoman.core.bridge.discovery import (
     to_initialize_result,
 )
 from dragoman.core.bridge.headers import check_headers, make_headers
-from dragoman.core.bridge.inputs import Finish, InputLoop, Retry
+from dragoman.core.bridge.inputs import FinishCall, InputLoop, Retry
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.bridge.names import OLDER
 from dragoman.core.bridge.parked import Parking
@@ -24,7 +24,7 @@ from dragoman.core.bridge.posing import Asked, Pose
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, digest_params
-from dragoman.core.bridge.verdict import Answer, Era, judge
+from dragoman.core.bridge.verdict import Era, ProbeAnswer, judge
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 E = "2026-07-28"
@@ -77,7 +77,7 @@ def test_a_client_with_a_handshake_is_asked_three_times_by_a_per_request_server(
         "server/discover",
         E,
     )
-    verdict = judge(Answer(discovered))
+    verdict = judge(ProbeAnswer(discovered))
     assert verdict.era is Era.PER_REQUEST
     assert verdict.discovered is not None
     params = {"protocolVersion": revision, "capabilities": {"elicitation": {}}, "clientInfo": CLIENT}
@@ -113,7 +113,7 @@ def test_a_client_with_a_handshake_is_asked_three_times_by_a_per_request_server(
     finished = call.take_result(
         response(put_identity({"resultType": "complete", **DONE}, SERVER), "tools/call", E)["result"]
     )
-    assert isinstance(finished, Finish)
+    assert isinstance(finished, FinishCall)
     bare, info = take_identity(finished.result)
     assert info == SERVER
     shown = translated({"jsonrpc": "2.0", "id": 1, "result": bare}, E, revision, "tools/call")
@@ -131,12 +131,12 @@ def test_a_per_request_client_is_asked_three_times_by_a_server_with_a_handshake(
     said = {"protocolVersion": revision, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": SERVER}
     initialized = translated(response(said, "initialize", revision), revision, OLDER, "initialize")
     discovered = to_discover_result(initialized["result"], path).result
-    assert judge(Answer(response(discovered, "server/discover", E))).revision == E
+    assert judge(ProbeAnswer(response(discovered, "server/discover", E))).revision == E
 
     keeper = Keeper(Seal(b"k" * 32, b"i" * 16))
     parking = Parking(keeper)
     sent = request("tools/call", stamp(CALL, metadata))
-    caller = Caller(
+    caller = AskedCall(
         Binding("s", "tools/call", digest_params(sent["params"])), read(sent["params"], [E]).capabilities, revision
     )
     passed = translated({**sent, "params": take_off(sent["params"])}, E, revision)

@@ -9,7 +9,7 @@ import pytest
 import dragoman_spec
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.errors import (
-    Fail,
+    FailTool,
     Refresh,
     Relay,
     Say,
@@ -65,7 +65,7 @@ REQUIRED = {"elicitation": {"url": {}}, "sampling": {}}
 
 def test_a_missing_capability_fails_the_tool_of_an_older_client() -> None:
     failed = answer_error(error(-32021, requiredCapabilities=REQUIRED), "tools/call", LM)
-    assert isinstance(failed, Fail)
+    assert isinstance(failed, FailTool)
     assert failed.result["isError"] is True
     assert failed.result["content"][0]["text"] == (
         "The server needs a capability that this client does not have here: elicitation.url, sampling."
@@ -83,7 +83,7 @@ def test_a_missing_capability_is_invalid_params_elsewhere() -> None:
 @pytest.mark.parametrize("given", [error(-32021), error(-32021, requiredCapabilities=[]), error(-32021, other=1)])
 def test_a_missing_capability_without_a_name_is_said_so(given: Any) -> None:
     failed = answer_error(given, "tools/call", LM)
-    assert isinstance(failed, Fail)
+    assert isinstance(failed, FailTool)
     assert failed.result["content"][0]["text"].endswith("does not have here.")
     said = answer_error(given, "tools/call", MM)
     assert said == Say(-32021, "no", {"requiredCapabilities": {}})

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.bridge.annotations import find_mirrored, leave_out_invalid, strip_invalid
-from dragoman.core.bridge.asking import Caller, OpenQuestions
+from dragoman.core.bridge.asking import AskedCall, OpenQuestions
 from dragoman.core.bridge.awaiting import TaskWait
-from dragoman.core.bridge.caching import Request, ResultCache, Watch, put_hint, read_hint
+from dragoman.core.bridge.caching import CacheableRequest, ResultCache, Watch, put_hint, read_hint
 from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
 from dragoman.core.bridge.discovery import read_initialize, to_discover_result, to_initialize_result
 from dragoman.core.bridge.errors import answer_error
 from dragoman.core.bridge.headers import check_headers, find_era, make_headers
 from dragoman.core.bridge.inputs import InputLoop
-from dragoman.core.bridge.listening import Listener
+from dragoman.core.bridge.listening import ListenStream
 from dragoman.core.bridge.listens import Listens
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.bridge.posing import Asked
@@ -26,7 +26,7 @@ from dragoman.core.bridge.state import Binding, Keeper, digest_params
 from dragoman.core.bridge.strategy import choose_strategy
 from dragoman.core.bridge.tasks import needs_task, offer_tasks, take_task, to_newer_creation, to_older_creation
 from dragoman.core.bridge.urls import ask_to_visit, refuse_visit
-from dragoman.core.bridge.verdict import Answer, judge
+from dragoman.core.bridge.verdict import ProbeAnswer, judge
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS
 
@@ -101,7 +101,7 @@ def test_capabilities_and_introductions(capabilities: dict[str, Any], path: Path
 
 @given(VALUES, st.none() | st.integers(100, 599))
 def test_verdicts(body: Any, status: int | None) -> None:
-    verdict = judge(Answer(body, status))
+    verdict = judge(ProbeAnswer(body, status))
     assert verdict.why
     assert verdict.is_kept(0) is (verdict.era.value != "none")
 
@@ -137,7 +137,7 @@ def test_tasks(tasks: list[Any], answer: dict[str, Any], status: str) -> None:
 
 @given(VALUES, VALUES, st.sampled_from(HANDSHAKE_REVISIONS), OBJECTS)
 def test_questions_and_answers(params: Any, answers: Any, revision: str, capabilities: dict[str, Any]) -> None:
-    asking = OpenQuestions(Caller(BINDING, capabilities, revision))
+    asking = OpenQuestions(AskedCall(BINDING, capabilities, revision))
     for method in ("elicitation/create", "roots/list", "sampling/createMessage", "ping"):
         asking.ask(b"1", method, params if isinstance(params, dict) else None)
     for given_ in (answers, dict.fromkeys(asking.spell(), answers)):
@@ -156,7 +156,7 @@ def test_notices(capabilities: dict[str, Any], value: Any, params: dict[str, Any
     listens.open("one", 2, {"notifications": {"resourceSubscriptions": ["file:///a"], "toolsListChanged": True}})
     listens.settle("file:///a", True)
     listens.hear(method, params)
-    listener = Listener({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
+    listener = ListenStream({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
     listener.reach(True)
     listener.subscribe(b"1", "file:///a")
     for stream in (1, 2):
@@ -167,7 +167,7 @@ def test_notices(capabilities: dict[str, Any], value: Any, params: dict[str, Any
 
 @given(OBJECTS, OBJECTS)
 def test_caches(params: dict[str, Any], result: dict[str, Any]) -> None:
-    request = Request("s", E, "tools/list", params)
+    request = CacheableRequest("s", E, "tools/list", params)
     cache = ResultCache()
     cache.put(request, result, 0.0)
     assert cache.get(request, 0.0) in (None, result)

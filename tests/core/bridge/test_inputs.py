@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.inputs import Fail, Finish, InputLoop, Limits, Retry
+from dragoman.core.bridge.inputs import CallLimits, FailCall, FinishCall, InputLoop, Retry
 from dragoman.core.bridge.posing import Asked, Pose, WhenUnaskable
 from dragoman_spec import HANDSHAKE_REVISIONS
 
@@ -50,14 +50,14 @@ def posed(step: Any) -> list[str]:
 
 def failure(step: Any) -> str:
     """The reason that a model reads."""
-    assert isinstance(step, Finish), step
+    assert isinstance(step, FinishCall), step
     assert step.result["isError"] is True
     text: str = step.result["content"][0]["text"]
     return text
 
 
 def test_a_complete_result_goes_on_at_once() -> None:
-    assert loop().take_result(DONE) == Finish(DONE)
+    assert loop().take_result(DONE) == FinishCall(DONE)
 
 
 def test_a_question_is_posed_and_the_call_tried_again() -> None:
@@ -69,7 +69,7 @@ def test_a_question_is_posed_and_the_call_tried_again() -> None:
     retry = call.take_answer("who", answer(YES))
     assert retry == Retry({**CALL, "inputResponses": {"who": YES}, "requestState": "st\u2028ate"})
     assert call.open_questions == ()
-    assert call.take_result(DONE) == Finish(DONE)
+    assert call.take_result(DONE) == FinishCall(DONE)
 
 
 def test_without_a_state_none_goes_back() -> None:
@@ -86,7 +86,7 @@ def test_three_rounds_each_carry_their_own_answers() -> None:
         assert posed(call.take_result(wants(number, **{f"q{number}": ASK}))) == [f"q{number}"]
         retry = call.take_answer(f"q{number}", answer(YES))
         assert retry == Retry({**CALL, "inputResponses": {f"q{number}": YES}, "requestState": number})
-    assert call.take_result(DONE) == Finish(DONE)
+    assert call.take_result(DONE) == FinishCall(DONE)
 
 
 @pytest.mark.parametrize("revision", [C, D])
@@ -123,7 +123,7 @@ def test_known_roots_are_not_asked_for() -> None:
 
 
 def test_rounds_without_questions_wait_longer_each_time() -> None:
-    call = loop(limits=Limits(waits=5))
+    call = loop(limits=CallLimits(waits=5))
     waits = [call.take_result(wants("s")) for _ in range(5)]
     assert [step.after_s for step in waits if isinstance(step, Retry)] == [0.25, 0.5, 1.0, 2.0, 2.0]
     assert waits[0] == Retry({**CALL, "requestState": "s"}, 0.25)
@@ -182,7 +182,7 @@ def test_the_reason_names_the_question() -> None:
 @pytest.mark.parametrize("method", ["prompts/get", "resources/read"])
 def test_what_has_no_failed_result_fails_with_an_error(method: str) -> None:
     step = loop(method=method, capabilities={}).take_result(wants(who=ASK))
-    assert isinstance(step, Fail)
+    assert isinstance(step, FailCall)
     assert step.code == -32603
     assert step.data == {"method": method}
 
@@ -203,7 +203,7 @@ def test_a_client_out_of_reach_is_not_asked() -> None:
 
 def test_a_client_out_of_reach_is_sent_to_a_url_by_an_error() -> None:
     step = loop(can_ask=False, method="prompts/get").take_result(wants(who=VISIT))
-    assert isinstance(step, Fail)
+    assert isinstance(step, FailCall)
     assert step.code == -32042
     (asked,) = step.data["elicitations"]
     assert {**asked, "elicitationId": ""} == {**VISIT["params"], "elicitationId": ""}  # type: ignore[dict-item]
@@ -223,7 +223,7 @@ def test_a_visited_url_is_told_to_be_complete() -> None:
     assert isinstance(step, Pose)
     name = (step.questions["who"].params or {})["elicitationId"]
     call.take_answer("who", answer({"action": "accept"}))
-    assert call.take_result(DONE) == Finish(DONE, (name,))
+    assert call.take_result(DONE) == FinishCall(DONE, (name,))
 
 
 def test_a_url_that_nobody_visited_is_not() -> None:
@@ -232,7 +232,7 @@ def test_a_url_that_nobody_visited_is_not() -> None:
     assert call.take_answer("who", answer({"action": "decline"})) == Retry(
         {**CALL, "inputResponses": {"who": {"action": "decline"}}, "requestState": "s"}
     )
-    assert call.take_result(DONE) == Finish(DONE)
+    assert call.take_result(DONE) == FinishCall(DONE)
 
 
 def test_an_error_of_the_client_ends_the_call() -> None:
@@ -267,5 +267,5 @@ def test_losses_of_an_answer_come_with_the_retry() -> None:
 @pytest.mark.parametrize("result", [{"resultType": "odd"}, {"resultType": "input_required"}])
 def test_a_result_that_is_invalid_is_an_error(result: Any) -> None:
     step = loop().take_result(result)
-    assert isinstance(step, Fail)
+    assert isinstance(step, FailCall)
     assert step.code == -32603

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.listening import Answer, Close, Listener, Open, Tell
+from dragoman.core.bridge.listening import AnswerClient, CloseListen, ListenStream, OpenListen, TellClient
 from dragoman.core.translate import Refusal
 
 CAPABILITIES = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"subscribe": True}}
@@ -16,11 +16,11 @@ TOOLS = "notifications/tools/list_changed"
 A, B = "file:///a", "file:///b"
 
 
-def listener(capabilities: Any = CAPABILITIES, **more: Any) -> Listener:
-    return Listener(capabilities, **more)
+def listener(capabilities: Any = CAPABILITIES, **more: Any) -> ListenStream:
+    return ListenStream(capabilities, **more)
 
 
-def listening(*uris: str) -> Listener:
+def listening(*uris: str) -> ListenStream:
     """A listener whose first stream, with these resources and the lists, is acknowledged."""
     found = listener()
     found.reach(True)
@@ -41,26 +41,26 @@ def test_a_client_that_hears_nothing_and_asks_for_nothing_needs_no_stream() -> N
 
 
 def test_a_client_that_can_hear_hears_of_the_lists_that_are_promised() -> None:
-    assert listener().reach(True) == [Open(1, LISTS, 0.0)]
+    assert listener().reach(True) == [OpenListen(1, LISTS, 0.0)]
 
 
 def test_a_client_that_cannot_hear_any_more_needs_no_stream() -> None:
     desk = listening()
-    assert desk.reach(False) == [Close(1)]
-    assert desk.reach(True) == [Open(2, LISTS, 0.0)]
+    assert desk.reach(False) == [CloseListen(1)]
+    assert desk.reach(True) == [OpenListen(2, LISTS, 0.0)]
 
 
 def test_a_subscription_is_answered_when_it_is_acknowledged() -> None:
     desk = listening()
-    assert desk.subscribe(b"5", A) == [Open(2, uris(A), 0.0)]
-    assert desk.acknowledge(2, uris(A)) == [Close(1), Answer(b"5", None)]
+    assert desk.subscribe(b"5", A) == [OpenListen(2, uris(A), 0.0)]
+    assert desk.acknowledge(2, uris(A)) == [CloseListen(1), AnswerClient(b"5", None)]
 
 
 def test_a_subscription_alone_opens_a_stream() -> None:
     desk = listener()
-    assert desk.subscribe(b"5", A) == [Open(1, {"resourceSubscriptions": [A]}, 0.0)]
-    assert desk.acknowledge(1, {"resourceSubscriptions": [A]}) == [Answer(b"5", None)]
-    assert desk.unsubscribe(b"6", A) == [Answer(b"6", None), Close(1)]
+    assert desk.subscribe(b"5", A) == [OpenListen(1, {"resourceSubscriptions": [A]}, 0.0)]
+    assert desk.acknowledge(1, {"resourceSubscriptions": [A]}) == [AnswerClient(b"5", None)]
+    assert desk.unsubscribe(b"6", A) == [AnswerClient(b"6", None), CloseListen(1)]
 
 
 def test_subscriptions_that_come_meanwhile_share_the_next_stream() -> None:
@@ -68,20 +68,20 @@ def test_subscriptions_that_come_meanwhile_share_the_next_stream() -> None:
     desk.subscribe(b"5", A)
     assert desk.subscribe(b"6", B) == []
     assert desk.subscribe(b"7", B) == []
-    assert desk.acknowledge(2, uris(A)) == [Close(1), Answer(b"5", None), Open(3, uris(A, B), 0.0)]
-    assert desk.acknowledge(3, uris(A, B)) == [Close(2), Answer(b"6", None), Answer(b"7", None)]
+    assert desk.acknowledge(2, uris(A)) == [CloseListen(1), AnswerClient(b"5", None), OpenListen(3, uris(A, B), 0.0)]
+    assert desk.acknowledge(3, uris(A, B)) == [CloseListen(2), AnswerClient(b"6", None), AnswerClient(b"7", None)]
 
 
 def test_a_subscription_that_is_there_is_answered_at_once() -> None:
-    assert listening(A).subscribe(b"9", A) == [Answer(b"9", None)]
+    assert listening(A).subscribe(b"9", A) == [AnswerClient(b"9", None)]
 
 
 def test_a_subscription_that_the_server_leaves_out_is_refused() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
     closed, answer = desk.acknowledge(2, LISTS)
-    assert closed == Close(1)
-    assert isinstance(answer, Answer)
+    assert closed == CloseListen(1)
+    assert isinstance(answer, AnswerClient)
     assert answer.error is not None
     assert (answer.error.code, answer.error.data) == (-32602, {"uri": A})
 
@@ -89,7 +89,7 @@ def test_a_subscription_that_the_server_leaves_out_is_refused() -> None:
 @pytest.mark.parametrize("capabilities", [{}, {"resources": {}}, {"resources": {"subscribe": False}}, {"resources": 5}])
 def test_a_server_that_promises_none_offers_no_subscriptions(capabilities: Any) -> None:
     (answer,) = listener(capabilities).subscribe(b"5", A)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, AnswerClient)
     assert answer.error is not None
     assert answer.error.code == -32601
 
@@ -98,26 +98,26 @@ def test_subscriptions_have_a_limit() -> None:
     desk = listener(most_uris=1)
     desk.subscribe(b"1", A)
     (answer,) = desk.subscribe(b"2", B)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, AnswerClient)
     assert answer.error is not None
     assert desk.subscribe(b"3", A) == []
 
 
 def test_taking_a_subscription_back_opens_a_smaller_stream() -> None:
     desk = listening(A, B)
-    assert desk.unsubscribe(b"9", A) == [Answer(b"9", None), Open(4, uris(B), 0.0)]
-    assert desk.acknowledge(4, uris(B)) == [Close(3)]
+    assert desk.unsubscribe(b"9", A) == [AnswerClient(b"9", None), OpenListen(4, uris(B), 0.0)]
+    assert desk.acknowledge(4, uris(B)) == [CloseListen(3)]
 
 
 def test_taking_back_what_is_on_its_way_answers_both() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
-    assert desk.unsubscribe(b"6", A) == [Answer(b"5", None), Answer(b"6", None)]
-    assert desk.acknowledge(2, uris(A)) == [Close(1), Open(3, LISTS, 0.0)]
+    assert desk.unsubscribe(b"6", A) == [AnswerClient(b"5", None), AnswerClient(b"6", None)]
+    assert desk.acknowledge(2, uris(A)) == [CloseListen(1), OpenListen(3, LISTS, 0.0)]
 
 
 def test_taking_back_what_is_not_there_is_answered() -> None:
-    assert listening().unsubscribe(b"6", A) == [Answer(b"6", None)]
+    assert listening().unsubscribe(b"6", A) == [AnswerClient(b"6", None)]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_taking_back_what_is_not_there_is_answered() -> None:
     ],
 )
 def test_a_notice_loses_the_name_of_the_subscription(method: str, params: Any, told: Any) -> None:
-    assert listening(A).hear(2, method, params, 0.0) == [Tell(method, told)]
+    assert listening(A).hear(2, method, params, 0.0) == [TellClient(method, told)]
 
 
 @pytest.mark.parametrize(
@@ -156,17 +156,17 @@ def test_nothing_is_told_before_a_stream_is_acknowledged() -> None:
 def test_what_both_streams_bring_is_told_once() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
-    assert desk.hear(1, TOOLS, None, 10.0) == [Tell(TOOLS, None)]
+    assert desk.hear(1, TOOLS, None, 10.0) == [TellClient(TOOLS, None)]
     desk.acknowledge(2, uris(A))
     assert desk.hear(2, TOOLS, None, 10.5) == []
-    assert desk.hear(2, UPDATED, {"uri": A}, 10.5) == [Tell(UPDATED, {"uri": A})]
+    assert desk.hear(2, UPDATED, {"uri": A}, 10.5) == [TellClient(UPDATED, {"uri": A})]
     assert desk.hear(1, "notifications/prompts/list_changed", None, 10.5) != []
-    assert desk.hear(2, TOOLS, None, 12.5) == [Tell(TOOLS, None)]
+    assert desk.hear(2, TOOLS, None, 12.5) == [TellClient(TOOLS, None)]
 
 
 def test_what_one_stream_brings_twice_is_told_twice() -> None:
     desk = listening()
-    assert desk.hear(1, TOOLS, None, 10.0) == desk.hear(1, TOOLS, None, 10.1) == [Tell(TOOLS, None)]
+    assert desk.hear(1, TOOLS, None, 10.0) == desk.hear(1, TOOLS, None, 10.1) == [TellClient(TOOLS, None)]
 
 
 def test_a_stream_that_was_replaced_and_has_ended_brings_nothing() -> None:
@@ -177,26 +177,26 @@ def test_a_stream_that_was_replaced_and_has_ended_brings_nothing() -> None:
 
 def test_a_stream_that_breaks_is_opened_again_and_everything_may_have_changed() -> None:
     desk = listening(A)
-    assert desk.end(2) == [Open(3, uris(A), 1.0)]
+    assert desk.end(2) == [OpenListen(3, uris(A), 1.0)]
     assert desk.acknowledge(3, uris(A)) == [
-        Tell("notifications/prompts/list_changed", None),
-        Tell(TOOLS, None),
-        Tell(UPDATED, {"uri": A}),
+        TellClient("notifications/prompts/list_changed", None),
+        TellClient(TOOLS, None),
+        TellClient(UPDATED, {"uri": A}),
     ]
-    assert desk.end(3) == [Open(4, uris(A), 1.0)]
+    assert desk.end(3) == [OpenListen(4, uris(A), 1.0)]
 
 
 def test_each_failure_waits_longer() -> None:
     desk = listening()
     opened = [desk.end(stream)[0] for stream in range(1, 8)]
-    assert [command.after_s for command in opened if isinstance(command, Open)] == [1, 2, 4, 8, 16, 30, 30]
+    assert [command.after_s for command in opened if isinstance(command, OpenListen)] == [1, 2, 4, 8, 16, 30, 30]
 
 
 def test_a_client_that_comes_back_begins_anew() -> None:
     desk = listening()
     desk.end(1)
-    assert desk.reach(False) == [Close(2)]
-    assert desk.reach(True) == [Open(3, LISTS, 0.0)]
+    assert desk.reach(False) == [CloseListen(2)]
+    assert desk.reach(True) == [OpenListen(3, LISTS, 0.0)]
     assert desk.acknowledge(3, LISTS) == []
 
 
@@ -205,18 +205,18 @@ def test_a_stream_that_breaks_while_the_next_is_on_its_way_is_replaced_by_it() -
     desk.subscribe(b"5", A)
     assert desk.end(1) == []
     assert desk.acknowledge(2, uris(A)) == [
-        Answer(b"5", None),
-        Tell("notifications/prompts/list_changed", None),
-        Tell(TOOLS, None),
-        Tell(UPDATED, {"uri": A}),
+        AnswerClient(b"5", None),
+        TellClient("notifications/prompts/list_changed", None),
+        TellClient(TOOLS, None),
+        TellClient(UPDATED, {"uri": A}),
     ]
 
 
 def test_a_stream_that_does_not_open_leaves_the_old_one() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
-    assert desk.end(2) == [Open(3, uris(A), 1.0)]
-    assert desk.hear(1, TOOLS, None, 0.0) == [Tell(TOOLS, None)]
+    assert desk.end(2) == [OpenListen(3, uris(A), 1.0)]
+    assert desk.hear(1, TOOLS, None, 0.0) == [TellClient(TOOLS, None)]
 
 
 def test_an_error_is_passed_on_to_whoever_waits() -> None:
@@ -224,23 +224,23 @@ def test_an_error_is_passed_on_to_whoever_waits() -> None:
     desk.subscribe(b"5", A)
     desk.subscribe(b"6", B)
     answer, opened = desk.end(2, {"code": -32603, "message": "no"})
-    assert answer == Answer(b"5", Refusal(-32603, "no", {}))
-    assert opened == Open(3, uris(B), 1.0)
+    assert answer == AnswerClient(b"5", Refusal(-32603, "no", {}))
+    assert opened == OpenListen(3, uris(B), 1.0)
 
 
 def test_an_error_that_is_none_is_invalid_params() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
-    assert desk.end(2, {"code": "x"})[0] == Answer(b"5", Refusal(-32602, "the server does not listen", {}))
+    assert desk.end(2, {"code": "x"})[0] == AnswerClient(b"5", Refusal(-32602, "the server does not listen", {}))
 
 
 def test_a_server_without_listen_streams_is_not_asked_again() -> None:
     desk = listener()
     desk.subscribe(b"5", A)
-    assert desk.end(1, {"code": -32601, "message": "unknown"}) == [Answer(b"5", Refusal(-32601, "unknown", {}))]
+    assert desk.end(1, {"code": -32601, "message": "unknown"}) == [AnswerClient(b"5", Refusal(-32601, "unknown", {}))]
     assert desk.reach(True) == []
     (answer,) = desk.subscribe(b"6", A)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, AnswerClient)
 
 
 def test_what_comes_of_a_stream_that_nobody_knows_changes_nothing() -> None:
@@ -253,7 +253,7 @@ def test_what_comes_of_a_stream_that_nobody_knows_changes_nothing() -> None:
 def test_a_server_that_grants_less_than_before_is_not_asked_for_ever() -> None:
     desk = listening(A)
     desk.subscribe(b"5", B)
-    assert desk.acknowledge(3, uris(B)) == [Close(2), Answer(b"5", None)]
+    assert desk.acknowledge(3, uris(B)) == [CloseListen(2), AnswerClient(b"5", None)]
 
 
 @pytest.mark.parametrize("granted", [None, 5, {"toolsListChanged": 1}, {"resourceSubscriptions": 5}])

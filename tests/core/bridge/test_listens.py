@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.listens import End, ListenId, Listens, Refuse, Subscribe, Tell, Unsubscribe
+from dragoman.core.bridge.listens import End, ListenId, Listens, Refuse, Subscribe, TellListener, Unsubscribe
 
 E = "2026-07-28"
 CAPABILITIES = {"tools": {"listChanged": True}, "prompts": {}, "resources": {"subscribe": True, "listChanged": True}}
@@ -29,27 +29,27 @@ def listens(**more: Any) -> Listens:
 def open_(desk: Listens, connection: str = "one", request_id: Any = 1, **notifications: Any) -> list[Any]:
     commands = desk.open(connection, request_id, {"notifications": notifications})
     for command in commands:
-        if isinstance(command, Tell):
+        if isinstance(command, TellListener):
             dragoman_spec.validate({"jsonrpc": "2.0", "method": command.method, "params": command.params}, E)
     return list(commands)
 
 
 def test_a_filter_without_resources_is_acknowledged_at_once() -> None:
     asked = {"toolsListChanged": True, "resourcesListChanged": False}
-    assert open_(listens(), **asked) == [Tell(ONE, ACK, tag(1, notifications={"toolsListChanged": True}))]
+    assert open_(listens(), **asked) == [TellListener(ONE, ACK, tag(1, notifications={"toolsListChanged": True}))]
 
 
 def test_what_the_server_does_not_promise_is_left_out() -> None:
     desk = Listens({"tools": {"listChanged": False}, "resources": 5})
     asked = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": [A]}
-    assert open_(desk, **asked) == [Tell(ONE, ACK, tag(1, notifications={}))]
+    assert open_(desk, **asked) == [TellListener(ONE, ACK, tag(1, notifications={}))]
 
 
 def test_resources_are_subscribed_to_before_the_acknowledgement() -> None:
     desk = listens()
     assert open_(desk, resourceSubscriptions=[A, B, A]) == [Subscribe(A), Subscribe(B)]
     assert desk.settle(A, True) == []
-    assert desk.settle(B, True) == [Tell(ONE, ACK, tag(1, notifications={"resourceSubscriptions": [A, B]}))]
+    assert desk.settle(B, True) == [TellListener(ONE, ACK, tag(1, notifications={"resourceSubscriptions": [A, B]}))]
 
 
 def test_a_resource_that_the_server_refuses_is_left_out() -> None:
@@ -58,7 +58,7 @@ def test_a_resource_that_the_server_refuses_is_left_out() -> None:
     open_(desk, "two", resourcesListChanged=True)
     desk.settle(A, False)
     agreed = {"toolsListChanged": True, "resourceSubscriptions": [B]}
-    assert desk.settle(B, True) == [Tell(ONE, ACK, tag(1, notifications=agreed))]
+    assert desk.settle(B, True) == [TellListener(ONE, ACK, tag(1, notifications=agreed))]
     assert desk.hear(UPDATED, {"uri": A}) == []
 
 
@@ -66,7 +66,7 @@ def test_a_resource_is_subscribed_to_once_and_given_up_with_its_last_listener() 
     desk = listens()
     open_(desk, resourceSubscriptions=[A])
     assert open_(desk, "two", resourceSubscriptions=[A]) == []
-    acknowledged = {command.to.connection for command in desk.settle(A, True) if isinstance(command, Tell)}
+    acknowledged = {command.to.connection for command in desk.settle(A, True) if isinstance(command, TellListener)}
     assert acknowledged == {"one", "two"}
     assert [command.method for command in open_(desk, "three", resourceSubscriptions=[A])] == [ACK]
     assert desk.close("one", b"1") == []
@@ -89,9 +89,9 @@ def test_a_notice_goes_to_everybody_who_asked_for_it_under_their_own_ids() -> No
     open_(desk, "two", "1", toolsListChanged=True)
     open_(desk, "three", 1, resourcesListChanged=True)
     assert desk.hear(TOOLS, None) == [
-        Tell(ListenId("one", b"1"), TOOLS, tag(1)),
-        Tell(ListenId("two", b"1"), TOOLS, tag(1)),
-        Tell(ListenId("two", b'"1"'), TOOLS, tag("1")),
+        TellListener(ListenId("one", b"1"), TOOLS, tag(1)),
+        TellListener(ListenId("two", b"1"), TOOLS, tag(1)),
+        TellListener(ListenId("two", b'"1"'), TOOLS, tag("1")),
     ]
 
 
@@ -100,7 +100,7 @@ def test_a_notice_keeps_what_else_it_says() -> None:
     open_(desk, resourceSubscriptions=[A])
     desk.settle(A, True)
     (told,) = desk.hear(UPDATED, {"uri": A + "/below", "_meta": {"com.example/a": 1}})
-    assert isinstance(told, Tell)
+    assert isinstance(told, TellListener)
     assert told.params == {
         "uri": A + "/below",
         "_meta": {"com.example/a": 1, "io.modelcontextprotocol/subscriptionId": 1},
@@ -127,7 +127,9 @@ def test_what_happens_before_the_acknowledgement_comes_after_it() -> None:
     assert desk.hear(UPDATED, {"uri": B}) == []
     desk.settle(A, True)
     commands = desk.settle(B, False)
-    assert [(command.method, command.params.get("uri")) for command in commands if isinstance(command, Tell)] == [
+    assert [
+        (command.method, command.params.get("uri")) for command in commands if isinstance(command, TellListener)
+    ] == [
         (ACK, None),
         (TOOLS, None),
         (UPDATED, A),
@@ -186,8 +188,8 @@ def test_a_new_session_is_subscribed_to_anew_and_anything_may_have_changed() -> 
     assert desk.restart() == [
         Subscribe(A),
         Subscribe(B),
-        Tell(ONE, TOOLS, tag(1)),
-        Tell(ONE, UPDATED, tag(1, uri=A)),
+        TellListener(ONE, TOOLS, tag(1)),
+        TellListener(ONE, UPDATED, tag(1, uri=A)),
     ]
 
 
@@ -197,4 +199,4 @@ def test_after_a_new_session_a_listener_waits_for_the_new_subscription() -> None
     desk.settle(A, True)
     desk.restart()
     assert open_(desk, "two", resourceSubscriptions=[A]) == []
-    assert [command.to.connection for command in desk.settle(A, True) if isinstance(command, Tell)] == ["two"]
+    assert [command.to.connection for command in desk.settle(A, True) if isinstance(command, TellListener)] == ["two"]

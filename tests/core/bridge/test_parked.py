@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.asking import Caller, Turned
-from dragoman.core.bridge.parked import Expired, Parking
+from dragoman.core.bridge.asking import AskedCall, Turned
+from dragoman.core.bridge.parked import ExpiredCall, Parking
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params
@@ -22,8 +22,8 @@ YES = {"action": "accept", "content": {"name": "x"}}
 BINDING = Binding("files", "tools/call", digest_params({"name": "add"}), "alice")
 
 
-def caller(capabilities: Any = ALL, revision: str = D) -> Caller:
-    return Caller(BINDING, capabilities, revision)
+def caller(capabilities: Any = ALL, revision: str = D) -> AskedCall:
+    return AskedCall(BINDING, capabilities, revision)
 
 
 def parking(**more: Any) -> Parking:
@@ -225,8 +225,8 @@ def test_calls_whose_clients_do_not_come_back_are_given_up() -> None:
     desk.lose("c")
     assert desk.find_next_expiry() == 60.0
     assert desk.expire(59.9) == []
-    assert desk.expire(60.0) == [Expired("a", True)]
-    assert desk.expire(100.0) == [Expired("b", False), Expired("c", False)]
+    assert desk.expire(60.0) == [ExpiredCall("a", True)]
+    assert desk.expire(100.0) == [ExpiredCall("b", False), ExpiredCall("c", False)]
     assert desk.find_next_expiry() is None
     assert len(desk) == 1
 

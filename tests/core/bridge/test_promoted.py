@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.asking import Caller, Turned
-from dragoman.core.bridge.promoted import Expired, PromotedTasks
+from dragoman.core.bridge.asking import AskedCall, Turned
+from dragoman.core.bridge.promoted import ExpiredTask, PromotedTasks
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, State
 from dragoman.errors import RemoteProtocolError
@@ -16,7 +16,7 @@ from dragoman.errors import RemoteProtocolError
 D = "2025-11-25"
 KEEPER = Keeper(Seal(b"k" * 32, b"i" * 16), ttl_s=60)
 BINDING = Binding("files", "tools/call", "digest", "alice")
-CALLER = Caller(BINDING, {"elicitation": {}, "roots": {}}, D)
+CALLER = AskedCall(BINDING, {"elicitation": {}, "roots": {}}, D)
 POLL = Binding("files", "tasks/get", "other", "alice")
 FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
 YES = {"action": "accept", "content": {}}
@@ -182,7 +182,7 @@ def test_tasks_are_kept_for_a_time_from_their_beginning() -> None:
     tasks.finish("d", {"result": 1}, START + 10)
     assert tasks.find_next_expiry() == START + 60
     assert tasks.expire(START + 59) == []
-    assert tasks.expire(START + 70) == [Expired("c", True), Expired("d", False)]
+    assert tasks.expire(START + 70) == [ExpiredTask("c", True), ExpiredTask("d", False)]
     assert tasks.find_next_expiry() is None
     assert len(tasks) == 0
     with pytest.raises(RemoteProtocolError):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.verdict import HANDSHAKE_HOLDS_S, PROBE, Answer, Era, Event, Verdict, judge
+from dragoman.core.bridge.verdict import HANDSHAKE_HOLDS_S, PROBE, Era, ProbeAnswer, ProbeEvent, Verdict, judge
 
 D = "2025-11-25"
 E = "2026-07-28"
@@ -22,66 +22,66 @@ def error(code: Any, **data: Any) -> dict[str, Any]:
 
 
 MODERN = [
-    Answer(result(resultType="complete", supportedVersions=[E], capabilities={})),
-    Answer(result(supportedVersions=[E, D])),
-    Answer(result(supportedVersions=["2027-01-01"])),
-    Answer(result(resultType="input_required", requestState="x")),
-    Answer(result(resultType="task")),
-    Answer(error(-32020)),
-    Answer(error(-32021, requiredCapabilities={})),
-    Answer(error(-32022, supported=[E])),
-    Answer(error(-32022, supported=["2027-01-01"], requested=E)),
-    Answer(error(-32022)),
-    Answer(error(-32022, supported="all")),
-    Answer(error(-32020), status=400),
-    Answer(error(-32022, supported=[E]), status=200),
-    Answer(error(-32022, supported=[E]), status=404),
+    ProbeAnswer(result(resultType="complete", supportedVersions=[E], capabilities={})),
+    ProbeAnswer(result(supportedVersions=[E, D])),
+    ProbeAnswer(result(supportedVersions=["2027-01-01"])),
+    ProbeAnswer(result(resultType="input_required", requestState="x")),
+    ProbeAnswer(result(resultType="task")),
+    ProbeAnswer(error(-32020)),
+    ProbeAnswer(error(-32021, requiredCapabilities={})),
+    ProbeAnswer(error(-32022, supported=[E])),
+    ProbeAnswer(error(-32022, supported=["2027-01-01"], requested=E)),
+    ProbeAnswer(error(-32022)),
+    ProbeAnswer(error(-32022, supported="all")),
+    ProbeAnswer(error(-32020), status=400),
+    ProbeAnswer(error(-32022, supported=[E]), status=200),
+    ProbeAnswer(error(-32022, supported=[E]), status=404),
 ]
 LEGACY = [
-    Answer(error(-32601)),
-    Answer(error(-32602)),
-    Answer(error(-32600)),
-    Answer(error(0)),
-    Answer(error("-32022")),
-    Answer(error(None)),
-    Answer(error([-32022])),
-    Answer(error(-32601), status=404),
-    Answer(error(-32000), status=400),
-    Answer(result(supportedVersions=[D, "2024-11-05"])),
-    Answer(error(-32022, supported=[D])),
-    Answer(result()),
-    Answer(result(supportedVersions=[])),
-    Answer(result(supportedVersions=5)),
-    Answer(result(supportedVersions=[5])),
-    Answer(event=Event.SILENCE),
-    Answer(event=Event.EXIT),
-    Answer(status=400),
-    Answer("Bad Request: no session", status=400),
-    Answer(status=404),
-    Answer({"error": "nope"}, status=405),
+    ProbeAnswer(error(-32601)),
+    ProbeAnswer(error(-32602)),
+    ProbeAnswer(error(-32600)),
+    ProbeAnswer(error(0)),
+    ProbeAnswer(error("-32022")),
+    ProbeAnswer(error(None)),
+    ProbeAnswer(error([-32022])),
+    ProbeAnswer(error(-32601), status=404),
+    ProbeAnswer(error(-32000), status=400),
+    ProbeAnswer(result(supportedVersions=[D, "2024-11-05"])),
+    ProbeAnswer(error(-32022, supported=[D])),
+    ProbeAnswer(result()),
+    ProbeAnswer(result(supportedVersions=[])),
+    ProbeAnswer(result(supportedVersions=5)),
+    ProbeAnswer(result(supportedVersions=[5])),
+    ProbeAnswer(event=ProbeEvent.SILENCE),
+    ProbeAnswer(event=ProbeEvent.EXIT),
+    ProbeAnswer(status=400),
+    ProbeAnswer("Bad Request: no session", status=400),
+    ProbeAnswer(status=404),
+    ProbeAnswer({"error": "nope"}, status=405),
 ]
 NEITHER = [
-    *(Answer(status=status) for status in (301, 308, 401, 403, 407, 408, 429, 500, 502, 503)),
-    Answer(error(-32601), status=401),
-    Answer(event=Event.FAILURE),
-    Answer("<html>", status=200),
-    Answer(status=202),
-    Answer([]),
+    *(ProbeAnswer(status=status) for status in (301, 308, 401, 403, 407, 408, 429, 500, 502, 503)),
+    ProbeAnswer(error(-32601), status=401),
+    ProbeAnswer(event=ProbeEvent.FAILURE),
+    ProbeAnswer("<html>", status=200),
+    ProbeAnswer(status=202),
+    ProbeAnswer([]),
 ]
 
 
 @pytest.mark.parametrize("answer", MODERN)
-def test_a_recognised_answer_is_of_the_per_request_era(answer: Answer) -> None:
+def test_a_recognised_answer_is_of_the_per_request_era(answer: ProbeAnswer) -> None:
     assert judge(answer).era is Era.PER_REQUEST
 
 
 @pytest.mark.parametrize("answer", LEGACY)
-def test_any_other_answer_of_a_server_is_of_the_handshake_era(answer: Answer) -> None:
+def test_any_other_answer_of_a_server_is_of_the_handshake_era(answer: ProbeAnswer) -> None:
     assert judge(answer).era is Era.HANDSHAKE
 
 
 @pytest.mark.parametrize("answer", NEITHER)
-def test_what_says_nothing_of_the_server_is_no_verdict(answer: Answer) -> None:
+def test_what_says_nothing_of_the_server_is_no_verdict(answer: ProbeAnswer) -> None:
     verdict = judge(answer)
     assert verdict.era is Era.NONE
     assert verdict.revision is None
@@ -89,27 +89,27 @@ def test_what_says_nothing_of_the_server_is_no_verdict(answer: Answer) -> None:
 
 
 @pytest.mark.parametrize(("answer"), [*MODERN, *LEGACY, *NEITHER])
-def test_a_verdict_says_why(answer: Answer) -> None:
+def test_a_verdict_says_why(answer: ProbeAnswer) -> None:
     assert judge(answer).why
 
 
 def test_a_discover_result_comes_with_the_verdict() -> None:
     answer = result(supportedVersions=[E], capabilities={"tools": {}})
-    assert judge(Answer(answer)).discovered == answer["result"]
+    assert judge(ProbeAnswer(answer)).discovered == answer["result"]
 
 
 @pytest.mark.parametrize(
     ("answer", "revision"),
     [
-        (Answer(result(supportedVersions=[D, E, "2027-01-01"])), E),
-        (Answer(result(supportedVersions=["2027-01-01"])), None),
-        (Answer(error(-32022, supported=["2027-01-01", E])), E),
-        (Answer(error(-32020)), dragoman_spec.LATEST),
-        (Answer(result(supportedVersions=["2024-11-05", "2025-03-26"])), "2025-03-26"),
-        (Answer(error(-32601)), D),
+        (ProbeAnswer(result(supportedVersions=[D, E, "2027-01-01"])), E),
+        (ProbeAnswer(result(supportedVersions=["2027-01-01"])), None),
+        (ProbeAnswer(error(-32022, supported=["2027-01-01", E])), E),
+        (ProbeAnswer(error(-32020)), dragoman_spec.LATEST),
+        (ProbeAnswer(result(supportedVersions=["2024-11-05", "2025-03-26"])), "2025-03-26"),
+        (ProbeAnswer(error(-32601)), D),
     ],
 )
-def test_a_verdict_has_the_newest_common_revision(answer: Answer, revision: str | None) -> None:
+def test_a_verdict_has_the_newest_common_revision(answer: ProbeAnswer, revision: str | None) -> None:
     assert judge(answer).revision == revision
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.transports.upstream.connection import Connection
+from dragoman.transports.upstream.connection import HttpConnection
 from tests.support.waiting import run
 from tests.transports.upstream.test_answers import ANSWERS, FAILURES
 
@@ -39,7 +39,7 @@ def read(pieces: list[bytes]) -> tuple[int, bytes, bool, str, int | None, str, b
 
     async def main() -> tuple[int, bytes, bool, str, int | None, str, bool]:
         reusable: list[bool] = []
-        connection = Connection("peer", lambda _, again: reusable.append(again), lambda _: None)
+        connection = HttpConnection("peer", lambda _, again: reusable.append(again), lambda _: None)
         connection.connection_made(Socket())
         answer = connection.begin(b"", None, lambda: None, None)
         for piece in pieces:

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.lines import Overlong
-from dragoman.transports.upstream.events import Event, EventParser
+from dragoman.transports.upstream.events import EventParser, SseEvent
 
 LIMIT = 64
 
 
-def parse(*chunks: bytes, limit_bytes: int = LIMIT) -> tuple[list[Event | Overlong], str | None, float | None]:
+def parse(*chunks: bytes, limit_bytes: int = LIMIT) -> tuple[list[SseEvent | Overlong], str | None, float | None]:
     parser = EventParser(limit_bytes)
     events = [event for chunk in chunks for event in parser.feed(chunk)]
     return events, parser.last_id, parser.retry_s
@@ -23,30 +23,30 @@ def parse(*chunks: bytes, limit_bytes: int = LIMIT) -> tuple[list[Event | Overlo
 @pytest.mark.parametrize(
     ("stream", "expected"),
     [
-        (b"data: a\n\n", [Event(b"a")]),
-        (b"data:a\n\n", [Event(b"a")]),
-        (b"data:  a\n\n", [Event(b" a")]),
-        (b"data: a\r\n\r\n", [Event(b"a")]),
-        (b"data: a\r\r", [Event(b"a")]),
-        (b"data: a\ndata: b\n\n", [Event(b"a\nb")]),
-        (b"data\n\n", [Event(b"")]),
-        (b"data\ndata\n\n", [Event(b"\n")]),
-        (b"\xef\xbb\xbfdata: a\n\n", [Event(b"a")]),
-        (b"event: endpoint\ndata: /m\n\n", [Event(b"/m", b"endpoint")]),
-        (b"event: x\n\ndata: a\n\n", [Event(b"a")]),
+        (b"data: a\n\n", [SseEvent(b"a")]),
+        (b"data:a\n\n", [SseEvent(b"a")]),
+        (b"data:  a\n\n", [SseEvent(b" a")]),
+        (b"data: a\r\n\r\n", [SseEvent(b"a")]),
+        (b"data: a\r\r", [SseEvent(b"a")]),
+        (b"data: a\ndata: b\n\n", [SseEvent(b"a\nb")]),
+        (b"data\n\n", [SseEvent(b"")]),
+        (b"data\ndata\n\n", [SseEvent(b"\n")]),
+        (b"\xef\xbb\xbfdata: a\n\n", [SseEvent(b"a")]),
+        (b"event: endpoint\ndata: /m\n\n", [SseEvent(b"/m", b"endpoint")]),
+        (b"event: x\n\ndata: a\n\n", [SseEvent(b"a")]),
         (b": comment\n\n\n\n", []),
         (b"banner\nfoo: bar\n\n", []),
         (b"data: half", []),
         (b"data: half\n", []),
-        (b"data: \xff\n\n", [Event(b"\xff")]),
-        (b"data: a\x00b\n\n", [Event(b"a\x00b")]),
-        (b"data: " + b"x" * LIMIT + b"\n\n", [Event(b"x" * LIMIT)]),
-        (b"data: " + b"x" * (LIMIT + 1) + b"\n\ndata: a\n\n", [Overlong(b"x" * (LIMIT + 1), LIMIT), Event(b"a")]),
+        (b"data: \xff\n\n", [SseEvent(b"\xff")]),
+        (b"data: a\x00b\n\n", [SseEvent(b"a\x00b")]),
+        (b"data: " + b"x" * LIMIT + b"\n\n", [SseEvent(b"x" * LIMIT)]),
+        (b"data: " + b"x" * (LIMIT + 1) + b"\n\ndata: a\n\n", [Overlong(b"x" * (LIMIT + 1), LIMIT), SseEvent(b"a")]),
         (b"data: " + b"x" * 40 + b"\ndata: " + b"y" * 40 + b"\n\n", [Overlong(b"x" * 40 + b"\n" + b"y" * 40, LIMIT)]),
-        (b"n" * 5000 + b"\ndata: a\n\n", [Event(b"a")]),
+        (b"n" * 5000 + b"\ndata: a\n\n", [SseEvent(b"a")]),
     ],
 )
-def test_a_stream_gives_these_events(stream: bytes, expected: list[Event | Overlong]) -> None:
+def test_a_stream_gives_these_events(stream: bytes, expected: list[SseEvent | Overlong]) -> None:
     assert parse(stream)[0] == expected
 
 
@@ -98,7 +98,7 @@ def test_an_event_of_very_many_lines_costs_its_bytes() -> None:
     assert parser.pending == 299_999
     assert kept < 400_000
     assert peak < 800_000
-    assert parser.feed(b"\n") == [Event((b"\nx\n" * 100_000)[:-1])]
+    assert parser.feed(b"\n") == [SseEvent((b"\nx\n" * 100_000)[:-1])]
     assert not parser.pending
 
 
@@ -109,7 +109,7 @@ def test_a_line_without_end_that_is_no_data_is_not_kept(beginning: bytes) -> Non
     for _ in range(100):
         parser.feed(b"x" * 10_000)
         assert parser.pending < 20_000
-    assert parser.feed(b"\n\ndata: a\n\n") == [Event(b"a")]
+    assert parser.feed(b"\n\ndata: a\n\n") == [SseEvent(b"a")]
 
 
 def test_a_line_of_data_without_end_is_kept_only_as_long_as_the_event_may_be() -> None:
@@ -122,14 +122,14 @@ def test_a_line_of_data_without_end_is_kept_only_as_long_as_the_event_may_be() -
 
 
 def test_a_name_that_is_too_long_is_no_name_that_is_known() -> None:
-    assert parse(b"event: " + b"x" * 10_000 + b"\ndata: a\n\n")[0] == [Event(b"a", b"x" * 512)]
+    assert parse(b"event: " + b"x" * 10_000 + b"\ndata: a\n\n")[0] == [SseEvent(b"a", b"x" * 512)]
 
 
 def test_a_new_connection_forgets_half_an_event_and_keeps_the_id() -> None:
     parser = EventParser(LIMIT)
     parser.feed(b"id: 4\n\ndata: ha")
     parser.restart()
-    assert parser.feed(b"data: whole\n\n") == [Event(b"whole")]
+    assert parser.feed(b"data: whole\n\n") == [SseEvent(b"whole")]
     assert parser.last_id == "4"
 
 

@@ -20,7 +20,7 @@ from dragoman.errors import TranslationError
 from dragoman_spec import Loss
 
 
-class Caller(NamedTuple):
+class AskedCall(NamedTuple):
     """Whose call it is that a server asks about.
 
     Attributes:
@@ -61,7 +61,7 @@ class OpenQuestions:
         most: How many there may be.
     """
 
-    caller: Caller
+    caller: AskedCall
     most: int = 16
     _open: dict[str, _Open] = field(default_factory=dict)
     _asked: int = 0

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.core.bridge.inputs import Fail, Finish, failed_tool
+from dragoman.core.bridge.inputs import FailCall, FinishCall, failed_tool
 from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.posing import Answered, Asked, Pose, Posing
 from dragoman.core.bridge.posing import Step as PosingStep
@@ -50,7 +50,7 @@ class GiveUp:
     result: dict[str, Any]
 
 
-Step = Poll | Pose | Update | Finish | Fail | GiveUp
+Step = Poll | Pose | Update | FinishCall | FailCall | GiveUp
 
 
 @dataclass(slots=True)
@@ -83,11 +83,11 @@ class TaskWait:
         """
         match task.get("status"):
             case "completed" if isinstance(task.get("result"), dict):
-                return Finish(task["result"], tuple(self._visited))
+                return FinishCall(task["result"], tuple(self._visited))
             case "failed" if isinstance(task.get("error"), dict):
                 return _fail(task["error"])
             case "cancelled":
-                return Fail(INTERNAL_ERROR, "the task was cancelled", {"taskId": self._name})
+                return FailCall(INTERNAL_ERROR, "the task was cancelled", {"taskId": self._name})
             case "input_required":
                 return self._ask(task)
             case "working":
@@ -96,7 +96,7 @@ class TaskWait:
                 message = (
                     f"the server answered tasks/get with the state {str(status)[:40]!r} and without what belongs to it"
                 )
-                return Fail(INTERNAL_ERROR, message, {"taskId": self._name})
+                return FailCall(INTERNAL_ERROR, message, {"taskId": self._name})
 
     def take_answer(self, key: str, body: Mapping[str, Any]) -> Step | None:
         """Take the client's answer to a question.
@@ -119,7 +119,7 @@ class TaskWait:
         requests = task.get("inputRequests")
         if not isinstance(requests, dict) or not all(_is_well_formed(asked) for asked in requests.values()):
             message = "the server answered tasks/get with questions that are none"
-            return Fail(INTERNAL_ERROR, message, {"taskId": self._name})
+            return FailCall(INTERNAL_ERROR, message, {"taskId": self._name})
         new = {key: asked for key, asked in requests.items() if key not in self._seen}
         if not new:
             return Poll(_read_poll_s(task))
@@ -143,11 +143,11 @@ def _is_well_formed(asked: object) -> bool:
     return isinstance(asked, dict) and is_question(asked.get("method")) and isinstance(asked.get("params"), dict | None)
 
 
-def _fail(error: Mapping[str, Any]) -> Fail:
+def _fail(error: Mapping[str, Any]) -> FailCall:
     code = error.get("code")
     if isinstance(code, bool) or not isinstance(code, int):
         code = INTERNAL_ERROR
-    return Fail(code, str(error.get("message", "")), error.get("data"))
+    return FailCall(code, str(error.get("message", "")), error.get("data"))
 
 
 def _read_poll_s(task: Mapping[str, Any]) -> float:

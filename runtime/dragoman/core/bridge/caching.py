@@ -74,7 +74,7 @@ def take_hint(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Loss,
     return {name: value for name, value in result.items() if name not in found}, losses
 
 
-class Request(NamedTuple):
+class CacheableRequest(NamedTuple):
     """A request whose result may be kept.
 
     Attributes:
@@ -112,7 +112,7 @@ class ResultCache:
     most: int = 1024
     _kept: dict[_Key, tuple[float, Mapping[str, Any]]] = field(default_factory=dict)
 
-    def put(self, request: Request, result: Mapping[str, Any], now_s: float) -> None:
+    def put(self, request: CacheableRequest, result: Mapping[str, Any], now_s: float) -> None:
         """Keep a result that came now, if it may be used again; what was kept for this request is forgotten."""
         hint, keys = read_hint(result), _keys(request)
         if keys is None or result.get("resultType", "complete") != "complete":
@@ -126,7 +126,7 @@ class ResultCache:
         while len(self._kept) > self.most:
             del self._kept[next(iter(self._kept))]
 
-    def get(self, request: Request, now_s: float) -> Mapping[str, Any] | None:
+    def get(self, request: CacheableRequest, now_s: float) -> Mapping[str, Any] | None:
         """Give a result that may be used for this request; None if there is none."""
         for key in _keys(request) or ():
             until_s, result = self._kept.get(key, (now_s, {}))
@@ -151,7 +151,7 @@ def is_cacheable(method: str, params: Mapping[str, Any]) -> bool:
     return method in FACTS.cacheable and not _MADE_OF_ANSWERS & params.keys() and not wants_logs
 
 
-def _keys(request: Request) -> tuple[_Key, _Key] | None:
+def _keys(request: CacheableRequest) -> tuple[_Key, _Key] | None:
     if not is_cacheable(request.method, request.params):
         return None
     try:

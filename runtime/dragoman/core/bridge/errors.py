@@ -49,7 +49,7 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
+class FailTool:
     """Answer the client with this result of a tool, in the form of 2026-07-28."""
 
     result: dict[str, Any]
@@ -65,7 +65,7 @@ class Visit:
     """Ask the client to open URLs first (`urls`)."""
 
 
-Answer = Relay | Say | Fail | Refresh | Visit
+Answer = Relay | Say | FailTool | Refresh | Visit
 
 
 def answer_error(
@@ -112,7 +112,7 @@ def _answer_missing(error: Mapping[str, Any], method: str, path: Path, declared:
     named = f": {', '.join(required)}" if required else ""
     text = f"The server needs a capability that this client does not have here{named}."
     if method == "tools/call":
-        return Fail({"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": True})
+        return FailTool({"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": True})
     return Say(INVALID_PARAMS, text, {"original": dict(error)})
 
 

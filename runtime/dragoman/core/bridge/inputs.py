@@ -28,7 +28,7 @@ _OF_RETRIES: Final = ("inputResponses", "requestState")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallLimits:
     """How long a call may go on.
 
     Attributes:
@@ -54,7 +54,7 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class FinishCall:
     """Answer the client with this result, which is of 2026-07-28; then say that these elicitations are complete."""
 
     result: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
+class FailCall:
     """Answer the client with this error."""
 
     code: int
@@ -70,7 +70,7 @@ class Fail:
     data: Any = None
 
 
-Step = Pose | Retry | Finish | Fail
+Step = Pose | Retry | FinishCall | FailCall
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class InputLoop:
     method: str
     params: Mapping[str, Any]
     client: Asked
-    limits: Limits = Limits()
+    limits: CallLimits = CallLimits()
     _rounds: int = 0
     _waits: int = 0
     _state: str | None = None
@@ -108,9 +108,9 @@ class InputLoop:
         try:
             kind = read_type(result, self.method)
         except RemoteProtocolError as error:
-            return Fail(error.code, error.message, error.data)
+            return FailCall(error.code, error.message, error.data)
         if kind is ResultType.COMPLETE:
-            return Finish(result, tuple(self._visited))
+            return FinishCall(result, tuple(self._visited))
         self._rounds += 1
         self._state = result.get("requestState")
         requests = result.get("inputRequests") or {}
@@ -141,7 +141,7 @@ class InputLoop:
             return self._retry(step)
         if step.urls:
             message = "The client has to open a URL before this can go on."
-            return Fail(URL_ELICITATION_REQUIRED, message, {"elicitations": list(step.urls)})
+            return FailCall(URL_ELICITATION_REQUIRED, message, {"elicitations": list(step.urls)})
         return self._give_up(step.reason)
 
     def _retry(self, answered: Answered) -> Retry:
@@ -156,8 +156,8 @@ class InputLoop:
     def _give_up(self, reason: str) -> Step:
         """End the call: a model reads why a tool failed, a program reads an error."""
         if self.method == "tools/call":
-            return Finish(failed_tool(reason), tuple(self._visited))
-        return Fail(INTERNAL_ERROR, reason, {"method": self.method})
+            return FinishCall(failed_tool(reason), tuple(self._visited))
+        return FailCall(INTERNAL_ERROR, reason, {"method": self.method})
 
 
 def failed_tool(reason: str) -> dict[str, Any]:

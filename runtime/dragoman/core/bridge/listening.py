@@ -26,7 +26,7 @@ LONGEST_PAUSE_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenListen:
     """Send `subscriptions/listen` with this filter after so many seconds; what comes on it has this number."""
 
     stream: int
@@ -35,14 +35,14 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class CloseListen:
     """Cancel a listen request, or forget that it was to be sent."""
 
     stream: int
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerClient:
     """Answer a request of the client: with an empty result, or with an error."""
 
     key: bytes
@@ -50,14 +50,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class TellClient:
     """Send the client a notification."""
 
     method: str
     params: dict[str, Any] | None
 
 
-Command = Open | Close | Answer | Tell
+Command = OpenListen | CloseListen | AnswerClient | TellClient
 
 
 class _Stream(NamedTuple):
@@ -67,7 +67,7 @@ class _Stream(NamedTuple):
 
 
 @dataclass(slots=True)
-class Listener:
+class ListenStream:
     """The listen stream of one client session.
 
     Attributes:
@@ -105,12 +105,14 @@ class Listener:
             uri: Of the resource.
         """
         if not self._promises("resources.subscribe") or self._is_refused:
-            return [Answer(key, Refusal(METHOD_NOT_FOUND, "the server does not offer subscriptions", {}))]
+            return [AnswerClient(key, Refusal(METHOD_NOT_FOUND, "the server does not offer subscriptions", {}))]
         if uri not in self._uris and len(self._uris) >= self.most_uris:
-            return [Answer(key, Refusal(INVALID_PARAMS, f"more than {self.most_uris} subscriptions", {"uri": uri}))]
+            return [
+                AnswerClient(key, Refusal(INVALID_PARAMS, f"more than {self.most_uris} subscriptions", {"uri": uri}))
+            ]
         self._uris[uri] = None
         if self._current is not None and uri in self._current.granted.get(RESOURCE_FILTER, ()):
-            return [Answer(key, None), *self._follow()]
+            return [AnswerClient(key, None), *self._follow()]
         self._waiting.append((key, uri))
         return self._follow()
 
@@ -119,7 +121,7 @@ class Listener:
         self._uris.pop(uri, None)
         gone = [waiting for waiting in self._waiting if waiting[1] == uri]
         self._waiting = [waiting for waiting in self._waiting if waiting[1] != uri]
-        return [*(Answer(asked, None) for asked, _ in gone), Answer(key, None), *self._follow()]
+        return [*(AnswerClient(asked, None) for asked, _ in gone), AnswerClient(key, None), *self._follow()]
 
     def acknowledge(self, stream: int, granted: object) -> list[Command]:
         """Take the filter that the server agreed to: the first thing on a stream."""
@@ -128,7 +130,7 @@ class Listener:
         asked, self._opening, self._failures = self._opening.asked, None, 0
         kept, old = _intersect(asked, granted), self._current
         self._before = old.number if old is not None else None
-        commands: list[Command] = [] if old is None else [Close(old.number)]
+        commands: list[Command] = [] if old is None else [CloseListen(old.number)]
         answers, refused = self._answer_waiting(asked, kept)
         commands += answers
         self._current = _Stream(stream, _without(asked, refused), kept)
@@ -158,7 +160,7 @@ class Listener:
         if told_by != stream and now_s - told_s < self.overlap_s:
             return []
         self._told[what] = (stream, now_s)
-        return [Tell(method, _untagged(params))]
+        return [TellClient(method, _untagged(params))]
 
     def end(self, stream: int, error: Mapping[str, Any] | None = None) -> list[Command]:
         """Take note that a stream has ended: with a result, with an error, or because it broke.
@@ -189,7 +191,7 @@ class Listener:
             if key in refused:
                 self._uris.pop(uri, None)
         self._waiting = [waiting for waiting in self._waiting if waiting[0] not in refused]
-        return [Answer(key, refusal) for key in refused]
+        return [AnswerClient(key, refusal) for key in refused]
 
     def _answer_waiting(self, asked: Mapping[str, Any], kept: Mapping[str, Any]) -> tuple[list[Command], set[str]]:
         """Answer whoever waits for what this stream was asked for; give the resources that were refused, too."""
@@ -197,12 +199,12 @@ class Listener:
         refused: set[str] = set()
         for key, uri in self._waiting:
             if uri in kept.get(RESOURCE_FILTER, ()):
-                commands.append(Answer(key, None))
+                commands.append(AnswerClient(key, None))
             elif uri in asked.get(RESOURCE_FILTER, ()):
                 refusal = Refusal(INVALID_PARAMS, "the server does not offer a subscription to this", {"uri": uri})
-                commands.append(Answer(key, refusal))
+                commands.append(AnswerClient(key, refusal))
                 refused.add(uri)
-        answered = {command.key for command in commands if isinstance(command, Answer)}
+        answered = {command.key for command in commands if isinstance(command, AnswerClient)}
         self._waiting = [waiting for waiting in self._waiting if waiting[0] not in answered]
         self._uris = {uri: None for uri in self._uris if uri not in refused}
         return commands, refused
@@ -216,17 +218,17 @@ class Listener:
             return []
         return [self._open(wanted)]
 
-    def _open(self, wanted: dict[str, Any]) -> Open:
+    def _open(self, wanted: dict[str, Any]) -> OpenListen:
         self._last += 1
         self._opening = _Stream(self._last, wanted, {})
         pause_s = min(FIRST_PAUSE_S * 2 ** (self._failures - 1), LONGEST_PAUSE_S) if self._failures else 0.0
-        return Open(self._last, wanted, pause_s)
+        return OpenListen(self._last, wanted, pause_s)
 
     def _close_all(self) -> list[Command]:
         streams = [stream.number for stream in (self._opening, self._current) if stream is not None]
         self._opening = self._current = self._before = None
         self._has_missed, self._failures = False, 0
-        return [Close(number) for number in streams]
+        return [CloseListen(number) for number in streams]
 
     def _want(self) -> dict[str, Any]:
         wanted: dict[str, Any] = {}
@@ -260,8 +262,8 @@ def _without(asked: dict[str, Any], refused: set[str]) -> dict[str, Any]:
 
 def _tell_all(kept: Mapping[str, Any]) -> list[Command]:
     """Say of everything in a filter that it may have changed."""
-    told: list[Command] = [Tell(FACTS.subscriptions[name], None) for name in kept if name != RESOURCE_FILTER]
-    return [*told, *(Tell(UPDATED, {"uri": uri}) for uri in kept.get(RESOURCE_FILTER, ()))]
+    told: list[Command] = [TellClient(FACTS.subscriptions[name], None) for name in kept if name != RESOURCE_FILTER]
+    return [*told, *(TellClient(UPDATED, {"uri": uri}) for uri in kept.get(RESOURCE_FILTER, ()))]
 
 
 def _untagged(params: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ class ListenId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class TellListener:
     """Send a notification on the stream of a listen request."""
 
     to: ListenId
@@ -73,7 +73,7 @@ class Unsubscribe:
     uri: str
 
 
-Command = Tell | Refuse | End | Subscribe | Unsubscribe
+Command = TellListener | Refuse | End | Subscribe | Unsubscribe
 
 
 @dataclass(slots=True)
@@ -164,7 +164,7 @@ class Listens:
         for to, listen in self._listens.items():
             if listen.wants(method, uri):
                 if listen.is_acknowledged:
-                    commands.append(Tell(to, method, _tag(params, listen.request_id)))
+                    commands.append(TellListener(to, method, _tag(params, listen.request_id)))
                 else:
                     listen.waiting.put(method, params)
         return commands
@@ -199,7 +199,7 @@ class Listens:
             missed: list[tuple[str, Any]] = [(FACTS.subscriptions[name], None) for name in listen.lists]
             missed += [(UPDATED, {"uri": uri}) for uri in listen.uris if uri not in listen.unsettled]
             if listen.is_acknowledged:
-                commands += [Tell(to, method, _tag(params, listen.request_id)) for method, params in missed]
+                commands += [TellListener(to, method, _tag(params, listen.request_id)) for method, params in missed]
         return commands
 
     def _acknowledge(self, to: ListenId) -> list[Command]:
@@ -210,9 +210,9 @@ class Listens:
         agreed: dict[str, Any] = dict.fromkeys(listen.lists, True)
         if listen.uris:
             agreed[RESOURCE_FILTER] = list(listen.uris)
-        acknowledged = Tell(to, ACKNOWLEDGED, _tag({"notifications": agreed}, listen.request_id))
+        acknowledged = TellListener(to, ACKNOWLEDGED, _tag({"notifications": agreed}, listen.request_id))
         held = [(method, params) for method, params in listen.waiting.take_all() if listen.wants(method, _uri(params))]
-        return [acknowledged, *(Tell(to, method, _tag(params, listen.request_id)) for method, params in held)]
+        return [acknowledged, *(TellListener(to, method, _tag(params, listen.request_id)) for method, params in held)]
 
     def _give_up_unwanted(self) -> list[Command]:
         wanted = {uri for listen in self._listens.values() for uri in listen.uris}

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.asking import Caller, OpenQuestions, Turned, turn
+from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Keeper, Reason, State, refuse
 from dragoman_spec import Loss
@@ -44,7 +44,7 @@ class Resumed(NamedTuple):
     losses: tuple[Loss, ...]
 
 
-class Expired(NamedTuple):
+class ExpiredCall(NamedTuple):
     """A call whose client did not come back.
 
     Attributes:
@@ -89,7 +89,7 @@ class Parking:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def ask(self, call: str, question_id: bytes, method: str, params: Any, caller: Caller) -> Question | Turned:
+    def ask(self, call: str, question_id: bytes, method: str, params: Any, caller: AskedCall) -> Question | Turned:
         """Take a question that a server asks in the middle of a call.
 
         Args:
@@ -194,13 +194,13 @@ class Parking:
         """Take note that the client has cancelled the call, or that it has ended otherwise."""
         self._calls.pop(call, None)
 
-    def expire(self, now_s: float) -> list[Expired]:
+    def expire(self, now_s: float) -> list[ExpiredCall]:
         """Give up the calls whose clients have not come back in time."""
         due = [
             call for call, parked in self._calls.items() if parked.expires_s is not None and parked.expires_s <= now_s
         ]
         gone = [(call, self._calls.pop(call)) for call in due]
-        return [Expired(call, not (parked.has_ended or parked.is_lost)) for call, parked in gone]
+        return [ExpiredCall(call, not (parked.has_ended or parked.is_lost)) for call, parked in gone]
 
     def find_next_expiry(self) -> float | None:
         """Give the time at which `expire` has something to do; None while no call is parked."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.asking import Caller, OpenQuestions, Turned
+from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned
 from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
@@ -34,7 +34,7 @@ class Updated(NamedTuple):
     losses: tuple[Loss, ...]
 
 
-class Expired(NamedTuple):
+class ExpiredTask(NamedTuple):
     """A task that is kept no longer, and whether the server is still at it and is to be told."""
 
     call: str
@@ -73,7 +73,7 @@ class PromotedTasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def promote(self, call: str, caller: Caller, now_s: float, nonce: bytes) -> dict[str, Any] | None:
+    def promote(self, call: str, caller: AskedCall, now_s: float, nonce: bytes) -> dict[str, Any] | None:
         """Make a call a task.
 
         Args:
@@ -176,10 +176,10 @@ class PromotedTasks:
         error = {"code": INTERNAL_ERROR, "message": "the server ended while it was at this task"}
         self.finish(call, {"error": error}, now_s)
 
-    def expire(self, now_s: float) -> list[Expired]:
+    def expire(self, now_s: float) -> list[ExpiredTask]:
         """Give up the tasks that are kept no longer."""
         due = [call for call, task in self._tasks.items() if task.created_s + self.keeper.ttl_s <= now_s]
-        return [Expired(call, self._tasks.pop(call).is_running) for call in due]
+        return [ExpiredTask(call, self._tasks.pop(call).is_running) for call in due]
 
     def find_next_expiry(self) -> float | None:
         """Give the time at which `expire` has something to do; None while there is no task."""

@@ -36,7 +36,7 @@ _MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UN
 _SAYS_NOTHING: Final = frozenset({401, 403, 407, 408, 429})
 
 
-class Event(Enum):
+class ProbeEvent(Enum):
     """What can come of a probe instead of an answer."""
 
     SILENCE = "no answer in time"
@@ -45,7 +45,7 @@ class Event(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeAnswer:
     """What came of a probe.
 
     Attributes:
@@ -56,7 +56,7 @@ class Answer:
 
     body: Any = None
     status: int | None = None
-    event: Event | None = None
+    event: ProbeEvent | None = None
 
 
 class Era(Enum):
@@ -104,10 +104,10 @@ class Verdict:
         return self.holds_s is None or age_s < self.holds_s
 
 
-def judge(answer: Answer) -> Verdict:
+def judge(answer: ProbeAnswer) -> Verdict:
     """Say of which era a server is that took the probe like this."""
-    if answer.event is Event.FAILURE:
-        return Verdict(Era.NONE, Event.FAILURE.value)
+    if answer.event is ProbeEvent.FAILURE:
+        return Verdict(Era.NONE, ProbeEvent.FAILURE.value)
     if answer.event is not None:
         return Verdict(Era.HANDSHAKE, answer.event.value)
     status = answer.status

@@ -76,7 +76,7 @@ class Lent:
         return b"%d" % self.number
 
 
-class Session(Protocol):
+class PerRequestSession(Protocol):
     """A client's session that has requests here."""
 
     def lost(self, reason: str, outcome: Outcome) -> None:
@@ -99,7 +99,7 @@ class PerRequestEdge:
         self.upstream = upstream
         self._lent: dict[bytes, Lent] = {}
         self._last = 0
-        self.sessions: list[Session] = []
+        self.sessions: list[PerRequestSession] = []
         upstream.serve(self)
 
     def ask(self, asker: Asker, method: str, params: dict[str, Any], mirrored: Sequence[Mirrored] = ()) -> Lent:

@@ -16,7 +16,7 @@ from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import HttpExchange, RequestRefused, accepts
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import Posted, check_content_type, read_posted
-from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, Session, Sessions
+from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import COMMENT, encode_event, encode_message
 
 _PARAMETER: Final = "sessionId"
@@ -105,7 +105,7 @@ class LegacyFront:
         body = await exchange.read_body(limits.body_bytes, self._config.patience.body_s)
         return read_posted(body, limits.nesting) if body.strip() else None
 
-    async def _send(self, exchange: HttpExchange, session: Session[LegacyTransport]) -> None:
+    async def _send(self, exchange: HttpExchange, session: HttpSession[LegacyTransport]) -> None:
         """Send until the client leaves or the session is over."""
         transport, patience = session.transport, self._config.patience
         await exchange.start_stream()

@@ -26,7 +26,7 @@ from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, RequestRefused
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.requests import Post, RequestsTransport
-from dragoman.transports.http.sessions import Caller, Session, Sessions
+from dragoman.transports.http.sessions import Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import COMMENT
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
@@ -50,7 +50,7 @@ def claims_this_era(posted: Posted) -> bool:
     return claims_per_request(body.get("params"))
 
 
-class PerRequestFront:
+class PerRequestHttpFront:
     """Serves requests that speak for themselves.
 
     Args:
@@ -61,7 +61,7 @@ class PerRequestFront:
     def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
         self._config = config
         self._sessions = sessions
-        self._serving: dict[str, Session[RequestsTransport]] = {}
+        self._serving: dict[str, HttpSession[RequestsTransport]] = {}
 
     async def serve(self, exchange: HttpExchange, posted: Posted, takes_json: bool, takes_stream: bool) -> None:
         """Answer a POST.
@@ -110,7 +110,7 @@ class PerRequestFront:
                 watch.cancel()
                 transport.leave(post)
 
-    def _find(self, principal: str) -> Session[RequestsTransport]:
+    def _find(self, principal: str) -> HttpSession[RequestsTransport]:
         session = self._serving.get(principal)
         if session is None or session.transport.over:
             caller = Caller(principal, "streamable-http", is_per_request=True)

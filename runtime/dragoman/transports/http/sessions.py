@@ -77,7 +77,7 @@ class ClientTransport(Transport, Protocol):
 TransportT = TypeVar("TransportT", bound=ClientTransport)
 
 
-class Session(Generic[TransportT]):
+class HttpSession(Generic[TransportT]):
     """A session that runs.
 
     Attributes:
@@ -167,7 +167,7 @@ class Sessions:
         self._idle_s = config.patience.idle_s
         self._serve = serve
         self.tidying = Tidying(tidy, config.patience.tidy_s, lambda: bool(self._sessions))
-        self._sessions: dict[str, Session[ClientTransport]] = {}
+        self._sessions: dict[str, HttpSession[ClientTransport]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
         self.closing = False
@@ -175,11 +175,11 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def all(self) -> list[Session[ClientTransport]]:
+    def all(self) -> list[HttpSession[ClientTransport]]:
         """Give every session that runs."""
         return list(self._sessions.values())
 
-    def open(self, transport: TransportT, caller: Caller) -> Session[TransportT]:
+    def open(self, transport: TransportT, caller: Caller) -> HttpSession[TransportT]:
         """Run a new session.
 
         Raises:
@@ -192,14 +192,14 @@ class Sessions:
             raise RequestRefused(503, taken, _RETRY_AFTER, advice=f"{taken}, and --max-sessions allows for more")
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
-        session = Session(caller, transport, self._serve(transport, caller), label)
+        session = HttpSession(caller, transport, self._serve(transport, caller), label)
         self._sessions[session.id] = session  # type: ignore[assignment]
         session.task = asyncio.get_running_loop().create_task(self._run(session))
         self._schedule_sweep()
         logger.info("a session opens over %s; %d are open", caller.transport, len(self._sessions))
         return session
 
-    def find(self, session_id: str, principal: str, kind: type[TransportT]) -> Session[TransportT]:
+    def find(self, session_id: str, principal: str, kind: type[TransportT]) -> HttpSession[TransportT]:
         """Give a session to whoever opened it, over the kind of transport that they opened it with.
 
         Raises:
@@ -227,7 +227,7 @@ class Sessions:
         tasks = [session.task for session in self._sessions.values() if session.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, session: Session[TransportT]) -> None:
+    async def _run(self, session: HttpSession[TransportT]) -> None:
         try:
             finish = await session.runner.run()
             session.finish = finish if isinstance(finish, Finish) else None

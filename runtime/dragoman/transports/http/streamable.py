@@ -15,11 +15,11 @@ from typing import Final
 
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, RequestRefused, accepts
-from dragoman.transports.http.per_request import PerRequestFront, claims_this_era, is_of_this_era
+from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era, is_of_this_era
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
-from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, Session, Sessions
+from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import StreamableSession
 from dragoman.transports.http.streams import Stream, StreamConnection
@@ -43,7 +43,7 @@ class StreamableFront:
     def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
         self._config = config
         self._sessions = sessions
-        self._per_request = PerRequestFront(config, sessions)
+        self._per_request = PerRequestHttpFront(config, sessions)
 
     def serve(self, exchange: HttpExchange) -> Awaitable[None]:
         """Answer one request.
@@ -97,7 +97,7 @@ class StreamableFront:
             else:
                 await self._answer(exchange, session.transport, call, takes_json)
 
-    def _find(self, exchange: HttpExchange) -> Session[StreamableSession]:
+    def _find(self, exchange: HttpExchange) -> HttpSession[StreamableSession]:
         session_id = exchange.header(b"mcp-session-id")
         if session_id is None:
             raise RequestRefused(400, "expected an Mcp-Session-Id header")

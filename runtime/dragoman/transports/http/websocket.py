@@ -33,7 +33,7 @@ from dragoman.transports.http.exchange import (
 )
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import read_posted
-from dragoman.transports.http.sessions import Caller, Session, Sessions
+from dragoman.transports.http.sessions import Caller, HttpSession, Sessions
 
 logger = logging.getLogger("dragoman.http")
 
@@ -114,7 +114,7 @@ class WebSocketFront:
                 self._open.discard(task)
 
     async def _talk(
-        self, session: Session[WebSocketClient], receive: Receive, send: Send, gone: Callable[[], bool]
+        self, session: HttpSession[WebSocketClient], receive: Receive, send: Send, gone: Callable[[], bool]
     ) -> tuple[int, str]:
         """Move frames both ways until either side ends; give the code to close with, and the reason."""
         late: list[bytes] = []
@@ -203,7 +203,7 @@ class WebSocketFront:
             else:
                 transport.deliver(frame)
 
-    async def _send_all(self, session: Session[WebSocketClient], send: Send) -> tuple[int, str]:
+    async def _send_all(self, session: HttpSession[WebSocketClient], send: Send) -> tuple[int, str]:
         """Send what the server says; give the code to close with when it is over."""
         transport, stall_s = session.transport, self._config.patience.stall_s
         while True:
@@ -221,7 +221,7 @@ class WebSocketFront:
                 return self._judge(session)
             await transport.changed.wait()
 
-    def _judge(self, session: Session[WebSocketClient]) -> tuple[int, str]:
+    def _judge(self, session: HttpSession[WebSocketClient]) -> tuple[int, str]:
         """Give the code that goes with the end of a session, and the reason."""
         if session.finish is not None:
             return _CODES.get(session.finish.outcome, INTERNAL), session.finish.reason

@@ -33,7 +33,7 @@ class Source(Protocol):
         """This answer is not read any more."""
 
 
-class Answer:
+class HttpResponse:
     """The answer to one request: its head, and its body still to be read. Close it when done.
 
     Args:

@@ -20,7 +20,7 @@ from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
 
 if TYPE_CHECKING:
-    from dragoman.transports.upstream.answers import Answer
+    from dragoman.transports.upstream.answers import HttpResponse
     from dragoman.transports.upstream.link import Link
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -97,7 +97,7 @@ class Inflater:
             raise TransportError(self._peer, "its compressed answer ends in the middle")
 
 
-async def pieces_of(answer: Answer) -> AsyncIterator[bytes]:
+async def pieces_of(answer: HttpResponse) -> AsyncIterator[bytes]:
     """Give the bytes of a body as they come.
 
     Raises:
@@ -116,7 +116,7 @@ async def pieces_of(answer: Answer) -> AsyncIterator[bytes]:
     inflater.finish()
 
 
-async def read_message(answer: Answer, limit_bytes: int, link: Link, allowance: Allowance) -> bytes:
+async def read_message(answer: HttpResponse, limit_bytes: int, link: Link, allowance: Allowance) -> bytes:
     """Read a body whole that is a message to the client; what is long is left in its socket while nobody may take it.
 
     Raises:
@@ -143,14 +143,14 @@ async def read_message(answer: Answer, limit_bytes: int, link: Link, allowance: 
     return parts.take()
 
 
-def _may_come_at_once(answer: Answer, link: Link, allowance: Allowance) -> bool:
+def _may_come_at_once(answer: HttpResponse, link: Link, allowance: Allowance) -> bool:
     """Whether a body need not be read piece by piece: it is not very long, and nobody is in the way."""
     if answer.length is None or answer.length > _AT_ONCE_BYTES or answer.header("Content-Encoding"):
         return False
     return not link.paused and allowance.held + answer.length <= allowance.limit_bytes
 
 
-async def read_body(answer: Answer, limit_bytes: int) -> bytes:
+async def read_body(answer: HttpResponse, limit_bytes: int) -> bytes:
     """Read a short body whole.
 
     Raises:
@@ -165,7 +165,7 @@ async def read_body(answer: Answer, limit_bytes: int) -> bytes:
     return parts.take()
 
 
-async def discard(answer: Answer) -> None:
+async def discard(answer: HttpResponse) -> None:
     """Read what should be empty, so that the connection can be used again; and close the answer."""
     if not answer.complete:
         with contextlib.suppress(TransportError, TimeoutError):

@@ -20,7 +20,7 @@ from typing import Final, TypeVar, cast
 
 import httptools
 
-from dragoman.transports.upstream.answers import Answer, Headers
+from dragoman.transports.upstream.answers import Headers, HttpResponse
 
 HEAD_BYTES: Final = 64 * 1024
 HEADERS: Final = 256
@@ -37,7 +37,7 @@ class Unexpected(Exception):
     """What the parser found cannot be an answer, or not ours; raised to make it stop."""
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """A connection, and what is under way on it.
 
     Args:
@@ -51,7 +51,7 @@ class Connection(asyncio.Protocol):
     """
 
     def __init__(
-        self, peer: str, on_free: Callable[[Connection, bool], None], on_lost: Callable[[Connection], None]
+        self, peer: str, on_free: Callable[[HttpConnection, bool], None], on_lost: Callable[[HttpConnection], None]
     ) -> None:
         self._peer = peer
         self._on_free = on_free
@@ -61,7 +61,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser: httptools.HttpResponseParser | None = None
-        self._answer: Answer | None = None
+        self._answer: HttpResponse | None = None
         self._reusable = False
         # Reading.
         self._headers: Headers = {}
@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
         """Whether a request can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
-    def begin(self, head: bytes, body: bytes | None, on_sent: Callable[[], None], idle_s: float | None) -> Answer:
+    def begin(self, head: bytes, body: bytes | None, on_sent: Callable[[], None], idle_s: float | None) -> HttpResponse:
         """Send a request, as fast as it is taken; its answer fills itself.
 
         Args:
@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
             idle_s: How long nothing may happen on the connection; None waits for ever.
         """
         assert self._transport is not None
-        answer = self._answer = Answer(self._peer, self)
+        answer = self._answer = HttpResponse(self._peer, self)
         self.requests += 1
         self._reusable = False
         self._head_bytes = self._head_count = self._quiet_bytes = 0

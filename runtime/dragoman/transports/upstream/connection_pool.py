@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
-from dragoman.transports.upstream.connection import Connection
+from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.connector import Dialler
 from dragoman.transports.upstream.heads import Heads
 
@@ -51,8 +51,8 @@ class ConnectionPool:
         self._heads: Heads | None = None
         self._cookies: Cookies | None = None
         self._moved: dict[str, str] = {}
-        self._connections: set[Connection] = set()
-        self._idle: list[Connection] = []
+        self._connections: set[HttpConnection] = set()
+        self._idle: list[HttpConnection] = []
         self._sweeper: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -64,7 +64,7 @@ class ConnectionPool:
         body: bytes | None = None,
         on_sent: Callable[[], None] = _nothing,
         idle_s: float | None = None,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send a request and wait for the head of its answer.
 
         Args:
@@ -105,7 +105,7 @@ class ConnectionPool:
         body: bytes | None,
         on_sent: Callable[[], None],
         idle_s: float | None,
-    ) -> Answer:
+    ) -> HttpResponse:
         head = self._write_head(method, url, headers, body)
         connection = self._take_idle() or await self._connect()
         while True:
@@ -124,7 +124,7 @@ class ConnectionPool:
             self._take_cookies(cookies, url)
         return answer
 
-    def _may_repeat(self, method: str, connection: Connection, answer: Answer) -> bool:
+    def _may_repeat(self, method: str, connection: HttpConnection, answer: HttpResponse) -> bool:
         """Whether a request may be sent again: what the server closed was an idle connection, and no harm can be done.
 
         RFC 9110, 9.2.2: a client "SHOULD NOT automatically retry a request with a non-idempotent method".
@@ -147,14 +147,14 @@ class ConnectionPool:
             self._cookies = Cookies(self.config)
         self._cookies.take(lines, url)
 
-    async def _connect(self) -> Connection:
-        connection = await self._dialler.connect(lambda: Connection(self.peer, self._free, self._lose))
+    async def _connect(self) -> HttpConnection:
+        connection = await self._dialler.connect(lambda: HttpConnection(self.peer, self._free, self._lose))
         if not connection.open:
             raise TransportError(self.peer, "it closed the connection as soon as it was open")
         self._connections.add(connection)
         return connection
 
-    def _take_idle(self) -> Connection | None:
+    def _take_idle(self) -> HttpConnection | None:
         """Give the connection that was used last; one that is closing is of no use."""
         while self._idle:
             connection = self._idle.pop()
@@ -163,7 +163,7 @@ class ConnectionPool:
             connection.drop()
         return None
 
-    def _free(self, connection: Connection, reusable: bool) -> None:
+    def _free(self, connection: HttpConnection, reusable: bool) -> None:
         if not reusable or self._closed:
             connection.drop()
             return
@@ -171,7 +171,7 @@ class ConnectionPool:
         if self._sweeper is None:
             self._sweeper = asyncio.get_running_loop().call_later(_KEEP_ALIVE_S, self._sweep)
 
-    def _lose(self, connection: Connection) -> None:
+    def _lose(self, connection: HttpConnection) -> None:
         self._connections.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
@@ -185,7 +185,7 @@ class ConnectionPool:
         if self._idle:
             self._sweeper = loop.call_at(self._idle[0].idle_since + _KEEP_ALIVE_S, self._sweep)
 
-    def _follow(self, answer: Answer, url: str) -> str:
+    def _follow(self, answer: HttpResponse, url: str) -> str:
         """Give where a redirect leads, if we may go there.
 
         307 and 308 keep the method. Where they lead is kept for the session: servers that redirect `/mcp` to `/mcp/`

@@ -23,7 +23,7 @@ _LONGEST_RETRY_MS: Final = 24 * 3600 * 1000
 """Who asks for more than a day to be waited gets a day."""
 
 
-class Event(NamedTuple):
+class SseEvent(NamedTuple):
     """One event.
 
     Attributes:
@@ -73,7 +73,7 @@ class EventParser:
         self._first_line = True
         self._reset()
 
-    def feed(self, chunk: bytes) -> list[Event | Overlong]:
+    def feed(self, chunk: bytes) -> list[SseEvent | Overlong]:
         """Take the next bytes; give the events that have ended, in order."""
         if self._skip_line_feed and chunk:
             chunk = chunk.removeprefix(b"\n")
@@ -82,7 +82,7 @@ class EventParser:
             self._skip_line_feed = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *lines, rest = chunk.split(b"\n")
-        events: list[Event | Overlong] = []
+        events: list[SseEvent | Overlong] = []
         for part in lines:
             event = self._end_line(part)
             if event is not None:
@@ -105,7 +105,7 @@ class EventParser:
             return _FIELD_BYTES
         return max(_FIELD_BYTES, len(b"data: ") + self.limit_bytes - len(self._data))
 
-    def _end_line(self, part: bytes) -> Event | Overlong | None:
+    def _end_line(self, part: bytes) -> SseEvent | Overlong | None:
         if self._line.size or len(part) > _FIELD_BYTES:
             self._keep(part)
             line = self._line.take()
@@ -153,17 +153,17 @@ class EventParser:
             self._data += value
         self._any = True
 
-    def _dispatch(self) -> Event | Overlong | None:
+    def _dispatch(self) -> SseEvent | Overlong | None:
         if self._id is not None:
             try:
                 self.last_id = self._id.decode() or None
             except UnicodeDecodeError:
                 self.last_id = None
-        event: Event | Overlong | None = None
+        event: SseEvent | Overlong | None = None
         if self._overlong:
             event = Overlong(bytes(self._data), self.limit_bytes)
         elif self._any:
-            event = Event(bytes(self._data), self._name)
+            event = SseEvent(bytes(self._data), self._name)
         self._reset()
         return event
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.link import UNREACHED
 
@@ -61,7 +61,7 @@ class StatusRefused(TransportError):
         return {"httpStatus": self.status}
 
 
-async def read_refusal(answer: Answer) -> StatusRefused:
+async def read_refusal(answer: HttpResponse) -> StatusRefused:
     """Read why a request was refused; the answer is closed afterwards."""
     try:
         body = await read_body(answer, _BODY_BYTES)

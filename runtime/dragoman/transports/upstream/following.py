@@ -19,9 +19,9 @@ from dragoman.core.envelope import Frame
 from dragoman.core.lines import Overlong
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.events import Event, EventParser
+from dragoman.transports.upstream.events import EventParser, SseEvent
 from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
@@ -43,7 +43,7 @@ _ATTEMPTS: Final = 5
 _AFTER_ANSWER_S: Final = 0.5
 """How long a stream may stay open after the answer that it was there for."""
 
-Get = Callable[[str | None, float | None], Awaitable[Answer]]
+Get = Callable[[str | None, float | None], Awaitable[HttpResponse]]
 """Opens a stream: with the last event's id, and how long nothing may come."""
 
 
@@ -60,7 +60,7 @@ class _Reading:
         self.reason = "it closed the stream before the answer"
 
 
-class Follower:
+class StreamFollower:
     """Reads the streams of one server.
 
     Args:
@@ -80,7 +80,9 @@ class Follower:
         self._config = config
         self._get = get
 
-    async def follow(self, answer: Answer, job: Delivery, is_current: Callable[[], bool], watch: Watch | None) -> None:
+    async def follow(
+        self, answer: HttpResponse, job: Delivery, is_current: Callable[[], bool], watch: Watch | None
+    ) -> None:
         """Read the stream that answers a request, over as many connections as it takes, until the answer came.
 
         Args:
@@ -154,7 +156,9 @@ class Follower:
                     _report(failures, f"{self._link.peer}: it answered {answer.named_status}")
             await asyncio.sleep(choose_wait(parser.retry_s, failures, idle))
 
-    async def _read(self, answer: Answer, parser: EventParser, key: bytes | None, watch: Watch | None) -> _Reading:
+    async def _read(
+        self, answer: HttpResponse, parser: EventParser, key: bytes | None, watch: Watch | None
+    ) -> _Reading:
         reading = _Reading()
         parser.restart()
         before = parser.last_id
@@ -176,7 +180,9 @@ class Follower:
         reading.events += parser.last_id != before
         return reading
 
-    async def _take(self, event: Event | Overlong, reading: _Reading, key: bytes | None, watch: Watch | None) -> None:
+    async def _take(
+        self, event: SseEvent | Overlong, reading: _Reading, key: bytes | None, watch: Watch | None
+    ) -> None:
         """Hand on one event.
 
         Raises:
@@ -194,7 +200,7 @@ class Follower:
             reading.failure = error
             raise
 
-    async def _resume(self, parser: EventParser, idle: int, is_current: Callable[[], bool]) -> Answer:
+    async def _resume(self, parser: EventParser, idle: int, is_current: Callable[[], bool]) -> HttpResponse:
         """Come back for the rest of a stream."""
         if (parser.retry_s or 0) > self._config.idle_timeout_s:
             raise TransportError(self._link.peer, f"it asks to come back after {parser.retry_s:g} s only")
@@ -225,7 +231,7 @@ def _drop(frame: Frame) -> bool:
     return False
 
 
-def _is_stream(answer: Answer) -> bool:
+def _is_stream(answer: HttpResponse) -> bool:
     return answer.status == HTTPStatus.OK and answer.media_type == EVENT_STREAM
 
 
@@ -248,7 +254,7 @@ def _report(failures: int, reason: str) -> None:
     logger.log(level, "no stream for what the server says unasked; trying again: %s", reason)
 
 
-def _report_none(peer: str, answer: Answer) -> None:
+def _report_none(peer: str, answer: HttpResponse) -> None:
     # "or else return HTTP 405 Method Not Allowed, indicating that the server does not offer an SSE stream"
     level = logging.DEBUG if answer.status == HTTPStatus.METHOD_NOT_ALLOWED else logging.WARNING
     logger.log(

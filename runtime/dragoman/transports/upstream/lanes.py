@@ -31,7 +31,7 @@ _AFTER_CANCEL_S: Final = 5.0
 CANCELLED: Final = "notifications/cancelled"
 
 
-class Phase(Enum):
+class SessionPhase(Enum):
     """How far the session is."""
 
     OPENING = "opening"
@@ -81,7 +81,7 @@ class Lanes:
         on_room: Callable[[], None],
         on_unsent: Callable[[list[Frame]], None],
     ) -> None:
-        self.phase = Phase.OPENING
+        self.phase = SessionPhase.OPENING
         self._carry = carry
         self._free = open_requests
         self._on_full = on_full
@@ -105,11 +105,11 @@ class Lanes:
         if frame.method == "initialize":
             self._begin()
             self._launch(job)
-        elif self.phase is Phase.READY or frame.headers:  # a request that brings its own stands for itself
+        elif self.phase is SessionPhase.READY or frame.headers:  # a request that brings its own stands for itself
             self._admit(job)
         elif frame.method == CANCELLED and self._cancel(job):
             pass
-        elif self.phase is Phase.OPENED and _goes_early(frame):
+        elif self.phase is SessionPhase.OPENED and _goes_early(frame):
             self._launch(job)
         else:
             self._held.append(job)
@@ -119,13 +119,13 @@ class Lanes:
 
     def note_opened(self) -> None:
         """`initialize` has been answered."""
-        self.phase = Phase.OPENED
+        self.phase = SessionPhase.OPENED
 
     def note_ready(self) -> None:
         """The server has taken `notifications/initialized`: everything may go."""
-        if self.phase is not Phase.OPENED:
+        if self.phase is not SessionPhase.OPENED:
             return  # a new session has begun meanwhile
-        self.phase = Phase.READY
+        self.phase = SessionPhase.READY
         while self._held:
             self._admit(self._held.popleft())
 
@@ -141,14 +141,14 @@ class Lanes:
 
     def _begin(self) -> None:
         """Open a session, the first one or another: what the old one was not sent yet it will not be sent."""
-        if self.phase is not Phase.OPENING:
+        if self.phase is not SessionPhase.OPENING:
             unsent = [*self._held, *self._notices, *self._requests]
             for lane in (self._held, self._notices, self._requests):
                 lane.clear()
             for job in unsent:
                 job.sent()
             asyncio.get_running_loop().call_soon(self._on_unsent, [job.frame for job in unsent])
-        self.phase = Phase.OPENING
+        self.phase = SessionPhase.OPENING
 
     def _admit(self, job: Delivery) -> None:
         frame = job.frame

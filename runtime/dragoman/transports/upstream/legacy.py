@@ -20,7 +20,7 @@ from dragoman.core.envelope import Frame
 from dragoman.core.lines import Overlong
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection_pool import ConnectionPool
@@ -123,7 +123,7 @@ class Legacy:
         else:
             found.set_exception(ending)
 
-    async def _take_events(self, answer: Answer, found: asyncio.Future[str]) -> None:
+    async def _take_events(self, answer: HttpResponse, found: asyncio.Future[str]) -> None:
         parser = EventParser(self._config.limit_bytes)
         with self._allowance.lease() as lease:
             async with aclosing(events_of(answer, parser, self._link, lease)) as events:

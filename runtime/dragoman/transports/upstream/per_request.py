@@ -18,11 +18,11 @@ from typing import Final, NoReturn
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.failures import read_refusal
-from dragoman.transports.upstream.following import Follower
+from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
@@ -30,7 +30,7 @@ from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
 _LASTING: Final = "subscriptions/listen"
 
 
-class PerRequest:
+class PerRequestPosts:
     """Requests to a server of the per-request era."""
 
     def __init__(self, config: UpstreamConfig, wire: ConnectionPool, link: Link, allowance: Allowance) -> None:
@@ -38,7 +38,7 @@ class PerRequest:
         self._wire = wire
         self._link = link
         self._allowance = allowance
-        self._follower = Follower(link, config, self._never, allowance, resumes=False)
+        self._follower = StreamFollower(link, config, self._never, allowance, resumes=False)
 
     async def carry(self, job: Delivery) -> None:
         """Send one request, and hand on what it is answered with.
@@ -60,10 +60,10 @@ class PerRequest:
         finally:
             answer.close()
 
-    async def _follow(self, answer: Answer, job: Delivery) -> None:
+    async def _follow(self, answer: HttpResponse, job: Delivery) -> None:
         await self._follower.follow(answer, job, lambda: False, None)
 
-    async def _take_refusal(self, answer: Answer, key: bytes) -> None:
+    async def _take_refusal(self, answer: HttpResponse, key: bytes) -> None:
         """Hand on the error that a refusal carries."""
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:
             raise TransportError(self._link.peer, f"it answered {answer.named_status}, without a response")

@@ -23,12 +23,12 @@ from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.failures import StatusRefused, read_refusal
-from dragoman.transports.upstream.following import Follower
+from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.streams import EVENT_STREAM
@@ -58,7 +58,7 @@ class Streamable:
         self._session_id: str | None = None
         self._revision: str | None = None
         self._epoch = 0
-        self._follower = Follower(link, config, self._get, allowance)
+        self._follower = StreamFollower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
 
     async def open(self, job: Delivery, opened: Callable[[], None]) -> None:
@@ -141,36 +141,36 @@ class Streamable:
                 headers[header.name] = self._revision
         return headers
 
-    async def _post(self, frame: Frame, sent: Callable[[], None], headers: dict[str, str]) -> Answer:
+    async def _post(self, frame: Frame, sent: Callable[[], None], headers: dict[str, str]) -> HttpResponse:
         idle_s = self._config.idle_timeout_s
         return await self._wire.send("POST", self._config.url, {**ACCEPT_BOTH, **headers}, frame.raw, sent, idle_s)
 
-    async def _take_answer(self, answer: Answer, job: Delivery, epoch: int, watch: Watch | None = None) -> None:
+    async def _take_answer(self, answer: HttpResponse, job: Delivery, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""
         try:
             if answer.status != HTTPStatus.OK:
                 raise await self._explain_status(answer)
 
-            async def follow(answer: Answer, job: Delivery) -> None:
+            async def follow(answer: HttpResponse, job: Delivery) -> None:
                 await self._follower.follow(answer, job, lambda: self._epoch == epoch, watch)
 
             await take_success(answer, job, self._link, self._config, self._allowance, follow, watch)
         finally:
             answer.close()
 
-    async def _explain_status(self, answer: Answer) -> TransportError:
+    async def _explain_status(self, answer: HttpResponse) -> TransportError:
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:
             return TransportError(self._link.peer, f"it answered {answer.named_status}, without a response")
         return await read_refusal(answer)
 
-    def _read_session_id(self, answer: Answer) -> str | None:
+    def _read_session_id(self, answer: HttpResponse) -> str | None:
         session_id = answer.header("Mcp-Session-Id")
         if session_id and not _SESSION_ID.match(session_id):
             answer.close()
             raise TransportError(self._link.peer, "its Mcp-Session-Id is not made of visible ASCII characters")
         return session_id or None
 
-    async def _get(self, last_id: str | None, idle_s: float | None) -> Answer:
+    async def _get(self, last_id: str | None, idle_s: float | None) -> HttpResponse:
         headers = {"Accept": EVENT_STREAM, **self._headers()}
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
@@ -193,7 +193,7 @@ class Streamable:
         self._listener = None
 
 
-async def _read_shortly(answer: Answer) -> StatusRefused:
+async def _read_shortly(answer: HttpResponse) -> StatusRefused:
     """Read why a session is gone, without waiting long for it: the status says it."""
     try:
         async with asyncio.timeout(_REASON_PATIENCE_S):

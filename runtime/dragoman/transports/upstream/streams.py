@@ -10,17 +10,17 @@ from collections.abc import AsyncGenerator
 
 from dragoman.core.lines import Overlong
 from dragoman.transports.upstream.allowance import Lease
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import pieces_of
-from dragoman.transports.upstream.events import Event, EventParser
+from dragoman.transports.upstream.events import EventParser, SseEvent
 from dragoman.transports.upstream.link import Link
 
 EVENT_STREAM = "text/event-stream"
 
 
 async def events_of(
-    answer: Answer, parser: EventParser, link: Link, lease: Lease
-) -> AsyncGenerator[Event | Overlong, None]:
+    answer: HttpResponse, parser: EventParser, link: Link, lease: Lease
+) -> AsyncGenerator[SseEvent | Overlong, None]:
     """Give the events of a stream, each only once the receiver takes more.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Final
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import read_message
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT
@@ -24,12 +24,12 @@ ACCEPT_BOTH: Final = {"Accept": f"{JSON}, {EVENT_STREAM}"}
 
 
 async def take_success(
-    answer: Answer,
+    answer: HttpResponse,
     job: Delivery,
     link: Link,
     config: UpstreamConfig,
     allowance: Allowance,
-    follow: Callable[[Answer, Delivery], Awaitable[None]],
+    follow: Callable[[HttpResponse, Delivery], Awaitable[None]],
     watch: Watch | None = None,
 ) -> None:
     """Hand on what a request was answered with.

@@ -27,7 +27,7 @@ from dragoman.transports.upstream.failures import StatusRefused
 from dragoman.transports.upstream.lanes import Delivery, Lanes
 from dragoman.transports.upstream.legacy import Legacy
 from dragoman.transports.upstream.link import Link
-from dragoman.transports.upstream.per_request import PerRequest
+from dragoman.transports.upstream.per_request import PerRequestPosts
 from dragoman.transports.upstream.streamable import Streamable
 
 logger = logging.getLogger("dragoman.upstream")
@@ -54,7 +54,7 @@ class HttpTransport:
         self._lanes: Lanes | None = None
         self._client: Streamable | Legacy | None = None
         self._was_open = False
-        self._per_request: PerRequest | None = None
+        self._per_request: PerRequestPosts | None = None
         self._allowance = Allowance(config.held_bytes)
 
     def start(self, receiver: Receiver) -> None:
@@ -68,7 +68,7 @@ class HttpTransport:
         self._lanes = Lanes(self._carry, self._config.open_requests, full, room, self._link.give_back)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)
-        self._per_request = PerRequest(self._config, self._wire, self._link, self._allowance)
+        self._per_request = PerRequestPosts(self._config, self._wire, self._link, self._allowance)
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Send each frame as a request of its own."""

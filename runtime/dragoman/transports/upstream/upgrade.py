@@ -14,9 +14,9 @@ from typing import Final
 from websockets.utils import accept_key, generate_key
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream.answers import Answer
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.connection import Connection
+from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.connector import Dialler
 from dragoman.transports.upstream.heads import Heads
 from dragoman.transports.upstream.websocket_connection import WebSocketConnection
@@ -39,7 +39,7 @@ async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebS
         OSError: TLS cannot be set up.
     """
     until = asyncio.get_running_loop().time() + config.connect_timeout_s
-    connection = await Dialler(config).connect(lambda: Connection(config.peer, _free, _lose))
+    connection = await Dialler(config).connect(lambda: HttpConnection(config.peer, _free, _lose))
     try:
         async with asyncio.timeout_at(until):
             return await _ask(connection, config, subprotocol)
@@ -50,7 +50,7 @@ async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebS
         connection.drop()  # unless it has been handed over
 
 
-async def _ask(connection: Connection, config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
+async def _ask(connection: HttpConnection, config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
     _expect_open(connection, config)
     key = generate_key()
     answer = connection.begin(_write_head(config, key, subprotocol), None, _nothing, None)
@@ -61,7 +61,7 @@ async def _ask(connection: Connection, config: UpstreamConfig, subprotocol: str)
     return connection.hand_over(WebSocketConnection(config.peer, config.limit_bytes)), _header(answer, "Protocol")
 
 
-def _expect_open(connection: Connection, config: UpstreamConfig) -> None:
+def _expect_open(connection: HttpConnection, config: UpstreamConfig) -> None:
     if not connection.open:
         raise TransportError(config.peer, "it closed the connection as soon as it was open")
 
@@ -80,7 +80,7 @@ def _write_head(config: UpstreamConfig, key: str, subprotocol: str) -> bytes:
         raise TransportError(config.peer, f"nothing can be sent to it: {error}") from error
 
 
-def _find_refusal(answer: Answer, key: str) -> str:
+def _find_refusal(answer: HttpResponse, key: str) -> str:
     """Say why an answer is not a yes; nothing if it is."""
     if 300 <= answer.status < 400 and answer.header("Location"):
         # Our headers would be sent there; they are for the configured origin alone.
@@ -96,7 +96,7 @@ def _find_refusal(answer: Answer, key: str) -> str:
     return ""
 
 
-def _header(answer: Answer, name: str) -> str:
+def _header(answer: HttpResponse, name: str) -> str:
     return answer.header(f"Sec-WebSocket-{name}")
 
 
@@ -108,9 +108,9 @@ def _nothing() -> None:
     """What follows from having written the head."""
 
 
-def _free(_connection: Connection, _reusable: bool) -> None:
+def _free(_connection: HttpConnection, _reusable: bool) -> None:
     """What follows from having read an answer: whoever asked drops the connection."""
 
 
-def _lose(_connection: Connection) -> None:
+def _lose(_connection: HttpConnection) -> None:
     """What follows from a lost connection: its answer says so."""

@@ -1,4 +1,4 @@
-"""What a client hears of a per-request server outside of its calls: the streams of one `Listener`, carried out.
+"""What a client hears of a per-request server outside of its calls: the streams of one `ListenStream`, carried out.
 
 Lives here: sending `subscriptions/listen`, and what comes on it. Must not: decide which streams there are
 (`core.bridge.listening`). Made by `switch`.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.bridge.listening import Answer, Close, Command, Listener, Open, Tell
+from dragoman.core.bridge.listening import AnswerClient, CloseListen, Command, ListenStream, OpenListen, TellClient
 from dragoman.core.calls import Call
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import CANCELLED, Lent
@@ -26,7 +26,7 @@ LISTEN: Final = "subscriptions/listen"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
 
-class Hearing:
+class ClientNotices:
     """The streams of notifications of one client.
 
     Args:
@@ -36,7 +36,7 @@ class Hearing:
 
     def __init__(self, switch: PerRequest, capabilities: dict[str, Any]) -> None:
         self._switch = switch
-        self._listener = Listener(capabilities)
+        self._listener = ListenStream(capabilities)
         self._streams: dict[int, _Stream] = {}
         self._calls: dict[bytes, Call] = {}
 
@@ -86,13 +86,13 @@ class Hearing:
     def _carry_out(self, commands: list[Command]) -> None:
         for command in commands:
             match command:
-                case Open(number, wanted, after_s):
+                case OpenListen(number, wanted, after_s):
                     stream = self._streams[number] = _Stream(self, self._switch, number, wanted)
                     stream.open(after_s)
-                case Close(number):
+                case CloseListen(number):
                     if number in self._streams:
                         self._streams.pop(number).close()
-                case Answer(key, refusal):
+                case AnswerClient(key, refusal):
                     call = self._calls.pop(key, None)
                     if call is None:
                         continue
@@ -100,7 +100,7 @@ class Hearing:
                     if refusal is not None:
                         answer = error_frame(key, refusal.code, refusal.message, refusal.data or None)
                     self._switch.front.take_answer(call, answer, own=True)
-                case Tell(method, params):
+                case TellClient(method, params):
                     frame = notification_frame(method, params or {})
                     if params is None:
                         body = {"jsonrpc": "2.0", "method": method}
@@ -113,7 +113,7 @@ class _Stream:
 
     hears_logs = False
 
-    def __init__(self, hearing: Hearing, switch: PerRequest, number: int, wanted: dict[str, Any]) -> None:
+    def __init__(self, hearing: ClientNotices, switch: PerRequest, number: int, wanted: dict[str, Any]) -> None:
         self._hearing = hearing
         self._switch = switch
         self._number = number

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge import errors
-from dragoman.core.bridge.inputs import Fail, Finish, InputLoop, Retry, Step
+from dragoman.core.bridge.inputs import FailCall, FinishCall, InputLoop, Retry, Step
 from dragoman.core.bridge.metadata import take_identity
 from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.posing import Pose
@@ -34,7 +34,7 @@ logger = logging.getLogger("dragoman.session")
 COMPLETED: Final = "notifications/elicitation/complete"
 
 
-class Running:
+class RunningCall:
     """One call.
 
     Args:
@@ -152,7 +152,7 @@ class Running:
         match told:
             case errors.Say(code, message, data):
                 self.fail(code, message, data)
-            case errors.Fail(result):
+            case errors.FailTool(result):
                 self._finish(result)
             case errors.Refresh():
                 self._has_refreshed = True
@@ -189,11 +189,11 @@ class Running:
                 self._switch.report(f"answers to {self._call.method}", losses)
                 self._params = params
                 self._wait(after_s)
-            case Finish(result, elicitations):
+            case FinishCall(result, elicitations):
                 self._finish(result)
                 for elicitation in elicitations:
                     self._switch.front.send(notification_frame(COMPLETED, {"elicitationId": elicitation}))
-            case Fail(code, message, data):
+            case FailCall(code, message, data):
                 self.fail(code, message, data)
 
     def _pose(self, name: str, question: Question) -> None:

@@ -6,8 +6,8 @@ handshake; from then on it serves the client in its place.
 
 Theory of operation. The client's session is all ours: `initialize`, `ping`, the log level and subscriptions end here.
 What it asks of the server crosses by the steps, gets the metadata of the session stamped onto it, and runs as a
-`Running`, which turns results that want input into questions on the stream of the call. What comes back crosses by the
-steps again. Losing the server ends the session, as it does where both have a handshake.
+`RunningCall`, which turns results that want input into questions on the stream of the call. What comes back crosses by
+the steps again. Losing the server ends the session, as it does where both have a handshake.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from dragoman.core.edges.per_request import CANCELLED, PROGRESS, Asker, Lent, Pe
 from dragoman.core.envelope import PARSE_ERROR, Frame, decoded, error_frame, result_frame
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import connection_closed
-from dragoman.core.switch.per_request.hearing import Hearing
-from dragoman.core.switch.per_request.running import Running, describe_losses
+from dragoman.core.switch.per_request.hearing import ClientNotices
+from dragoman.core.switch.per_request.running import RunningCall, describe_losses
 from dragoman.core.switch.per_request.tools import Tools
 from dragoman.core.translate import INVALID_PARAMS, OnLoss, Refusal
 from dragoman.core.wiring import Wiring
@@ -90,14 +90,14 @@ class PerRequest:
         self.metadata, losses = read_initialize(params if isinstance(params, dict) else {}, self.path)
         self._settings = wiring.settings
         self._discovered = verdict.discovered
-        self._running: dict[bytes, Running] = {}
-        self._posed: dict[bytes, Running] = {}
+        self._running: dict[bytes, RunningCall] = {}
+        self._posed: dict[bytes, RunningCall] = {}
         self._questions = 0
         self.tools = Tools(self)
         self._client = Asked(greeting.revision, greeting.capabilities)
         capabilities = verdict.discovered.get("capabilities")
         self._capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
-        self._hearing = Hearing(self, self._capabilities)
+        self._hearing = ClientNotices(self, self._capabilities)
         self.report("initialize", losses)
 
     def begin(self) -> None:
@@ -154,7 +154,7 @@ class PerRequest:
         params = body.get("params")
         params = params if isinstance(params, dict) else {}
         if call.method not in self.own:
-            running = self._running[call.key] = Running(self, call, params)
+            running = self._running[call.key] = RunningCall(self, call, params)
             if self.tools.needs_list(call.method, params):
                 self.tools.list(running.start)
             else:
@@ -204,7 +204,7 @@ class PerRequest:
         stamped = stamp(params, self.metadata)
         return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped))
 
-    def next_question(self, running: Running) -> bytes:
+    def next_question(self, running: RunningCall) -> bytes:
         """Give an id for a question to the client."""
         self._questions += 1
         key = encode(f"{QUESTION_ID}{self._questions}")

@@ -19,7 +19,7 @@ from dragoman.core.exact_json import decode
 from dragoman.core.label import LABEL
 from dragoman.core.switch.shared.allowed import methods_of
 from dragoman.core.switch.shared.attribution import Attribution
-from dragoman.core.switch.shared.lane import Lane
+from dragoman.core.switch.shared.call_queue import CallQueue
 from dragoman.core.switch.shared.loans import Loan, Loans
 from dragoman.core.switch.shared.server_requests import ServerRequests
 from dragoman.core.switch.shared.sessions import ClientSession
@@ -102,7 +102,7 @@ class Desk:
         self.counters = SharingCounters()
         self.sessions: dict[FrontEdge, ClientSession] = {}
         self.loans = Loans(Suspects(settings.suspects, restore_ids), restore_ids)
-        self.lane = Lane(self.loans, settings.asks, settings.waiting_bytes)
+        self.lane = CallQueue(self.loans, settings.asks, settings.waiting_bytes)
         self.attribution = Attribution(self.loans)
         self.questions = ServerRequests(self.attribution, settings.questions)
         self.subscriptions = Subscriptions()

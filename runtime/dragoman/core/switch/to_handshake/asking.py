@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from dragoman.core.bridge import urls
-from dragoman.core.bridge.asking import Caller, Turned
+from dragoman.core.bridge.asking import AskedCall, Turned
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.bridge.parked import Parking
 from dragoman.core.bridge.questions import ROOTS
@@ -138,7 +138,7 @@ class Asking:
             self._reply(key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
             return
         if request is not None:
-            work.caller = Caller(bind(self._bridging, request), request.metadata.capabilities, self._revision)
+            work.caller = AskedCall(bind(self._bridging, request), request.metadata.capabilities, self._revision)
         assert work.caller is not None, "only a call that has asked has nobody who waits for it"
         asked = parking.ask(work.name, key, method, params, work.caller)
         if isinstance(asked, Turned):

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from dragoman.core.bridge.listens import Command, End, ListenId, Listens, Refuse, Subscribe, Tell, Unsubscribe
+from dragoman.core.bridge.listens import Command, End, ListenId, Listens, Refuse, Subscribe, TellListener, Unsubscribe
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.envelope import Frame, key_of
@@ -25,7 +25,7 @@ logger = logging.getLogger("dragoman.bridge")
 _LEVELS: Final = {level: rank for rank, level in enumerate(FACTS.log_levels)}
 
 
-class Hearing:
+class ServerNotices:
     """What clients hear of one server.
 
     Args:
@@ -112,7 +112,7 @@ class Hearing:
     def _carry_out(self, commands: Iterable[Command]) -> None:
         for command in commands:
             match command:
-                case Tell(to, method, params):
+                case TellListener(to, method, params):
                     self._front.tell(self._requests[to], method, params)
                 case Refuse(to, error):
                     self._front.refuse(self._requests.pop(to), error.code, error.message, error.data)

@@ -36,7 +36,7 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.switch.relay import ByBytes, ByIds
 from dragoman.core.switch.to_handshake.asking import Asking, without_answers
-from dragoman.core.switch.to_handshake.hearing import Hearing
+from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor, Refusal
 from dragoman.core.wiring import Bridging, Wiring
@@ -84,7 +84,7 @@ class ToHandshake:
         self._opens_until_s: float | None = None
         self._wakes_at_s: float | None = None
         self._asking: Asking | None = None
-        self._hearing: Hearing | None = None
+        self._hearing: ServerNotices | None = None
         self._discovered: dict[str, Any] = {}
         self._identity: Mapping[str, Any] = {}
         self._upward = self._downward = Adaptor(None, wiring.settings.on_loss, counters)
@@ -189,7 +189,7 @@ class ToHandshake:
         self._asking = Asking(self._bridging, self.requests, upstream, self._works, self, revision)
         capabilities = capabilities if isinstance(capabilities, dict) else {}
         shares = self._bridging.shares_channel
-        self._hearing = Hearing(self.requests, self.answer, self._works, capabilities, shares)
+        self._hearing = ServerNotices(self.requests, self.answer, self._works, capabilities, shares)
         logger.info("the server speaks %s, the client %s", revision, NEWER)
         upstream.announce(INITIALIZED_FRAME)
         for request in self._take_waiting():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.core.bridge.asking import Caller
+from dragoman.core.bridge.asking import AskedCall
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.edges.per_request_front import Request
@@ -44,7 +44,7 @@ class Work:
     request: Request | None
     frame: Frame | None = None
     questions: dict[bytes, str] = field(default_factory=dict)
-    caller: Caller | None = None
+    caller: AskedCall | None = None
 
     @property
     def may_ask(self) -> bool:

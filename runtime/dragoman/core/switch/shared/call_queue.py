@@ -16,7 +16,7 @@ from dragoman.core.envelope import Frame, to_keep
 from dragoman.core.switch.shared.loans import Loan, Loans
 
 
-class Lane:
+class CallQueue:
     """The queue of calls.
 
     Args:
