@@ -31,7 +31,7 @@ from dragoman_spec.translation import Translation, Translator, translate, transl
 if TYPE_CHECKING:
     from dragoman_spec import v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28
     from dragoman_spec._base import Model
-    from dragoman_spec._validation import adapter, validate
+    from dragoman_spec._validation import adapter, validate, violations
     from dragoman_spec.conversions import LossyConversion, convert
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "v2025_11_25",
     "v2026_07_28",
     "validate",
+    "violations",
 ]
 
 _LAZY = {
@@ -74,6 +75,7 @@ _LAZY = {
     "adapter": "_validation",
     "convert": "conversions",
     "validate": "_validation",
+    "violations": "_validation",
 }
 
 

@@ -107,6 +107,30 @@ def choose(problems: Sequence[Problem]) -> Problem:
     return Problem(first.path[:depth], " or ".join(wanted), first.found, first.kind)
 
 
+def choose_each(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems worth telling of, one for each place: what the arms of one union say counts as one."""
+    groups: dict[tuple[Part, ...], list[Problem]] = {}
+    for problem in problems:
+        place = problem.path[: problem.arms[0][0]] if problem.arms else problem.path
+        groups.setdefault(place, []).append(problem)
+    return [one for place, group in groups.items() for one in _choose_within(group, len(place))]
+
+
+def _choose_within(problems: list[Problem], depth: int) -> list[Problem]:
+    """The same for what is wrong at one place; where one arm of a union is meant, all that is wrong inside of it."""
+    arms: dict[str, list[Problem]] = {}
+    for problem in problems:
+        if problem.arms and problem.arms[0][0] == depth:
+            arms.setdefault(problem.arms[0][1], []).append(problem)
+    fitting = [
+        group for group in arms.values() if not any(_misfit(one, depth) or _is_constant(one, depth) for one in group)
+    ]
+    if len(fitting) != 1:
+        return [choose(problems)]
+    inside = [Problem(one.path, one.expected, one.found, one.kind, one.arms[1:]) for one in fitting[0]]
+    return choose_each(inside)
+
+
 def _is_constant(problem: Problem, depth: int) -> bool:
     """Whether a constant of the arm itself, such as its tag, has another value."""
     return problem.kind == "literal_error" and len(problem.path) == depth + 1

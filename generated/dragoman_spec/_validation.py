@@ -8,7 +8,7 @@ becomes a pointer (`_locate`). Imports pydantic; `dragoman_spec` loads it when `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
 from functools import cache
@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from dragoman_spec.revisions import load
 
 from ._base import Model, not_json
-from ._locate import Problem, choose, describe, nearest, read_errors
+from ._locate import Problem, choose, choose_each, describe, nearest, read_errors
 from .errors import MethodNeeded, ValidationFailed
 
 SHOWN_METHODS = 3
@@ -43,23 +43,66 @@ def validate(frame: Any, revision: str, method: str | None = None, *, allow_null
         MethodNeeded: It is a result with a proper envelope, and *method* is not given.
         UnsupportedRevision: There is no such revision here.
     """
+    for definitions, prefix in _held_against(frame, revision, method):
+        problems = _nearest_problems(frame, definitions, prefix, revision, allow_null)
+        if problems:
+            raise _failed(revision, choose(problems))
+    if (problem := _find_not_json(frame)) is not None:
+        raise _failed(revision, problem)
+
+
+def violations(
+    frame: Any, revision: str, method: str | None = None, *, as_usual: bool = False
+) -> list[ValidationFailed]:
+    """Find everything that is wrong with a JSON-RPC frame, where `validate` tells of one thing.
+
+    Args:
+        frame: One JSON-RPC object, as `json.loads` gives it.
+        revision: The revision it should be valid in.
+        method: The method of the request that a result answers.
+        as_usual: Hold a result against the usual one of its method alone, not against every other that it may have:
+            some of those ask for so little that nearly everything is valid.
+
+    Returns:
+        What `validate` would raise if everything else were right, for each place at most once, in the order of the
+        frame; nothing if it is valid.
+
+    Raises:
+        MethodNeeded: It is a result with a proper envelope, and *method* is not given.
+        UnsupportedRevision: There is no such revision here.
+    """
+    found: dict[str, ValidationFailed] = {}
+    try:
+        for definitions, prefix in _held_against(frame, revision, method):
+            definitions = definitions[:1] if as_usual else definitions
+            for problem in choose_each(_nearest_problems(frame, definitions, prefix, revision, False)):
+                found.setdefault(problem.pointer, _failed(revision, problem))
+    except ValidationFailed as error:
+        found.setdefault(error.pointer, error)
+    if (other := _find_not_json(frame)) is not None:
+        found.setdefault(other.pointer, _failed(revision, other))
+    return [*found.values()]
+
+
+def _held_against(frame: Any, revision: str, method: str | None) -> Iterator[tuple[Sequence[str], tuple[str, ...]]]:
+    """Give what a frame is to be held against: definitions of which one must fit, and where.
+
+    Raises:
+        ValidationFailed: It cannot be held against anything.
+        MethodNeeded: It is a result, and *method* is not given.
+    """
     package = load(revision)
     envelope = _envelope(frame, revision)
-    _check(frame, (package.ENVELOPES[envelope],), (), revision, allow_null)
+    yield (package.ENVELOPES[envelope],), ()
     if "method" in frame:
-        entry = _known(package.METHODS, frame["method"], revision, "/method")
-        _check(frame, (entry.frame,), (), revision, allow_null)
+        yield (_known(package.METHODS, frame["method"], revision, "/method").frame,), ()
     elif envelope == "result":
         if method is None:
             raise MethodNeeded(revision)
         entry = _known(package.METHODS, method, revision, "")
         if entry.kind != "request":
             raise ValidationFailed(revision, "", f"the method of a request of {revision}", describe(method))
-        _check(frame, entry.results or ("EmptyResult",), ("result",), revision, allow_null)
-    if (wrong := not_json(frame)) is not None:
-        path, kind = wrong
-        problem = Problem(path, *NOT_JSON[kind], kind)
-        raise ValidationFailed(revision, problem.pointer, problem.expected, problem.found)
+        yield entry.results or ("EmptyResult",), ("result",)
 
 
 @cache
@@ -107,18 +150,28 @@ def _known(methods: Mapping[str, Any], name: Any, revision: str, pointer: str) -
     raise ValidationFailed(revision, pointer, f"a method of {revision}{hint}", describe(name))
 
 
-def _check(frame: Any, definitions: Sequence[str], prefix: tuple[str, ...], revision: str, allow_null: bool) -> None:
-    """Hold what stands at *prefix* against definitions of which one must fit."""
+def _nearest_problems(
+    frame: Any, definitions: Sequence[str], prefix: tuple[str, ...], revision: str, allow_null: bool
+) -> list[Problem]:
+    """Hold what stands at *prefix* against definitions of which one must fit; of the nearest, what is wrong."""
     for key in prefix:
         frame = frame[key]
     failures: list[list[Problem]] = []
     for definition in definitions:
         problems = _problems(frame, definition, prefix, revision, allow_null)
         if not problems:
-            return
+            return []
         failures.append(problems)
-    problem = choose(nearest(failures, len(prefix)))
-    raise ValidationFailed(revision, problem.pointer, problem.expected, problem.found)
+    return nearest(failures, len(prefix))
+
+
+def _find_not_json(frame: Any) -> Problem | None:
+    wrong = not_json(frame)
+    return None if wrong is None else Problem(wrong[0], *NOT_JSON[wrong[1]], wrong[1])
+
+
+def _failed(revision: str, problem: Problem) -> ValidationFailed:
+    return ValidationFailed(revision, problem.pointer, problem.expected, problem.found)
 
 
 def _problems(value: Any, definition: str, prefix: tuple[str, ...], revision: str, allow_null: bool) -> list[Problem]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_spec._validation import validate
+from dragoman_spec._validation import validate, violations
 from dragoman_spec.errors import MethodNeeded, UnsupportedRevision, ValidationFailed
 from dragoman_spec.revisions import REVISIONS
 
@@ -262,3 +262,33 @@ def test_frame_with_allowed_nulls_is_not_changed() -> None:
     frame = _result({"content": [], "isError": None})
     validate(frame, NEW, "tools/call", allow_null=True)
     assert frame == _result({"content": [], "isError": None})
+
+
+def test_violations_tell_of_every_place() -> None:
+    content = [{"type": "text", "text": 5}, {"type": "image", "data": 4}, {"type": "video"}, 3]
+    frame = {"jsonrpc": "1.0", "id": 1, "result": {"content": content, "isError": "no"}}
+    found = [(one.pointer, one.expected, one.found) for one in violations(frame, NEW, "tools/call")]
+    assert found == [
+        ("/jsonrpc", "'2.0'", "the string '1.0'"),
+        ("/result/content/0/text", "a string", "the number 5"),
+        ("/result/content/1/data", "a string", "the number 4"),
+        ("/result/content/1/mimeType", "a string", "nothing"),
+        ("/result/content/2/type", TAGS, "the string 'video'"),
+        ("/result/content/3", "an object", "the number 3"),
+        ("/result/isError", "a boolean", "the string 'no'"),
+    ]
+
+
+def test_a_valid_frame_has_no_violations() -> None:
+    assert violations(_result({"tools": []}), NEW, "tools/list") == []
+
+
+def test_violations_tell_of_a_method_and_of_the_envelope() -> None:
+    found = [one.pointer for one in violations({"jsonrpc": "1.0", "id": 1, "method": "tools/lst"}, NEW)]
+    assert found == ["/jsonrpc", "/method"]
+
+
+def test_violations_of_a_result_may_be_those_of_the_usual_one_alone() -> None:
+    frame = _result({"resultType": "complete", "content": [{"type": "text", "text": 5}]})
+    assert violations(frame, LATEST, "tools/call") == []
+    assert [one.pointer for one in violations(frame, LATEST, "tools/call", as_usual=True)] == ["/result/content/0/text"]
