@@ -273,3 +273,19 @@ def test_an_answer_that_is_not_one_fails_its_call_alone() -> None:
             *ping(),
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        (b"hello\n", None),
+        (b'{"jsonrpc":"1.0","id":7,"method":"a"}\n', 7),
+        (b'{"jsonrpc":"2.0","id":null,"method":"a"}\n', None),
+    ],
+)
+def test_a_line_that_is_not_a_request_is_answered_without_a_null(line: bytes, key: int | None) -> None:
+    def is_answer(frame: Any) -> bool:
+        return frame.get("id") == key and ("id" in frame) == (key is not None) and frame["error"]["code"] < -32599
+
+    begun = [*begin(asks(0, "server/discover")), expect_to_client(lambda found: found["id"] == 0)]
+    hold([*begun, client(line), expect_to_client(is_answer), *ping()])

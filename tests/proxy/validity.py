@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +42,11 @@ def validate_heard(peer: Peer, revision: str) -> None:
 
 def frames(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     """Decode lines, those that are objects."""
-    return [frame for frame in map(decode, lines) if isinstance(frame, dict)]
+    found = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            found.append(decode(line))
+    return [frame for frame in found if isinstance(frame, dict)]
 
 
 def is_request(frame: dict[str, Any]) -> bool:

@@ -249,3 +249,11 @@ async def test_the_server_that_goes_is_opened_again_by_the_next_request() -> Non
         assert text_of(answer) == "again"
         assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] != IDENTITY
         stage.servers = before + stage.servers
+
+
+@on_loop
+async def test_a_body_that_cannot_be_read_is_refused_without_a_null() -> None:
+    async with playing() as stage:
+        reply = await within(stage.post(b"hello", **{"mcp-protocol-version": NEW, "mcp-method": "tools/list"}))
+        answer = await reply.frame()
+        assert (reply.status, answer["error"]["code"], "id" in answer) == (400, -32700, False)

@@ -108,7 +108,10 @@ class FrontEdge(FrontActions):
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the client."""
         if isinstance(frame, Malformed):
-            self.exchange.reject(Side.CLIENT, frame)
+            if self.per_request is not None:
+                self.per_request.reject(frame)
+            else:
+                self.exchange.reject(Side.CLIENT, frame)
         elif self.state is FrontState.READY and frame.method not in _WATCHED:
             self.exchange.relay(Side.CLIENT, frame)
         else:

@@ -22,8 +22,8 @@ from dragoman.core.bridge.names import (
     UNSUPPORTED_VERSION,
 )
 from dragoman.core.calls import NAME_BYTES, cancelled_key
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, decoded
-from dragoman.core.exact_json import encode_line
+from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, decoded
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Counters
@@ -150,6 +150,15 @@ class PerRequestFront:
             self._write_error(None, None, INVALID_REQUEST, "expected one JSON-RPC object", None)
         else:
             logger.debug("%s %s of the client dropped: its revision has none", frame.method or "a", frame.kind)
+
+    def reject(self, malformed: Malformed) -> None:
+        """Deal with a line that is not a frame. Of an error without a request the schema says no id, and never null."""
+        self._counters.malformed += 1
+        logger.warning("malformed line from the client: %s", malformed.reason)
+        if not malformed.is_response:
+            key = None if malformed.key in self.requests else malformed.key
+            request_id = None if key is None else decode(key)
+            self._write_error(key, request_id, malformed.code, malformed.reason, None)
 
     def abandon(self, key: bytes, reason: str) -> None:
         """Take note that nobody reads the stream of a request any more: that cancels it."""

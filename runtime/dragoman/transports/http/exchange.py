@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.core.envelope import INVALID_REQUEST, encode_error
+from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.budget import FREE_BYTES, Excess, Hold
 from dragoman.transports.http.config import Limits
-from dragoman_spec import REVISIONS, facts
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -30,6 +31,10 @@ MCP_HEADERS: Final = tuple(
     )
 )
 """The headers of the specification's own."""
+
+_NEWEST: Final = facts(REVISIONS[-1]).headers
+_REVISION: Final = _NEWEST["revision"].name.lower().encode()
+_METHOD: Final = _NEWEST["method"].name.lower().encode()
 
 _SINGLE: Final = frozenset(
     b"host origin authorization x-api-key content-type content-length content-encoding".split()
@@ -154,6 +159,14 @@ class HttpExchange:
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1").strip()
 
+    @property
+    def speaks_for_itself(self) -> bool:
+        """Whether the headers say already that this is a request of the era without sessions."""
+        if _METHOD in self.headers:
+            return True
+        named = self.headers.get(_REVISION, b"").decode("latin-1").strip()
+        return named in REVISIONS and named not in HANDSHAKE_REVISIONS
+
     async def read_body(self, limit_bytes: int, timeout_s: float) -> bytes:
         """Read the whole body; whoever hands it on releases the hold.
 
@@ -248,9 +261,10 @@ class HttpExchange:
 
     async def refuse(self, refused: RequestRefused) -> None:
         """Answer with a refusal, explained by a JSON-RPC error."""
-        await self.reply(
-            refused.status, encode_error(refused.key, refused.code, refused.reason), JSON, *refused.headers
-        )
+        error = encode_error(refused.key, refused.code, refused.reason)
+        if refused.key is None and self.speaks_for_itself:  # its schema has no null there
+            error = encode_line({"jsonrpc": "2.0", "error": {"code": refused.code, "message": refused.reason}})
+        await self.reply(refused.status, error, JSON, *refused.headers)
 
     async def start_stream(self, *headers: tuple[bytes, bytes]) -> None:
         """Begin to answer with a stream of events."""

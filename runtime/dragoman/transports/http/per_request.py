@@ -11,11 +11,10 @@ there are no sessions, and a session's header means nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.core.bridge.errors import find_http_status
-from dragoman.core.bridge.headers import METHOD, VERSION, check_headers
+from dragoman.core.bridge.headers import check_headers
 from dragoman.core.bridge.metadata import claims_per_request
 from dragoman.core.bridge.names import METHOD_NOT_FOUND, NEWER
 from dragoman.core.edges.per_request_front import read_request
@@ -28,18 +27,6 @@ from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.requests import Post, RequestsTransport
 from dragoman.transports.http.sessions import Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import COMMENT
-from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
-
-_VERSION: Final = VERSION.lower().encode()
-_METHOD: Final = METHOD.lower().encode()
-
-
-def is_of_this_era(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the headers of a request say already that it speaks for itself."""
-    if _METHOD in headers:
-        return True
-    named = headers.get(_VERSION, b"").decode("latin-1").strip()
-    return named in REVISIONS and named not in HANDSHAKE_REVISIONS
 
 
 def claims_this_era(posted: Posted) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, RequestRefused, accepts
-from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era, is_of_this_era
+from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
@@ -52,7 +52,7 @@ class StreamableFront:
             RequestRefused: It is not served.
             Disconnected: The client went away before there was anything to answer.
         """
-        if exchange.method in ("GET", "DELETE") and is_of_this_era(exchange.headers):
+        if exchange.method in ("GET", "DELETE") and exchange.speaks_for_itself:
             raise RequestRefused(
                 405, "expected POST: this revision has neither sessions nor streams of their own", _ALLOW_POST
             )
@@ -72,7 +72,7 @@ class StreamableFront:
         if not takes_json and not takes_stream:
             raise RequestRefused(406, "expected to Accept application/json and text/event-stream")
         check_content_type(exchange.headers.get(b"content-type"))
-        if is_of_this_era(exchange.headers):
+        if exchange.speaks_for_itself:
             limits, patience = self._config.limits, self._config.patience
             posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
             await self._per_request.serve(exchange, posted, takes_json, takes_stream)
