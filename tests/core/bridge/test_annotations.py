@@ -11,7 +11,6 @@ from dragoman.core.bridge.annotations import (
     Mirrored,
     find_mirrored,
     leave_out_invalid,
-    may_be_annotated,
     strip_invalid,
 )
 
@@ -156,16 +155,3 @@ def test_a_tool_that_nobody_can_write_is_left_out() -> None:
 def test_a_list_of_good_tools_stays_the_same_object() -> None:
     whole = {"tools": [{"name": "plain"}]}
     assert strip_invalid(whole) == (whole, ())
-
-
-@pytest.mark.parametrize(
-    ("line", "may_be"),
-    [
-        (b'{"tools":[{"name":"a","inputSchema":{}}]}', False),
-        (b'{"a":{"x-mcp-header":"A"}}', True),
-        (rb'{"a":{"\u0078-mcp-header":"A"}}', True),
-        ('{"a":"ünï\\n"}'.encode(), False),
-    ],
-)
-def test_the_bytes_of_a_frame_show_that_it_has_no_annotation(line: bytes, may_be: bool) -> None:
-    assert may_be_annotated(line) is may_be

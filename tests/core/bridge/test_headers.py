@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.bridge.annotations import Mirrored
-from dragoman.core.bridge.headers import check_headers, decode_value, encode_value, find_era, make_headers
+from dragoman.core.bridge.headers import check_headers, decode_value, encode_value, make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.errors import RemoteProtocolError
 
@@ -191,30 +191,11 @@ BARE = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 @pytest.mark.parametrize(
-    ("headers", "request_", "era"),
-    [
-        ({}, BARE, "handshake"),
-        ({"MCP-Protocol-Version": "2025-06-18"}, {**BARE, "params": {"_meta": {"progressToken": 1}}}, "handshake"),
-        ({"MCP-Protocol-Version": "2027-01-01"}, BARE, "handshake"),
-        ({"mcp-protocol-version": " 2026-07-28"}, BARE, "per_request"),
-        ({}, body("tools/list"), "per_request"),
-        ({"MCP-Protocol-Version": "2025-06-18"}, body("tools/list"), "per_request"),
-        ({"MCP-Protocol-Version": E}, body("tools/list"), "per_request"),
-    ],
-)
-def test_a_request_is_of_the_era_that_its_header_or_its_body_claims(
-    headers: dict[str, str], request_: dict[str, Any], era: str
-) -> None:
-    assert find_era(headers.items(), request_) == era
-
-
-@pytest.mark.parametrize(
     ("headers", "request_"), [({"MCP-Protocol-Version": E, "Mcp-Method": "tools/list"}, BARE), ({}, body("tools/list"))]
 )
 def test_a_request_whose_header_and_body_are_of_two_eras_is_a_mismatch(
     headers: dict[str, str], request_: dict[str, Any]
 ) -> None:
-    assert find_era(headers.items(), request_) == "per_request"
     with pytest.raises(RemoteProtocolError) as caught:
         check_headers(headers.items(), request_)
     assert caught.value.code == -32020

@@ -15,7 +15,7 @@ from dragoman.core.bridge.caching import CacheableRequest, ResultCache, Watch, p
 from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
 from dragoman.core.bridge.discovery import read_initialize, to_discover_result, to_initialize_result
 from dragoman.core.bridge.errors import answer_error
-from dragoman.core.bridge.headers import check_headers, find_era, make_headers
+from dragoman.core.bridge.headers import check_headers, make_headers
 from dragoman.core.bridge.inputs import InputLoop
 from dragoman.core.bridge.listening import ListenStream
 from dragoman.core.bridge.listens import Listens
@@ -80,7 +80,6 @@ def test_headers(params: dict[str, Any], method: str, schema: Any) -> None:
         mirrored = ()
     headers = make_headers(body, mirrored)
     check_headers(headers, body, mirrored)
-    assert find_era(headers, body) == "per_request"
     assert all((value.isascii() and value.isprintable()) or "\t" in value for _, value in headers)
 
 
@@ -103,7 +102,6 @@ def test_capabilities_and_introductions(capabilities: dict[str, Any], path: Path
 def test_verdicts(body: Any, status: int | None) -> None:
     verdict = judge(ProbeAnswer(body, status))
     assert verdict.why
-    assert verdict.is_kept(0) is (verdict.era.value != "none")
 
 
 @given(OBJECTS, st.sampled_from(["tools/call", "prompts/get"]), st.sampled_from(PATHS), OBJECTS)

@@ -70,7 +70,7 @@ def test_a_resource_is_subscribed_to_once_and_given_up_with_its_last_listener() 
     assert acknowledged == {"one", "two"}
     assert [command.method for command in open_(desk, "three", resourceSubscriptions=[A])] == [ACK]
     assert desk.close("one", b"1") == []
-    assert desk.close_connection("two") == []
+    assert desk.close("two", b"1") == []
     assert desk.close("three", b"1") == [Unsubscribe(A)]
     assert open_(desk, resourceSubscriptions=[A]) == [Subscribe(A)]
 
@@ -78,7 +78,7 @@ def test_a_resource_is_subscribed_to_once_and_given_up_with_its_last_listener() 
 def test_an_answer_for_what_nobody_wants_any_more_changes_nothing() -> None:
     desk = listens()
     open_(desk, resourceSubscriptions=[A])
-    assert desk.close_connection("one") == [Unsubscribe(A)]
+    assert desk.close("one", b"1") == [Unsubscribe(A)]
     assert desk.settle(A, True) == []
 
 

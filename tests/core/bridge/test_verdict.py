@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.verdict import HANDSHAKE_HOLDS_S, PROBE, Era, ProbeAnswer, ProbeEvent, Verdict, judge
+from dragoman.core.bridge.verdict import PROBE, Era, ProbeAnswer, ProbeEvent, judge
 
 D = "2025-11-25"
 E = "2026-07-28"
@@ -85,7 +85,6 @@ def test_what_says_nothing_of_the_server_is_no_verdict(answer: ProbeAnswer) -> N
     verdict = judge(answer)
     assert verdict.era is Era.NONE
     assert verdict.revision is None
-    assert not verdict.is_kept(0)
 
 
 @pytest.mark.parametrize(("answer"), [*MODERN, *LEGACY, *NEITHER])
@@ -111,16 +110,6 @@ def test_a_discover_result_comes_with_the_verdict() -> None:
 )
 def test_a_verdict_has_the_newest_common_revision(answer: ProbeAnswer, revision: str | None) -> None:
     assert judge(answer).revision == revision
-
-
-def test_a_handshake_verdict_expires() -> None:
-    verdict = Verdict(Era.HANDSHAKE, "it said so")
-    assert verdict.is_kept(HANDSHAKE_HOLDS_S - 1)
-    assert not verdict.is_kept(HANDSHAKE_HOLDS_S)
-
-
-def test_a_per_request_verdict_does_not_expire() -> None:
-    assert Verdict(Era.PER_REQUEST, "it said so").is_kept(1e9)
 
 
 def test_the_probe_is_discover() -> None:

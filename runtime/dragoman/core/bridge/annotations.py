@@ -59,11 +59,6 @@ class _Found(NamedTuple):
     """The properties that lead to it; None where anything else does."""
 
 
-def may_be_annotated(line: bytes) -> bool:
-    """Whether a frame can hold an annotation, by its bytes alone: most lists of tools have none, and need no look."""
-    return _WRITTEN in line or b"\\u00" in line  # an escape can spell any letter of it
-
-
 def find_mirrored(input_schema: object) -> tuple[Mirrored, ...]:
     """Give the arguments that are mirrored, in the order of the schema.
 

@@ -18,10 +18,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.bridge.annotations import Mirrored
-from dragoman.core.bridge.metadata import claims_per_request
-from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, PER_REQUEST_REVISIONS, TASK_METHODS
+from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, TASK_METHODS
 from dragoman.errors import RemoteProtocolError
-from dragoman_spec.protocol import Era
 
 VERSION: Final = FACTS.headers["revision"].name
 METHOD: Final = FACTS.headers["method"].name
@@ -59,21 +57,6 @@ def make_headers(body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()) -> 
         if text is not None:
             headers.append((PARAM_PREFIX + argument.name, encode_value(text)))
     return headers
-
-
-def find_era(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -> Era:
-    """Say by whose rules a request is to be served at an endpoint for both eras.
-
-    It is of the per-request era if its header or its `_meta` says so; where only one of them does, `check_headers` then
-    refuses it. Without either it is of the era with a handshake, whatever else is missing.
-
-    Args:
-        headers: As they came.
-        body: Of the request.
-    """
-    claims = claims_per_request(body.get("params"))
-    said = _collect(headers).get(VERSION.lower(), [])
-    return "per_request" if claims or any(value in PER_REQUEST_REVISIONS for value in said) else "handshake"
 
 
 def check_headers(

@@ -174,11 +174,6 @@ class Listens:
         self._listens.pop(ListenId(connection, key), None)
         return self._give_up_unwanted()
 
-    def close_connection(self, connection: Hashable) -> list[Command]:
-        """Take note that a client has gone."""
-        self._listens = {to: listen for to, listen in self._listens.items() if to.connection != connection}
-        return self._give_up_unwanted()
-
     def end_all(self, reason: str) -> list[Command]:
         """End every listen request: the server has gone for good, or the proxy stops."""
         ended, self._listens, self._subscribed = self._listens, {}, {}

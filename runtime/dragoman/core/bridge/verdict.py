@@ -1,10 +1,11 @@
 """Which era a server is of, judged by how it took the probe `server/discover`.
 
-Lives here: the judgement, and for how long it holds. Must not: probe, wait or keep verdicts (`core.edges`).
+Lives here: the judgement. Must not: probe or wait (`core.edges`). No verdict is kept: each connection to a server
+begins with `initialize`, which costs a server with a handshake nothing, so none can be outdated.
 
 The rule of the specification is that recognised modern answers mean a modern server, and everything else an older
 one (2026-07-28/basic/versioning, Backward Compatibility): "The fallback MUST NOT be keyed to one specific error
-code". What says nothing about the server, such as a proxy that wants a password, gives no verdict and is never kept.
+code". What says nothing about the server, such as a proxy that wants a password, gives no verdict.
 """
 
 from __future__ import annotations
@@ -28,9 +29,6 @@ PROBE: Final = FACTS.lifecycle["discover"]
 
 PROBE_TIMEOUT_S: Final = 5.0
 """How long a silent server on a pipe is waited for, in seconds."""
-
-HANDSHAKE_HOLDS_S: Final = 24 * 3600.0
-"""How long a verdict for a handshake holds: an outdated one would succeed for ever, and nobody would notice."""
 
 _MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
 _SAYS_NOTHING: Final = frozenset({401, 403, 407, 408, 429})
@@ -93,15 +91,6 @@ class Verdict:
         known = {Era.PER_REQUEST: PER_REQUEST_REVISIONS, Era.HANDSHAKE: HANDSHAKE_REVISIONS}.get(self.era, ())
         common = [revision for revision in known if revision in self.supported or not self.supported]
         return common[-1] if common else None
-
-    @property
-    def holds_s(self) -> float | None:
-        """For how many seconds it may be kept; None for as long as the server is the same: it fails loudly then."""
-        return {Era.HANDSHAKE: HANDSHAKE_HOLDS_S, Era.PER_REQUEST: None}.get(self.era, 0.0)
-
-    def is_kept(self, age_s: float) -> bool:
-        """Whether a verdict of this age may still be used."""
-        return self.holds_s is None or age_s < self.holds_s
 
 
 def judge(answer: ProbeAnswer) -> Verdict:
