@@ -33,6 +33,7 @@ def heavy_modules_after(code: str) -> list[str]:
         ("import dragoman.transports.http.guard_websocket", ["orjson", "asyncio", "websockets", "dragoman"]),
         ("import dragoman.transports.upstream.connect", ["dragoman"]),
         ("import dragoman.transports.upstream.websocket", ["orjson", "asyncio", "websockets", "dragoman"]),
+        ("import dragoman.config, dragoman.config.opening", ["dragoman"]),
         ("import dragoman.cli.proxy", ["dragoman"]),
         ("import dragoman.cli.convert", ["orjson", "dragoman"]),
         ("import dragoman.cli.call, dragoman.cli.read, dragoman.cli.list", ["dragoman"]),

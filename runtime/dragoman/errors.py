@@ -10,6 +10,7 @@ Nothing is raised here and nothing is formatted elsewhere: fields come first, th
     ├─ McpError                 .code .message .data (the error that a peer answered, or is to be answered)
     ├─ RequestTimeout           .method .timeout_s
     ├─ ConnectionClosed         .reason .data
+    ├─ ConfigError              .path .problems
     ├─ UnsupportedRevision      .requested .supported
     ├─ InitializationTimeout    .waiting_for .timeout_s
     ├─ TranslationError         .method .source .target .pointer
@@ -24,6 +25,8 @@ Nothing is raised here and nothing is formatted elsewhere: fields come first, th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dragoman_spec.errors import (
@@ -38,6 +41,8 @@ from dragoman_spec.errors import (
 
 __all__ = [
     "CapabilityNotSupported",
+    "ConfigError",
+    "ConfigProblem",
     "ConnectionClosed",
     "Error",
     "FrameTooLarge",
@@ -151,6 +156,44 @@ class ConnectionClosed(Error):
 
     def __str__(self) -> str:
         return self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigProblem:
+    """Something in a configuration file that cannot be right.
+
+    Attributes:
+        line: Where, counted from 1; 0 where it is about the file as a whole.
+        column: The same within the line, in characters.
+        problem: What was expected and what is there; never the value of a variable or header.
+        remedy: What to do about it.
+    """
+
+    line: int
+    column: int
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"line {self.line}, column {self.column}: " if self.line else ""
+        return f"{place}{self.problem}; {self.remedy}"
+
+
+class ConfigError(Error):
+    """A configuration file cannot be used.
+
+    Args:
+        path: The file.
+        problems: What is wrong with it, in the order of the file.
+    """
+
+    def __init__(self, path: str, problems: Sequence[ConfigProblem]) -> None:
+        super().__init__(path, tuple(problems))
+        self.path = path
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{self.path}: {problem}" for problem in self.problems)
 
 
 class InitializationTimeout(Error):

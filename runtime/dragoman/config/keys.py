@@ -1,0 +1,175 @@
+"""Which keys may stand in a configuration file: data only.
+
+Lives here: tables that `reading` looks keys up in, and that `docs/configuration.md` is made from. Must not: read
+anything. A key that no table names is ignored, with a warning if it looks like a slip; in our own object it is an
+error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """Where in a file the servers stand.
+
+    Attributes:
+        path: The names on the way there.
+        clients: Who writes it so.
+    """
+
+    path: tuple[str, ...]
+    clients: str
+
+
+WRAPPERS: Final = (
+    Wrapper(
+        ("mcpServers",),
+        "Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Roo Code, Gemini CLI, LM Studio and most others",
+    ),
+    Wrapper(("servers",), "VS Code, `.vscode/mcp.json`"),
+    Wrapper(("mcp", "servers"), "VS Code, `settings.json`"),
+    Wrapper(("context_servers",), "Zed"),
+    Wrapper(("amp.mcpServers",), "Amp"),
+    Wrapper(("mcp",), "opencode"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKey:
+    """A key of one server, as clients write it.
+
+    Attributes:
+        name: The key.
+        kind: What its value is.
+        about: What it says.
+        also: Other names for the same.
+    """
+
+    name: str
+    kind: str
+    about: str
+    also: tuple[str, ...] = ()
+
+
+SERVER_KEYS: Final = (
+    ServerKey(
+        "command", "string, or array with the arguments", "The program that is the server; it is started as a child."
+    ),
+    ServerKey("args", "array of strings", "Its arguments, each a string of its own."),
+    ServerKey("env", "object of strings", "Variables that it finds in its environment.", ("environment",)),
+    ServerKey("envFile", "string", "A file of lines `NAME=value` with more of them; `env` has precedence."),
+    ServerKey("cwd", "string", "The directory it runs in; relative to the file."),
+    ServerKey("url", "string", "Where a server on the network is: http, https, ws or wss.", ("serverUrl", "httpUrl")),
+    ServerKey("headers", "object of strings", "HTTP headers to send along with each request to it."),
+    ServerKey(
+        "type",
+        "`stdio`, `http`, `streamable-http`, `sse` or `ws`",
+        "Which transport; found out if absent.",
+        ("transport", "transportType"),
+    ),
+    ServerKey("disabled", "true or false", "Whether it is left out."),
+    ServerKey("enabled", "true or false", "The same, the other way round."),
+    ServerKey("includeTools", "array of strings", "The only tools of it that clients see."),
+    ServerKey("excludeTools", "array of strings", "Tools of it that clients do not see.", ("disabledTools",)),
+)
+
+LEFT_TO_CLIENTS: Final = frozenset(
+    {
+        *("alwaysAllow", "alwaysLoad", "auth", "authProviderType", "autoApprove", "autoStart", "auto_approve"),
+        *(
+            "description",
+            "dev",
+            "display_name",
+            "displayName",
+            "gallery",
+            "headersHelper",
+            "icon",
+            "id",
+            "name",
+            "note",
+        ),
+        *("oauth", "oauthScopes", "sandbox", "sandboxEnabled", "settings", "source", "timeout", "title", "tools"),
+        *("trust", "version", "watchPaths", "workspace", "inputs", "targetAudience", "targetServiceAccount"),
+    }
+)
+"""Keys of servers by which a client decides what it does itself. They are ignored."""
+
+KINDS: Final = {
+    "stdio": "stdio",
+    "local": "stdio",
+    "command": "stdio",
+    "http": "http",
+    "https": "http",
+    "remote": "http",
+    "url": "http",
+    "streamable-http": "streamable-http",
+    "streamablehttp": "streamable-http",
+    "streamable_http": "streamable-http",
+    "sse": "sse",
+    "ws": "ws",
+    "websocket": "ws",
+}
+"""What `type` may say, in small letters, and what that is. `http` is `streamable-http`, or `sse` if it is that."""
+
+OURS: Final = "dragoman"
+"""The name of the object with our own keys, beside the servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnKey:
+    """A key of our own object.
+
+    Attributes:
+        name: The key.
+        field: Of `RouterOptions` or `ServerOptions`.
+        kind: What its value is: `name`, `string`, `seconds`, `count`, `boolean`, `file`, or the strings it may be.
+        about: What it says.
+    """
+
+    name: str
+    field: str
+    kind: str | tuple[str, ...]
+    about: str
+
+
+ROUTER_KEYS: Final = (
+    OwnKey("name", "name", "name", "What clients are told that this server is called."),
+    OwnKey(
+        "prefix",
+        "prefix",
+        ("clash", "always"),
+        "`clash`: a name is prefixed with that of its server only where two servers have it; `always`: each is.",
+    ),
+    OwnKey("separator", "separator", ("_", "__", "-"), "What stands between prefix and name."),
+    OwnKey("listTimeout", "list_timeout_s", "seconds", "How long a merged list waits for a slow server."),
+    OwnKey(
+        "requestTimeout", "request_timeout_s", "seconds", "How long a request may go without an answer or progress."
+    ),
+    OwnKey("pageSize", "page_size", "count", "How many entries a page of a merged list has."),
+)
+
+SERVERS: Final = "servers"
+"""The member of our own object with options of single servers, by their names."""
+
+OPTION_KEYS: Final = (
+    OwnKey("prefix", "prefix", "name", "What its names begin with where they need a prefix, in place of its own name."),
+    OwnKey("revision", "revision", "revision", "`auto`, or the revision to offer it first."),
+    OwnKey("listTimeout", "list_timeout_s", "seconds", "How long a merged list waits for it."),
+    OwnKey(
+        "requestTimeout",
+        "request_timeout_s",
+        "seconds",
+        "How long a request to it may go without an answer or progress.",
+    ),
+    OwnKey(
+        "inheritEnv",
+        "inherit_env",
+        ("all", "safe", "none"),
+        "Which variables of ours a command gets beside `env`: all, those that are no secret, or none.",
+    ),
+    OwnKey("caFile", "ca_file", "file", "Who signs the certificate of its URL, as PEM."),
+    OwnKey("insecure", "insecure", "boolean", "Whether the certificate of its URL is not checked at all."),
+)

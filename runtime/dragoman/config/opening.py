@@ -1,0 +1,72 @@
+"""Connections to the servers that a configuration file names.
+
+Lives here: one function. Must not: import HTTP, asyncio or processes before it is called. Called by `dragoman.router`,
+`dragoman.client` and `dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dragoman.config.model import CommandTarget, ServerConfig
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
+from dragoman.transports.upstream.config import UpstreamConfig
+
+if TYPE_CHECKING:
+    from dragoman.transports.base import Transport
+    from dragoman.transports.warden import Warden
+
+
+def opener_of(
+    server: ServerConfig,
+    *,
+    inherit_env: str = "all",
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    warden: Warden | None = None,
+    stderr: int | None = None,
+    hides_url: bool = False,
+) -> Callable[[], Transport]:
+    """Give what opens a transport to a server, each time it is called; nothing is started before.
+
+    Args:
+        server: Of a configuration file.
+        inherit_env: Which of our variables a command gets where the file does not say: `all`, `safe` or `none`.
+        limit_bytes: The longest frame accepted from it.
+        warden: Told of each child, and ends it should we be killed.
+        stderr: Where the stderr of a child goes; None for ours.
+        hides_url: Whether errors call it by its name in the file, rather than by URL.
+
+    Raises:
+        TransportClosed: Raised by what is given: there is no such command, or it may not be run.
+    """
+    target, options = server.target, server.options
+    if isinstance(target, CommandTarget):
+        return lambda: _start(target, options.inherit_env or inherit_env, limit_bytes, warden, stderr)
+    config = UpstreamConfig(
+        target.url,
+        target.headers,
+        target.kind,
+        options.ca_file,
+        not options.insecure,
+        limit_bytes=limit_bytes,
+        name=server.name if hides_url else None,
+    )
+    return lambda: _connect(config)
+
+
+def _start(target: CommandTarget, mode: str, limit_bytes: int, warden: Warden | None, stderr: int | None) -> Transport:
+    from dragoman.transports.spawn import spawn
+    from dragoman.transports.stdio import ChildTransport
+    from dragoman.transports.surroundings import make_environment
+
+    environment = make_environment(mode, os.environ, dict(target.env))
+    process = spawn(target.command, environment, target.cwd, warden, stderr)
+    return ChildTransport(process, warden=warden, limit_bytes=limit_bytes)
+
+
+def _connect(config: UpstreamConfig) -> Transport:
+    from dragoman.transports.upstream.connect import open_upstream
+
+    return open_upstream(config)

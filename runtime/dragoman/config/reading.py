@@ -1,0 +1,249 @@
+"""From a configuration file to its values, or to everything that is wrong with it.
+
+Lives here: finding the servers in a file, and our own object beside them. Must not: start, connect or print anything.
+Called by `dragoman.router`, `dragoman.cli` and programs.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import dragoman_spec
+from dragoman.config.document import Node, NotJson, parse_document, place_of
+from dragoman.config.entries import Entry
+from dragoman.config.expansion import Variables
+from dragoman.config.findings import Findings, named, near
+from dragoman.config.keys import OPTION_KEYS, OURS, ROUTER_KEYS, SERVERS, WRAPPERS, OwnKey
+from dragoman.config.model import Configuration, RouterOptions, ServerConfig, ServerOptions
+from dragoman.errors import ConfigError, ConfigProblem
+
+LIMIT_BYTES: Final = 16 * 1024 * 1024
+"""The longest file that is read; settings of editors are long."""
+
+_LONGEST_NAME: Final = 200
+
+
+def read_config(path: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Configuration:
+    """Read a configuration file.
+
+    Args:
+        path: Where it is.
+        environment: Where variables in it come from; None for that of this process.
+
+    Raises:
+        ConfigError: It cannot be used; the error lists everything that is wrong with it.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            raw = file.read(LIMIT_BYTES + 1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(name, [ConfigProblem(0, 0, f"cannot be read: {reason}", "correct the path")]) from error
+    if len(raw) > LIMIT_BYTES:
+        raise ConfigError(name, [ConfigProblem(0, 0, f"is longer than {LIMIT_BYTES} bytes", "is it the right file?")])
+    return parse_config(_decode(raw, name), environment, path=name)
+
+
+def parse_config(text: str, environment: Mapping[str, str] | None = None, *, path: str = "") -> Configuration:
+    """Read the text of a configuration file.
+
+    Args:
+        text: What is in it.
+        environment: Where variables in it come from; None for that of this process.
+        path: Where it is, for errors and relative paths; empty for the current directory.
+
+    Raises:
+        ConfigError: It cannot be used; the error lists everything that is wrong with it.
+    """
+    directory = os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
+    try:
+        document = parse_document(text)
+    except NotJson as error:
+        line, column = place_of(text, error.offset)
+        raise ConfigError(path, [ConfigProblem(line, column, error.problem, error.remedy)]) from error
+    findings = Findings(text, Variables(os.environ if environment is None else environment, directory))
+    servers = _read_servers(document, findings, directory)
+    options, own = _read_own(document, findings, {server.name for server in servers}, directory)
+    if findings.problems:
+        found = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
+        raise ConfigError(path, found)
+    complete = tuple(replace(server, options=own.get(server.name, server.options)) for server in servers)
+    return Configuration(path, complete, options, tuple(findings.warnings))
+
+
+def _decode(raw: bytes, name: str) -> str:
+    encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        line, column = place_of(raw[: error.start].decode("latin-1"), error.start)
+        problem = ConfigProblem(line, column, "expected UTF-8, found other bytes", "save the file as UTF-8")
+        raise ConfigError(name, [problem]) from error
+
+
+# The servers
+
+
+def _read_servers(document: Node, findings: Findings, directory: str) -> list[ServerConfig]:
+    table = _find_table(document, findings)
+    if table is None:
+        return []
+    found = []
+    for name, node in table.value.items():
+        at = table.names[name]
+        if not name.strip() or len(name) > _LONGEST_NAME:
+            findings.add(at, "the name of a server is empty or very long", "give it a short name of letters and digits")
+        elif findings.members(node, f"server {name!r}") is not None:
+            server = Entry(name, Node(node.value, at, node.names), findings, directory).read()
+            found += [] if server is None else [server]
+    return found
+
+
+def _find_table(document: Node, findings: Findings) -> Node | None:
+    """Find the object that has the servers as its members."""
+    if not isinstance(document.value, dict):
+        findings.add(document, f"expected an object, found {named(document)}", 'begin with {"mcpServers": {')
+        return None
+    found = [
+        (path, node) for path, node in ((one.path, _look(document, one.path)) for one in WRAPPERS) if node is not None
+    ]
+    if any(path == ("mcp", "servers") for path, _ in found):
+        found = [(path, node) for path, node in found if path != ("mcp",)]
+    if not found:
+        _explain_missing(document, findings)
+        return None
+    if len(found) > 1:
+        names = " and ".join(".".join(path) for path, _ in found)
+        findings.add(found[1][1], f"expected one object of servers, found {names}", "move all servers into one of them")
+    path, table = found[0]
+    return None if findings.members(table, ".".join(path)) is None else table
+
+
+def _look(document: Node, path: tuple[str, ...]) -> Node | None:
+    node = document
+    for name in path:
+        if not isinstance(node.value, dict) or name not in node.value:
+            return None
+        node = node.value[name]
+    return node
+
+
+def _explain_missing(document: Node, findings: Findings) -> None:
+    known = {wrapper.path[0] for wrapper in WRAPPERS}
+    for name, node in document.value.items():
+        meant = near(name, known)
+        if meant is not None:
+            findings.add(document.names[name], f"expected mcpServers, found {name!r}", f'write "{meant}"')
+            return
+        if isinstance(node.value, dict) and not {"command", "url"}.isdisjoint(node.value):
+            problem = f"the server {name!r} stands at the top of the file"
+            findings.add(document.names[name], problem, 'put all servers into {"mcpServers": { … }}')
+            return
+    if not {"command", "url"}.isdisjoint(document.value):
+        findings.add(document, "the file is one server without a name", 'write {"mcpServers": {"name": { … }}}')
+        return
+    findings.add(document, "there is no mcpServers in the file", 'begin with {"mcpServers": {')
+
+
+# Our own object
+
+
+def _read_own(
+    document: Node, findings: Findings, names: set[str], directory: str
+) -> tuple[RouterOptions, dict[str, ServerOptions]]:
+    node = document.value.get(OURS) if isinstance(document.value, dict) else None
+    members = None if node is None else findings.members(node, OURS)
+    if node is None or members is None:
+        return RouterOptions(), {}
+    rest = {key: value for key, value in members.items() if key != SERVERS}
+    given = _Own(findings, directory).read(Node(rest, node.offset, node.names), OURS, ROUTER_KEYS, (SERVERS,))
+    own = {}
+    servers = members.get(SERVERS)
+    table = None if servers is None else findings.members(servers, f"{OURS}.{SERVERS}")
+    for name, value in (table or {}).items():
+        what = f"{OURS}.{SERVERS}.{name}"
+        if name not in names and not findings.problems:
+            assert servers is not None
+            meant = near(name, names)
+            remedy = f"write {meant!r}" if meant else "use a name that stands among the servers of this file"
+            findings.add(servers.names[name], f"there is no server {name!r} that this could be about", remedy)
+        elif findings.members(value, what) is not None:
+            own[name] = ServerOptions(**_Own(findings, directory).read(value, what, OPTION_KEYS))
+    return RouterOptions(**given), own
+
+
+class _Own:
+    """Reads keys of ours: unknown ones are errors."""
+
+    def __init__(self, findings: Findings, directory: str) -> None:
+        self._findings = findings
+        self._directory = directory
+
+    def read(self, node: Node, where: str, keys: tuple[OwnKey, ...], also: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Give what an object says, by the names of fields."""
+        by_name = {key.name: key for key in keys}
+        found: dict[str, Any] = {}
+        for name, value in node.value.items():
+            key = by_name.get(name)
+            if key is None:
+                known = (*by_name, *also)
+                meant = near(name, known)
+                remedy = f"write {meant!r}" if meant else f"there are: {', '.join(known)}"
+                self._findings.add(node.names[name], f"{where} has no key {name!r}", remedy)
+                continue
+            read = self._read_value(value, f"{where}.{name}", key.kind)
+            if read is not None:
+                found[key.field] = read
+        return found
+
+    def _read_value(self, node: Node, what: str, kind: str | tuple[str, ...]) -> Any:
+        value, findings = node.value, self._findings
+        if isinstance(kind, tuple):
+            return self._choose(node, what, kind)
+        match kind:
+            case "boolean":
+                return findings.flag(node, what)
+            case "seconds":
+                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+                    findings.add(
+                        node, f"expected {what} to be a number of seconds above 0", "write a number, such as 5"
+                    )
+                    return None
+                return float(value)
+            case "count":
+                if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 100_000:
+                    findings.add(node, f"expected {what} to be a whole number above 0", "write a number, such as 1000")
+                    return None
+                return value
+            case "revision":
+                return self._choose(node, what, ("auto", *dragoman_spec.REVISIONS))
+            case "file":
+                return self._read_file(node, what)
+            case _:
+                text = findings.text(node, what)
+                if text is not None and not text.strip():
+                    findings.add(node, f"{what} is empty", "write a name, or leave it out")
+                return text
+
+    def _choose(self, node: Node, what: str, allowed: tuple[str, ...]) -> str | None:
+        if node.value in allowed:
+            return str(node.value)
+        found = repr(node.value[:40]) if isinstance(node.value, str) else named(node)
+        self._findings.add(
+            node, f"expected {what} to be one of {', '.join(allowed)}, found {found}", "choose one of them"
+        )
+        return None
+
+    def _read_file(self, node: Node, what: str) -> str | None:
+        text = self._findings.text(node, what)
+        if text is None:
+            return None
+        path = os.path.join(self._directory, os.path.expanduser(text))
+        if not os.path.isfile(path):
+            self._findings.add(node, f"{what}: there is no file {path!r}", "correct the path")
+        return path

@@ -1,0 +1,33 @@
+"""The page of configuration files is made from the tables that the reader uses."""
+
+import dataclasses
+
+import pytest
+
+from dragoman.config import model
+from dragoman.config.keys import OPTION_KEYS, ROUTER_KEYS
+from tests.docs.configuration import PAGE, documented_fields, text
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == text(), "run `python -m tests.docs.configuration`"
+
+
+def test_every_option_has_a_key() -> None:
+    assert {key.field for key in ROUTER_KEYS} == {field.name for field in dataclasses.fields(model.RouterOptions)}
+    assert {key.field for key in OPTION_KEYS} == {field.name for field in dataclasses.fields(model.ServerOptions)}
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        model.Configuration,
+        model.ServerConfig,
+        model.CommandTarget,
+        model.UrlTarget,
+        model.RouterOptions,
+        model.ServerOptions,
+    ],
+)
+def test_every_field_is_documented(owner: type) -> None:
+    assert documented_fields(owner) == {field.name for field in dataclasses.fields(owner)}
