@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.core.bridge.levels import RequestLevels
 from dragoman.core.commands import Outcome
 from tests.proxy.conversation import (
     Step,
@@ -53,6 +54,30 @@ def test_a_request_hears_as_much_as_it_wants() -> None:
             expect_to_client(lambda frame: frame["id"] == 1),
             server(log("debug")),
             expect_to_client(log("debug")),
+        ]
+    )
+
+
+def test_a_server_says_less_once_nobody_wants_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = RequestLevels.__init__
+    monkeypatch.setattr(RequestLevels, "__init__", lambda self: made(self, pause_s=0.01))
+    hold(
+        [
+            *begin(asks(1, "tools/call", meta={LEVEL: "error"}, name="a"), logging={}),
+            expect_to_server(request(1, "logging/setLevel", level="error")),
+            server(result(1, {})),
+            expect_to_server(request(2, "tools/call", name="a")),
+            client(asks(2, "tools/call", meta={LEVEL: "debug"}, name="a")),
+            expect_to_server(request(3, "logging/setLevel", level="debug")),
+            server(result(3, {})),
+            expect_to_server(request(4, "tools/call", name="a")),
+            client(notification("notifications/cancelled", requestId=2)),
+            expect_to_server(notification("notifications/cancelled", requestId=4)),
+            expect_to_server(request(5, "logging/setLevel", level="error")),
+            server(result(5, {})),
+            server(result(2, {"content": []})),
+            expect_to_client(lambda frame: frame["id"] == 1),
+            expect_to_server(request(6, "logging/setLevel", level="emergency")),
         ]
     )
 

@@ -19,7 +19,8 @@ def test_the_server_is_told_what_the_first_request_wants() -> None:
 def test_a_request_that_wants_nothing_changes_nothing() -> None:
     levels = RequestLevels()
     assert levels.start("a", None) is None
-    assert levels.end("a", 0.0) is None
+    levels.end("a", 0.0)
+    assert levels.next_s is None
     assert not levels.wants("a", "emergency")
 
 
@@ -27,7 +28,8 @@ def test_more_is_told_at_once_and_less_after_a_while() -> None:
     levels = RequestLevels(pause_s=5)
     levels.start("a", "error")
     assert levels.start("b", "debug") == "debug"
-    assert levels.end("b", 10.0) == 15.0
+    levels.end("b", 10.0)
+    assert levels.next_s == 15.0
     assert levels.settle(14.9) is None
     assert levels.settle(15.0) == "error"
     assert levels.settle(16.0) is None
@@ -47,39 +49,25 @@ def test_the_pause_begins_with_the_first_that_ends() -> None:
     levels = RequestLevels(pause_s=5)
     for request, level in (("a", "error"), ("b", "debug"), ("c", "info")):
         levels.start(request, level)
-    assert levels.end("b", 10.0) == 15.0
-    assert levels.end("c", 12.0) == 15.0
+    levels.end("b", 10.0)
+    assert levels.next_s == 15.0
+    levels.end("c", 12.0)
+    assert levels.next_s == 15.0
     assert levels.settle(15.0) == "error"
 
 
 def test_a_server_whose_messages_nobody_wants_is_told_to_say_the_least() -> None:
     levels = RequestLevels(pause_s=5)
     levels.start("a", "debug")
-    assert levels.end("a", 10.0) == 15.0
+    levels.end("a", 10.0)
+    assert levels.next_s == 15.0
     assert levels.start("b", "info") is None
     assert levels.settle(15.0) == "info"
-    assert levels.end("b", 20.0) == 25.0
+    levels.end("b", 20.0)
+    assert levels.next_s == 25.0
     assert levels.settle(25.0) == "emergency"
-    assert levels.end("other", 26.0) is None
-
-
-def test_a_new_session_is_told_what_is_wanted() -> None:
-    levels = RequestLevels()
-    assert levels.forget() is None
-    levels.start("a", "info")
-    levels.start("b", "error")
-    assert levels.forget() == "info"
-    assert levels.start("c", "info") is None
-
-
-def test_a_new_session_is_told_only_what_is_wanted_by_then() -> None:
-    levels = RequestLevels(pause_s=5)
-    levels.start("a", "error")
-    levels.start("b", "debug")
-    levels.end("b", 10.0)
-    assert levels.forget() == "error"
-    assert levels.settle(15.0) is None
-    assert levels.start("c", "info") == "info"
+    levels.end("other", 26.0)
+    assert levels.next_s is None
 
 
 @pytest.mark.parametrize(

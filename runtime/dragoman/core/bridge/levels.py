@@ -1,7 +1,7 @@
 """Log levels of requests, at a server that has one level for its whole session.
 
 Lives here: which level the server is to be told, and which message a request wants. Must not: know whose message it is
-(`core.switch`), or send. Called for per-request clients of a server with a handshake that declares `logging`.
+(`core.switch`), or send. Called by `core.switch.to_handshake`, for a server that declares `logging`.
 
 The server gets the most verbose level that any request under way wants: at once where that is more, and after a while
 where it is less, or every second request would set a level. Where none wants any, it is told to say the least: "the
@@ -54,12 +54,16 @@ class RequestLevels:
         self._told, self._lower_at_s = level, None
         return level
 
-    def end(self, request: Hashable, now_s: float) -> float | None:
-        """Take note that a request has been answered; give the time at which to call `settle`, if there is one."""
+    def end(self, request: Hashable, now_s: float) -> None:
+        """Take note that a request has been answered."""
         self._wanted.pop(request, None)
         is_less = self._told is not None and _RANKS[self._find_most_verbose()] > _RANKS[self._told]
         if is_less and self._lower_at_s is None:
             self._lower_at_s = now_s + self.pause_s
+
+    @property
+    def next_s(self) -> float | None:
+        """When `settle` has something to say; None while it has not."""
         return self._lower_at_s
 
     def settle(self, now_s: float) -> str | None:
@@ -67,11 +71,6 @@ class RequestLevels:
         if self._lower_at_s is None or now_s < self._lower_at_s:
             return None
         self._told, self._lower_at_s = self._find_most_verbose(), None
-        return self._told
-
-    def forget(self) -> str | None:
-        """Take note that the server's session is a new one; give the level to tell it, if any is wanted."""
-        self._told, self._lower_at_s = self._find_most_verbose() if self._wanted else None, None
         return self._told
 
     def wants(self, request: Hashable, level: object) -> bool:

@@ -88,6 +88,9 @@ class BehindRequests(Protocol):
     def cancel(self, request: Request, reason: str) -> None:
         """The client does not wait for this any more."""
 
+    def finished(self, request: Request) -> None:
+        """A request is not under way any more: it has been answered, or it is about to be cancelled."""
+
     def leave(self, reason: str) -> None:
         """The client has gone, and what waits for its return is over; what it has asked is still answered."""
 
@@ -145,7 +148,7 @@ class PerRequestFront:
         elif frame.method == CANCELLED:
             request = self.requests.pop(cancelled_key(frame) or b"", None)
             if request is not None:
-                self._behind.cancel(request, _read_reason(frame))
+                self._cancel(request, _read_reason(frame))
         elif frame.kind == "batch":
             self._write_error(None, None, INVALID_REQUEST, "expected one JSON-RPC object", None)
         else:
@@ -164,7 +167,11 @@ class PerRequestFront:
         """Take note that nobody reads the stream of a request any more: that cancels it."""
         request = self.requests.pop(key, None)
         if request is not None:
-            self._behind.cancel(request, reason)
+            self._cancel(request, reason)
+
+    def _cancel(self, request: Request, reason: str) -> None:
+        self._behind.finished(request)
+        self._behind.cancel(request, reason)
 
     def leave(self, reason: str) -> None:
         """Take note that the client says no more."""
@@ -228,6 +235,7 @@ class PerRequestFront:
         """Answer a request with a response that is written already."""
         if self.requests.get(request.key) is request:
             del self.requests[request.key]
+            self._behind.finished(request)
             self._sink.send(frame)
             self._sink.answered()
 

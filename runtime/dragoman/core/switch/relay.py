@@ -58,6 +58,9 @@ class ByBytes:
         params = {"requestId": request.id} | ({"reason": reason} if reason else {})
         self._upstream.send(notification_frame(CANCELLED, params))
 
+    def finished(self, request: Request) -> None:
+        """Nothing to do: nothing is kept for it."""
+
     def leave(self, reason: str) -> None:
         """End the streams that would never end."""
         for request in [one for one in self._requests.requests.values() if one.method == _LISTEN]:
@@ -132,6 +135,9 @@ class ByIds:
         lent = self._lent.pop(request, None)
         if lent is not None:
             self._edge.withdraw(lent, reason or None)
+
+    def finished(self, request: Request) -> None:
+        """Nothing to do: what is kept for it goes with its answer."""
 
     def forget(self, request: Request) -> None:
         """Take note that a request is answered."""

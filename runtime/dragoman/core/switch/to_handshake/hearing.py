@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
+from dragoman.core.bridge.levels import RequestLevels
 from dragoman.core.bridge.listens import Command, End, ListenId, Listens, Refuse, Subscribe, TellListener, Unsubscribe
-from dragoman.core.bridge.names import FACTS
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.envelope import Frame, key_of
 from dragoman.core.switch.to_handshake.works import Work, Works
 
 logger = logging.getLogger("dragoman.bridge")
-
-_LEVELS: Final = {level: rank for rank, level in enumerate(FACTS.log_levels)}
 
 
 class ServerNotices:
@@ -36,7 +34,7 @@ class ServerNotices:
         shares_channel: Whether all that a client hears comes on one channel, so that the end of a stream is told.
     """
 
-    __slots__ = ("_answer", "_capabilities", "_front", "_level", "_listens", "_requests", "_shares_channel", "_works")
+    __slots__ = ("_answer", "_capabilities", "_front", "_levels", "_listens", "_requests", "_shares_channel", "_works")
 
     def __init__(
         self,
@@ -53,31 +51,36 @@ class ServerNotices:
         self._shares_channel = shares_channel
         self._listens = Listens(capabilities)
         self._requests: dict[ListenId, Request] = {}
-        self._level: str | None = None
+        self._levels = RequestLevels()
 
     # Log messages
 
     def prepare(self, request: Request) -> None:
         """Have the server say as much as this request wants to hear, and others that are under way."""
-        wanted = request.metadata.log_level
-        if wanted is None or "logging" not in self._capabilities:
-            return
-        others = (work.request.metadata.log_level for work in self._works if work.request is not None)
-        level = min((level for level in (wanted, *others) if level is not None), key=_LEVELS.__getitem__)
-        if level != self._level:
-            self._level = level
-            self._works.ask("logging/setLevel", {"level": level}, self._note_level)
+        if "logging" in self._capabilities:
+            self._set_level(self._levels.start(request, request.metadata.log_level))
 
-    def _note_level(self, answer: Frame) -> None:
-        if answer.kind == "error":
-            logger.warning("the server did not take the log level %s", self._level)
+    def finish(self, request: Request, now_s: float) -> None:
+        """Take note that a request is not under way any more: a while later the server may say less."""
+        self._levels.end(request, now_s)
+
+    def settle(self, now_s: float) -> None:
+        """Have the server say less, if it is time."""
+        self._set_level(self._levels.settle(now_s))
+
+    @property
+    def next_s(self) -> float | None:
+        """When `settle` has something to do; None while there is nothing."""
+        return self._levels.next_s
+
+    def _set_level(self, level: str | None) -> None:
+        if level is not None:
+            self._works.ask("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
 
     def tell_log(self, work: Work | None, method: str, params: Mapping[str, Any]) -> None:
         """Give a log message to the request that it is about, if that is known and wants it."""
         request = None if work is None else work.request
-        wanted = None if request is None else request.metadata.log_level
-        rank = _LEVELS.get(str(params.get("level")))
-        if request is None or wanted is None or rank is None or rank < _LEVELS[wanted]:
+        if request is None or not self._levels.wants(request, params.get("level")):
             logger.debug("a log message of the server dropped: no request wants it")
         else:
             self._front.tell(request, method, dict(params))
@@ -128,3 +131,8 @@ class ServerNotices:
 
     def _settling(self, uri: str) -> Callable[[Frame], None]:
         return lambda answer: self._carry_out(self._listens.settle(uri, answer.kind == "result"))
+
+
+def _note_level(level: str, answer: Frame) -> None:
+    if answer.kind == "error":
+        logger.warning("the server did not take the log level %s", level)

@@ -37,6 +37,7 @@ from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.switch.relay import ByBytes, ByIds
 from dragoman.core.switch.to_handshake.asking import Asking, without_answers
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
+from dragoman.core.switch.to_handshake.reading import read_response, without_metadata
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor, Refusal
 from dragoman.core.wiring import Bridging, Wiring
@@ -50,7 +51,6 @@ IDENTITY: Final = {"name": "dragoman", "version": "0"}
 _OPENING_KEY: Final = b'"dragoman-initialize"'
 _LISTEN: Final = "subscriptions/listen"
 _DISCOVER: Final = FACTS.lifecycle["discover"]
-_METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
 _KNOWN: Final = dragoman_spec.load(NEWER).METHODS
 
 
@@ -122,6 +122,11 @@ class ToHandshake:
                 self._works.cancel(work, reason)
         self._schedule()
 
+    def finished(self, request: Request) -> None:
+        """Let the server say less, if this was the request that wanted more."""
+        if self._hearing is not None:
+            self._hearing.finish(request, self._bridging.now())
+
     def leave(self, reason: str) -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
         if self._asking is not None:
@@ -138,11 +143,14 @@ class ToHandshake:
             return
         if self._asking is not None:
             self._asking.expire()
+        if self._hearing is not None:
+            self._hearing.settle(self._bridging.now())
         self._schedule()
 
     def _schedule(self) -> None:
         """Ask to be woken when something is due."""
-        times = (self._opens_until_s, None if self._asking is None else self._asking.next_s)
+        parts = (self._asking, self._hearing)
+        times = (self._opens_until_s, *(part.next_s for part in parts if part is not None))
         next_s = min((time for time in times if time is not None), default=None)
         if next_s != self._wakes_at_s and self._front.state is FrontState.PER_REQUEST:
             self._wakes_at_s = next_s
@@ -246,10 +254,12 @@ class ToHandshake:
         try:
             if request.method == _DISCOVER:
                 self.requests.answer(request, self._discovered)
-            elif request.method == _LISTEN:
+                return
+            if request.method == _LISTEN:
                 hearing.listen(request)
-            elif not asking.resume(request):
-                hearing.prepare(request)
+                return
+            hearing.prepare(request)
+            if not asking.resume(request):
                 self.start(request, without_answers(request.params))
         except RemoteProtocolError as error:
             logger.warning("%s request of the client refused: %s", request.method, error.message)
@@ -262,7 +272,7 @@ class ToHandshake:
         work = self._works.new_work(request)
         taken = take_off(params)
         if request.method not in _KNOWN:  # the steps leave alone what they do not know
-            taken = _without_metadata(taken)
+            taken = without_metadata(taken)
         if request.token is not None:
             taken = {**taken, "_meta": {**taken["_meta"], "progressToken": decode(work.key)}}
         body = {**request.body, "id": decode(work.key), "params": taken}
@@ -287,7 +297,7 @@ class ToHandshake:
         if request is None:
             return
         try:
-            body = _read_response(frame)
+            body = read_response(frame)
         except ValueError as error:
             reason = f"the server answered with something that is not a response: {error}"
             self.requests.refuse(request, INTERNAL_ERROR, reason, {"method": work.method})
@@ -381,20 +391,3 @@ class ToHandshake:
         if work is not None and work.request is not None and work.request.token is not None:
             told = {**params, "progressToken": work.request.token}
             self.requests.tell(work.request, "notifications/progress", told)
-
-
-def _read_response(frame: Frame) -> dict[str, Any]:
-    """Decode a response.
-
-    Raises:
-        ValueError: It cannot be read, or what should be an object in it is not one.
-    """
-    body: dict[str, Any] = decoded(frame).body
-    if not isinstance(body.get(frame.kind), dict):
-        raise ValueError(f"expected {frame.kind} to be an object")
-    return body
-
-
-def _without_metadata(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    meta = {name: value for name, value in params["_meta"].items() if name not in _METADATA}
-    return {**params, "_meta": meta}
