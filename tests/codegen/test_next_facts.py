@@ -109,7 +109,7 @@ print(json.dumps(talk.says("server", request(7, "location/get"))))
 
 
 def test_news_of_a_new_kind_go_onto_the_stream_for_news(tree: Path) -> None:
-    code = "from dragoman.transports.http.routing import UNRELATED\nprint(json.dumps(sorted(UNRELATED)))"
+    code = "from dragoman.core.streams import ANNOUNCED\nprint(json.dumps(sorted(ANNOUNCED)))"
     assert "notifications/skills/list_changed" in run_there(tree, code)
 
 

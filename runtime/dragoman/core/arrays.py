@@ -100,16 +100,19 @@ def _note_member(exchange: Exchange, side: Side, member: Frame | Malformed, batc
         return member
     if member.kind == "request":
         assert member.method is not None
-        unfit = exchange.calls[side].add(Call(member.key, member.method, batch, exchange.front))
+        call = Call(member.key, member.method, batch, exchange.front)
+        unfit = exchange.calls[side].add(call)
         assert unfit is None, "an array that does not fit is split"
+        if exchange.notes_tokens and side is Side.CLIENT:
+            exchange.calls[side].note_token(call, member)
         batch.open_requests += 1
         return member
-    call = exchange.calls[side.other].take(member.key)
-    if call is None:
-        member, call = exchange.take_twin(side, member, member.key)
-    if call is None:
+    asked = exchange.calls[side.other].take(member.key)
+    if asked is None:
+        member, asked = exchange.take_twin(side, member, member.key)
+    if asked is None:
         exchange.note_unmatched(side, member.key or b"")
         return None
-    if call.batch is not None:
-        call.batch.open_requests -= 1
+    if asked.batch is not None:
+        asked.batch.open_requests -= 1
     return member

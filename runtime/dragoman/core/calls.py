@@ -1,7 +1,8 @@
 """Requests that wait for their answers: one table for each peer that asks.
 
 Lives here: a request with its id and method, whose it is, and those that were cancelled. Must not: look into frames,
-but for the id that a cancellation names, or translate. Used by `core.exchange` and `core.switch`.
+but for the id that a cancellation names and for progress tokens, or translate. Used by `core.exchange` and
+`core.switch`.
 
 Where one client faces one server, ids pass unchanged and this table is the only one. Where several clients share a
 server, or one client has several servers, a request also has an id at the server, which is lent to it by the switch.
@@ -12,11 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.batches import Batch
-from dragoman.core.envelope import Frame, key_of
-from dragoman.core.exact_json import decode
+from dragoman.core.envelope import Frame, decoded, key_of
 
 if TYPE_CHECKING:
     from dragoman.core.edges.front import FrontEdge
@@ -53,9 +53,11 @@ class Call:
         front: The client's edge: whose request it is, or whom the server asks.
         loan: What it is known as at a shared server, if it is with one.
         own: Whether somebody in the proxy asks it: then the answer is for them, as it comes.
+        token: Its progress token as canonical JSON, where somebody has to know it.
+        stream: Of a server's request, the id of the client's request on whose stream it went out, if it did.
     """
 
-    __slots__ = ("batch", "front", "key", "loan", "method", "own")
+    __slots__ = ("batch", "front", "key", "loan", "method", "own", "stream", "token")
 
     def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: FrontEdge | None = None) -> None:
         self.key = key
@@ -64,6 +66,8 @@ class Call:
         self.front = front
         self.loan: Loan | None = None
         self.own = False
+        self.token: bytes | None = None
+        self.stream: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -74,11 +78,13 @@ class Calls:
         limit: How many there may be.
         waiting: Those that wait for their answer, by id.
         cancelled: Those that were cancelled, by id.
+        tokens: Those that wait and whose progress token is known, by token.
     """
 
     limit: int = OPEN_REQUESTS
     waiting: dict[bytes, Call] = field(default_factory=dict)
     cancelled: dict[bytes, Call] = field(default_factory=dict)
+    tokens: dict[bytes, Call] = field(default_factory=dict)
 
     def add(self, call: Call) -> Unfit | None:
         """Remember a request; give the reason where it cannot be."""
@@ -103,13 +109,17 @@ class Calls:
 
     def take(self, key: bytes) -> Call | None:
         """Take the request that a response answers off the table; None for an unknown or late response."""
-        return self.waiting.pop(key, None) or self.cancelled.pop(key, None)
+        call = self.waiting.pop(key, None) or self.cancelled.pop(key, None)
+        if self.tokens and call is not None:
+            self._forget_token(call)
+        return call
 
     def remove(self, call: Call) -> bool:
         """Take this request off the table; False where it is not there, or another one has its id."""
         for table in (self.waiting, self.cancelled):
             if table.get(call.key) is call:
                 del table[call.key]
+                self._forget_token(call)
                 return True
         return False
 
@@ -122,6 +132,7 @@ class Calls:
         call = self.waiting.pop(key, None)
         if call is None:
             return None
+        self._forget_token(call)
         self.cancelled[key] = call
         while len(self.cancelled) > CANCELLED_KEPT:
             del self.cancelled[next(iter(self.cancelled))]
@@ -131,14 +142,57 @@ class Calls:
         """Take every request that still waits, oldest first."""
         taken = list(self.waiting.values())
         self.waiting.clear()
+        self.tokens.clear()
         return taken
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.waiting.clear()
+        self.cancelled.clear()
+        self.tokens.clear()
+
+    def note_token(self, call: Call, frame: Frame) -> None:
+        """Take note of the progress token of a request that was added."""
+        call.token = _read_token(frame)
+        if call.token is not None:
+            self.tokens[call.token] = call
+
+    def find_progressing(self, frame: Frame) -> Call | None:
+        """Give the request that waits and that a `notifications/progress` is about, if its token is known."""
+        if not self.tokens:
+            return None
+        token = key_of(_read_params(frame).get("progressToken"))
+        return None if token is None else self.tokens.get(token)
+
+    def find_only(self) -> Call | None:
+        """Give the request that waits if it is the only one, or one of an array if that is all that waits."""
+        calls = iter(self.waiting.values())
+        first = next(calls, None)
+        if first is not None and all(call.batch is first.batch is not None for call in calls):
+            return first
+        return None
+
+    def _forget_token(self, call: Call) -> None:
+        if call.token is not None and self.tokens.get(call.token) is call:
+            del self.tokens[call.token]
 
 
 def cancelled_key(frame: Frame) -> bytes | None:
     """Give the id that a `notifications/cancelled` names, if it names one."""
-    try:
-        body = decode(frame.raw) if frame.body is None else frame.body
-    except ValueError:
+    return key_of(_read_params(frame).get("requestId"))
+
+
+def _read_token(frame: Frame) -> bytes | None:
+    """Give the progress token of a request; None without one."""
+    if frame.raw and b"progressToken" not in frame.raw:  # a frame that is not written has its body
         return None
-    params = body.get("params")
-    return key_of(params.get("requestId")) if isinstance(params, dict) else None
+    meta = _read_params(frame).get("_meta")
+    return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
+
+
+def _read_params(frame: Frame) -> dict[str, Any]:
+    try:
+        params = decoded(frame).body.get("params")
+    except ValueError:  # whoever it is passed on to will say so
+        return {}
+    return params if isinstance(params, dict) else {}

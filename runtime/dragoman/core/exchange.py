@@ -59,6 +59,7 @@ class Exchange:
         calls: The requests of each peer that are not answered.
         revisions: What each peer speaks, as far as that is known.
         identity: Whether both peers speak the same, so that no frame is touched.
+        notes_tokens: Whether it matters which request of the client has which progress token.
     """
 
     __slots__ = (
@@ -73,6 +74,7 @@ class Exchange:
         "counters",
         "front",
         "identity",
+        "notes_tokens",
         "revisions",
         "settings",
     )
@@ -94,6 +96,7 @@ class Exchange:
         self._wants_lines = behind.wants_lines
         self._around = around
         self._timeouts = timeouts
+        self.notes_tokens = timeouts is not None
         self.settings = settings
         self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: self._adaptor(side, None) for side in Side}
@@ -138,8 +141,7 @@ class Exchange:
     def release(self) -> None:
         """Let go of who is at both ends."""
         for calls in self.calls.values():
-            calls.waiting.clear()
-            calls.cancelled.clear()
+            calls.clear()
         for part in (self._timeouts, self._around):
             if part is not None:
                 part.release()
@@ -194,9 +196,10 @@ class Exchange:
 
     def withdraw(self, key: bytes, reason: str) -> None:
         """Take back a question that was posed here; nothing where it is answered."""
-        if self.calls[Side.SERVER].take(key) is not None:
+        call = self.calls[Side.SERVER].take(key)
+        if call is not None:
             params = {"requestId": decode(key), "reason": reason}
-            self.front.send(notification_frame("notifications/cancelled", params))
+            self.front.send(notification_frame("notifications/cancelled", params)._replace(stream=call.stream))
 
     def reject(self, side: Side, malformed: Malformed) -> None:
         """Deal with a line of this peer that is not a frame.
@@ -236,6 +239,8 @@ class Exchange:
         if unfit is not None:
             self._refuse_unfit(side, frame, call, unfit)
             return
+        if self.notes_tokens and side is Side.CLIENT:
+            self.calls[side].note_token(call, frame)
         if side is Side.CLIENT and method in self._own:
             self._behind.carry(call, frame)
             return
@@ -296,7 +301,7 @@ class Exchange:
             if not passes:
                 return
         elif self._timeouts is not None and side is Side.SERVER and frame.method == PROGRESS:
-            self._timeouts.note_progress(frame)
+            self._timeouts.note_progress(self.calls[Side.CLIENT].find_progressing(frame))
         if side is Side.CLIENT and frame.method in self._own:
             self._behind.notify(self.front, frame)
             return

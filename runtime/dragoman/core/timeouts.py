@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.calls import Call, Calls
 from dragoman.core.commands import Outbox, Remind, Side
 from dragoman.core.edges.behind import Behind
-from dragoman.core.envelope import Frame, decoded, error_frame, key_of, notification_frame
+from dragoman.core.envelope import Frame, error_frame, notification_frame
 from dragoman.core.exact_json import decode
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Timeouts:
             ticks more.
     """
 
-    __slots__ = ("_ages", "_behind", "_front", "_limit", "_outbox", "_ticking", "_tokens", "tick_s", "timeout_s")
+    __slots__ = ("_ages", "_behind", "_front", "_limit", "_outbox", "_ticking", "tick_s", "timeout_s")
 
     takes_arrays = False  # each request of an array has a time of its own
 
@@ -62,13 +62,11 @@ class Timeouts:
         self._behind = behind
         self._outbox = outbox
         self._ages: dict[Call, int] = {}
-        self._tokens: dict[bytes, Call] = {}
         self._ticking = False
 
     def release(self) -> None:
         """Let go of who is at both ends."""
         self._ages.clear()
-        self._tokens.clear()
         del self._front, self._behind
 
     def serve(self, behind: Behind) -> None:
@@ -78,9 +76,6 @@ class Timeouts:
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a request to a server."""
         self._ages[call] = 0
-        token = _read_token(frame)
-        if token is not None:
-            self._tokens[token] = call
         if not self._ticking:
             self._ticking = True
             self._outbox.add(Remind(self._front, self.tick_s))
@@ -90,10 +85,8 @@ class Timeouts:
         """Take a notification to a server."""
         self._behind.notify(front, frame)
 
-    def note_progress(self, frame: Frame) -> None:
+    def note_progress(self, call: Call | None) -> None:
         """Take note of a sign of a request: its time begins anew."""
-        token = key_of(_read_params(frame).get("progressToken"))
-        call = None if token is None else self._tokens.get(token)
         if call in self._ages:
             self._ages[call] = 0
 
@@ -125,21 +118,3 @@ class Timeouts:
 
     def _forget_answered(self, asked: Calls) -> None:
         self._ages = {call: age for call, age in self._ages.items() if asked.waiting.get(call.key) is call}
-        if self._tokens:
-            self._tokens = {token: call for token, call in self._tokens.items() if call in self._ages}
-
-
-def _read_token(frame: Frame) -> bytes | None:
-    """Give the progress token of a request; None without one."""
-    if frame.raw and b"progressToken" not in frame.raw:  # a frame that is not written has its body
-        return None
-    meta = _read_params(frame).get("_meta")
-    return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
-
-
-def _read_params(frame: Frame) -> dict[str, Any]:
-    try:
-        params = decoded(frame).body.get("params")
-    except ValueError:  # whoever it is passed on to will say so
-        return {}
-    return params if isinstance(params, dict) else {}

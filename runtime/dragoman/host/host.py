@@ -96,6 +96,8 @@ class Host:
         if front in self._stopped:  # before we began
             ending.set_result(self._stopped.pop(front))
         port = self._ports[front] = Port(self, front, transport, LABEL.get())
+        if getattr(transport, "has_streams", False):
+            front.use_streams()
         is_stopped = False
         try:
             self.perform(begin)

@@ -16,7 +16,7 @@ ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
 def asked() -> PostedCall:
-    return PostedCall(frozenset((b"1",)), frozenset(), True, False, asyncio.get_running_loop().create_future())
+    return PostedCall(frozenset((b"1",)), True, False, asyncio.get_running_loop().create_future())
 
 
 @pytest.mark.parametrize(

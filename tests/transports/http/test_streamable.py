@@ -194,6 +194,29 @@ async def test_progress_goes_to_its_call_among_several() -> None:
 
 
 @on_loop
+async def test_a_question_is_taken_back_on_the_stream_that_it_came_on() -> None:
+    async with serving() as stage:
+        await stage.open()
+        async with await stage.get() as standing:
+            first = stage.call(2)
+            await stage.server.hear()
+            stage.server.say({"jsonrpc": "2.0", "id": "s1", "method": "roots/list"})
+            reply = await within(first)
+            second = stage.call(3)
+            await stage.server.hear()
+            cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s1"}}
+            stage.server.say(cancelled, log_message("of either call"))
+            stage.server.answer(2, **content("first"))
+            stage.server.answer(3, **content("second"))
+            frames = await reply.frames()
+            assert [frame.get("method") for frame in frames] == ["roots/list", "notifications/cancelled", None]
+            event = await standing.event()
+            assert event is not None
+            assert event.frame["params"]["data"] == "of either call"
+            (await within(second)).leave()
+
+
+@on_loop
 async def test_of_several_get_streams_one_carries_a_message() -> None:
     async with serving() as stage:
         await stage.open()

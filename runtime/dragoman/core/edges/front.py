@@ -61,6 +61,7 @@ class FrontEdge(FrontActions):
         exchange: The frames of the open session.
         outgoing: Frames for the client that are not written yet.
         per_request: The client's requests, where each speaks for itself; None in a session.
+        has_streams: Whether the client's transport has a stream for each call.
     """
 
     __slots__ = ("_around", "_timeouts", "behind")
@@ -68,6 +69,7 @@ class FrontEdge(FrontActions):
     def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind) -> None:
         self.state = FrontState.CONNECTING
         self.outgoing: list[Frame] = []
+        self.has_streams = False
         self.per_request: PerRequestFront | None = None
         self.behind = behind
         self.greeting: Greeting | None = None
@@ -98,6 +100,10 @@ class FrontEdge(FrontActions):
         """Let go of everything, once the session is over: circles stay until somebody looks for such."""
         self.exchange.release()
         del self.behind, self._early
+
+    def use_streams(self) -> None:
+        """Take note that the client's transport has a stream for each call."""
+        self.has_streams = self.exchange.notes_tokens = True
 
     # What the client does
 

@@ -17,6 +17,7 @@ from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontS
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed
+from dragoman.core.streams import place
 from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -31,12 +32,13 @@ class FrontActions:
 
     __slots__ = (
         "_client_ended", "_client_owed", "_early", "_failure", "_finished", "_initialized", "_outbox", "_outcome",
-        "_replaying", "_welcome", "_wiring", "exchange", "greeting", "outgoing", "per_request", "state",
+        "_replaying", "_welcome", "_wiring", "exchange", "greeting", "has_streams", "outgoing", "per_request", "state",
     )  # fmt: skip
 
     state: FrontState
     greeting: Greeting | None
     exchange: Exchange
+    has_streams: bool
     outgoing: list[Frame]
     per_request: PerRequestFront | None
     _client_ended: bool
@@ -53,6 +55,9 @@ class FrontActions:
 
     def send(self, frame: Frame) -> None:
         """Write a frame to the client."""
+        if self.has_streams and frame.method is not None:
+            calls = self.exchange.calls
+            frame = place(frame, calls[Side.CLIENT], calls[Side.SERVER])
         self._outbox.post(self, frame)
 
     def take(self, frame: Frame | Malformed) -> None:

@@ -1,13 +1,17 @@
-"""The requests of one POST that wait for their answers.
+"""The POSTs of one session that wait for the answers to their requests.
 
-Lives here: collecting answers until none is missing, and turning into a stream when something else is to be sent first
-or when it takes long. Must not: decide which frame belongs to which call (`routing`). `streamable` answers the POST.
+Lives here: which POST an answer belongs to, collecting answers until none is missing, and turning into a stream when
+something else is to be sent first or when it takes long. Must not: decide which call a request or notification of the
+server belongs to: its frame says so (`core.streams`). `streamable` answers the POST.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+from dragoman.core.envelope import Frame, decoded, key_of
+from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.streams import Stream, StreamConnection
 
 
@@ -16,7 +20,6 @@ class PostedCall:
 
     Args:
         keys: The ids of its requests, as JSON.
-        tokens: Their progress tokens, as JSON.
         takes_stream: Whether it may be answered with a stream.
         is_batch: Whether an array was posted.
         decided: Done as soon as it is clear how to answer.
@@ -25,18 +28,16 @@ class PostedCall:
         connection: That of the POST, once it is answered with a stream: it is there to read from the first event on.
     """
 
-    __slots__ = ("answers", "connection", "decided", "is_batch", "keys", "opened", "stream", "takes_stream", "tokens")
+    __slots__ = ("answers", "connection", "decided", "is_batch", "keys", "opened", "stream", "takes_stream")
 
     def __init__(
         self,
         keys: frozenset[bytes],
-        tokens: frozenset[bytes],
         takes_stream: bool,
         is_batch: bool,
         decided: asyncio.Future[None],
     ) -> None:
         self.keys = set(keys)
-        self.tokens = tokens
         self.takes_stream = takes_stream
         self.is_batch = is_batch
         self.opened = False  # whether the session is open by this
@@ -92,3 +93,75 @@ class PostedCall:
     def _check_complete(self) -> None:
         if not self.keys:
             self.give_up()
+
+
+class PostedCalls:
+    """What the POSTs of one session have asked."""
+
+    def __init__(self) -> None:
+        self._calls: dict[bytes, PostedCall] = {}
+
+    def add(self, call: PostedCall) -> None:
+        """Remember a call; none of its ids may be in use."""
+        for key in call.keys:
+            self._calls[key] = call
+
+    def count(self) -> int:
+        """Give how many requests wait for their answers."""
+        return len(self._calls)
+
+    def is_waiting(self, keys: frozenset[bytes]) -> bool:
+        """Whether a request with one of these ids waits for its answer."""
+        return not self._calls.keys().isdisjoint(keys)
+
+    def find_streaming(self, key: bytes) -> PostedCall | None:
+        """Give the call with the request of this id, if it takes a stream and is not over."""
+        call = self._calls.get(key)
+        return call if call is not None and call.takes_stream else None
+
+    def find_newest_streaming(self) -> PostedCall | None:
+        """Give the newest call that takes a stream."""
+        return next((call for call in reversed(self._calls.values()) if call.takes_stream), None)
+
+    def answer(self, frame: Frame) -> bool:
+        """Give an answer to the call that waits for it; False when none does."""
+        if frame.kind == "batch":
+            return self._answer_batch(frame)
+        call = None if frame.key is None else self._calls.pop(frame.key, None)
+        if call is None or frame.key is None:
+            return False
+        call.answer(frozenset((frame.key,)), frame.raw)
+        return True
+
+    def _answer_batch(self, frame: Frame) -> bool:
+        frame = decoded(frame)
+        ids = (key_of(member.get("id")) for member in frame.body if _is_response(member))
+        keys = frozenset(key for key in ids if key is not None)
+        calls = {id(call): call for key in keys if (call := self._calls.pop(key, None)) is not None}
+        for call in calls.values():
+            call.answer(keys, _for_call(frame, call, len(calls)))
+        return bool(calls)
+
+    def forgo(self, key: bytes) -> None:
+        """Expect no answer to a request that the client has cancelled."""
+        call = self._calls.pop(key, None)
+        if call is not None:
+            call.forgo(key)
+
+    def take_all(self) -> list[PostedCall]:
+        """Give every call that waits, and forget them."""
+        calls = {id(call): call for call in self._calls.values()}
+        self._calls.clear()
+        return list(calls.values())
+
+
+def _is_response(member: Any) -> bool:
+    return isinstance(member, dict) and "method" not in member
+
+
+def _for_call(frame: Frame, call: PostedCall, calls: int) -> bytes:
+    """Give what of an array is for this call: a server may join answers to several arrays."""
+    if calls == 1 and call.is_batch:
+        return frame.raw
+    members = [member for member in frame.body if isinstance(member, dict) and key_of(member.get("id")) in call.keys]
+    return encode_line(members if call.is_batch else members[0])

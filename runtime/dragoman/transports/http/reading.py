@@ -42,18 +42,14 @@ class Posted(NamedTuple):
     Attributes:
         frame: As the core takes it.
         keys: The ids of the requests in it, as JSON.
-        tokens: The progress tokens of these requests, as JSON.
         cancelled: The ids of the requests that it cancels.
-        answered: The ids of the server's requests that it answers.
         is_batch: Whether it is an array.
         initializes: Whether it is an `initialize` request.
     """
 
     frame: Frame
     keys: frozenset[bytes] = _NOTHING
-    tokens: frozenset[bytes] = _NOTHING
     cancelled: tuple[bytes, ...] = ()
-    answered: tuple[bytes, ...] = ()
     is_batch: bool = False
     initializes: bool = False
 
@@ -96,16 +92,20 @@ def _read_single(frame: Frame, told: Frame) -> Posted:
     """
     key, method = frame.key, frame.method
     if method is None:
-        return Posted(told, answered=() if key is None else (key,))
+        return Posted(told)
     if key is None:
         if method != "notifications/cancelled":
             return Posted(told)
-        cancelled = _cancelled(frame)  # everybody on the way wants to know
-        whose = () if cancelled is None else (cancelled,)
-        return Posted(told if may_hold_long_integer(frame.raw) else frame, cancelled=whose)
-    token = _progress_token(frame.body)
-    tokens = _NOTHING if token is None else frozenset((token,))
-    return Posted(told, frozenset((key,)), tokens, initializes=method == "initialize")
+        cancelled = _cancelled(frame)
+        return Posted(_with_body(told, frame), cancelled=() if cancelled is None else (cancelled,))
+    if b"progressToken" in frame.raw:
+        told = _with_body(told, frame)
+    return Posted(told, frozenset((key,)), initializes=method == "initialize")
+
+
+def _with_body(told: Frame, frame: Frame) -> Frame:
+    """Give the body of a frame to those on the way who want to look into it, if it is exact."""
+    return told if may_hold_long_integer(frame.raw) else frame
 
 
 def _read_batch(frame: Frame) -> Posted:
@@ -122,9 +122,7 @@ def _read_batch(frame: Frame) -> Posted:
     return Posted(
         frame,
         keys,
-        frozenset(token for part in parts for token in part.tokens),
         tuple(key for part in parts for key in part.cancelled),
-        tuple(key for part in parts for key in part.answered),
         is_batch=True,
     )
 
@@ -182,12 +180,6 @@ def _on_one_line(body: bytes) -> bytes:
     if b"\n" in line or b"\r" in line:  # only ever white space in JSON
         line = line.replace(b"\n", b" ").replace(b"\r", b" ")
     return line + b"\n"
-
-
-def _progress_token(body: dict[str, Any]) -> bytes | None:
-    params = body.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
 
 
 def _cancelled(frame: Frame) -> bytes | None:

@@ -1,7 +1,12 @@
 """One session of Streamable HTTP, as the transport that the proxy sees.
 
 Lives here: frames in from any POST, frames out to the right POST or stream, and what is held back. Must not: speak HTTP
-(`streamable`), or choose (`routing`). Made by `sessions`; what runs it sees the protocol of `transports.base`.
+(`streamable`). Made by `sessions`; what runs it sees the protocol of `transports.base`.
+
+An answer goes to the POST that asked. A request or notification that belongs to a call goes onto the stream of that
+call's POST; onto a GET stream, if the POST does not take a stream or is over. What belongs to no call goes onto a GET
+stream; where there is none, onto the stream of the newest POST that takes one, for a request must reach the client or
+its server waits for ever. What has nowhere to go waits, within bounds, for the next GET stream.
 """
 
 from __future__ import annotations
@@ -16,9 +21,8 @@ from dragoman.core.envelope import Frame, decoded, to_keep
 from dragoman.transports.base import Receiver
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.flow import Flow
-from dragoman.transports.http.posts import PostedCall
+from dragoman.transports.http.posts import PostedCall, PostedCalls
 from dragoman.transports.http.reading import Posted
-from dragoman.transports.http.routing import Routing
 from dragoman.transports.http.streams import Ledger, Stream, StreamConnection
 
 logger = logging.getLogger("dragoman.http")
@@ -32,7 +36,12 @@ class StreamableSession:
 
     Args:
         config: Limits and patience.
+
+    Attributes:
+        has_streams: Frames go out on the stream of the call that they name.
     """
+
+    has_streams = True
 
     def __init__(self, config: FrontConfig) -> None:
         self.loop = asyncio.get_running_loop()  # kept: asking for it is a system call each time
@@ -41,7 +50,7 @@ class StreamableSession:
         self._config = config
         self._flow = Flow(config.limits.high_water_bytes)
         self.readable = self._flow.readable
-        self._routing = Routing()
+        self._calls = PostedCalls()
         self._ledger = Ledger(self._flow.weigh, config.limits.replay_bytes, config.limits.replay_events)
         self._streams: dict[str, Stream] = {}
         self._standing: list[Stream] = []  # GET streams, the newest last
@@ -66,7 +75,7 @@ class StreamableSession:
             else:
                 if self._initialize is not None:
                     self._note_revision(frame)
-                if not self._routing.answer(frame):
+                if not self._calls.answer(frame):
                     logger.debug("an answer that no request waits for is dropped")
 
     def pause_reading(self) -> None:
@@ -84,7 +93,7 @@ class StreamableSession:
         """End every stream, once its reader has taken what it is owed."""
         self.over = True
         self.readable.set()
-        for call in self._routing.take_all():
+        for call in self._calls.take_all():
             call.give_up()
         for stream in self._streams.values():
             stream.finish()
@@ -100,7 +109,7 @@ class StreamableSession:
     @property
     def open_streams(self) -> int:
         """How many POSTs wait for answers and how many GET streams are read."""
-        return self._routing.count() + sum(stream.attached for stream in self._standing)
+        return self._calls.count() + sum(stream.attached for stream in self._standing)
 
     def post(self, posted: Posted, takes_stream: bool) -> PostedCall | None:
         """Deliver what a client posted.
@@ -115,15 +124,13 @@ class StreamableSession:
         call = None
         if posted.keys:
             decided = self.loop.create_future()
-            call = PostedCall(posted.keys, posted.tokens, takes_stream, posted.is_batch, decided)
-            self._routing.add(call)
+            call = PostedCall(posted.keys, takes_stream, posted.is_batch, decided)
+            self._calls.add(call)
             if posted.initializes and self._initialize is None:
                 self._initialize = call
-        for key in posted.answered:
-            self._routing.forget_asked(key)
         self._flow.deliver(posted.frame)
         for key in posted.cancelled:
-            self._routing.forgo(key)
+            self._calls.forgo(key)
         return call
 
     def charge(self, size: int) -> None:
@@ -133,7 +140,7 @@ class StreamableSession:
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether one of these ids belongs to a request that waits for its answer."""
-        return self._routing.is_waiting(keys)
+        return self._calls.is_waiting(keys)
 
     def end(self, reason: str) -> None:
         """Tell the proxy that the client says no more."""
@@ -183,7 +190,11 @@ class StreamableSession:
 
     def _send_unasked(self, frame: Frame) -> None:
         standing = next((stream for stream in reversed(self._standing) if stream.attached), None)
-        call = self._routing.choose(frame, standing is not None)
+        call = None
+        if frame.stream is not None:
+            call = self._calls.find_streaming(frame.stream)
+        elif standing is None:
+            call = self._calls.find_newest_streaming()
         if call is not None:
             self.begin_stream(call)
             assert call.stream is not None

@@ -25,6 +25,7 @@ from dragoman.core.envelope import (
 from dragoman.core.exact_json import encode_line
 from dragoman.core.lines import show
 from dragoman.core.peek import with_id
+from dragoman.core.streams import ANNOUNCED
 from dragoman.core.switch.shared.allowed import find_fault
 from dragoman.core.switch.shared.attribution import elicitation_ids
 from dragoman.core.switch.shared.desk import Desk, object_in, params_of
@@ -36,9 +37,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS, facts
 logger = logging.getLogger("dragoman.sharing")
 
 _UPDATED: Final = "notifications/resources/updated"
-_NEWS_FOR_ALL: Final = frozenset(
-    name for revision in HANDSHAKE_REVISIONS for name in facts(revision).announced if name != _UPDATED
-)
+_NEWS_FOR_ALL: Final = ANNOUNCED - {_UPDATED}
 _INTERACTIVE: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).interactive)
 """Requests that must reach the right person: a server that makes them has its calls taken in turns."""
 

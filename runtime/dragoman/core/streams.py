@@ -1,0 +1,57 @@
+"""On which call's stream a server's request or notification goes out.
+
+Lives here: the one place where that is decided, if the server's transport does not say it. Must not: know whether the
+client has such streams open (its transport does), or keep anything. Called by `core.edges.front_actions` for clients
+whose transport has a stream for each call.
+
+Theory of operation. A server over HTTP says it by the stream on which it speaks. One that has a single stream for
+everything does not, although what it says of its own accord "SHOULD relate to the originating client request" if it
+goes out on that request's stream (basic/transports, Streamable HTTP). What can be known: progress names the token of
+its call. A cancellation goes where the request went that it names. News about lists and resources belong to no call.
+Anything else belongs to the only call in flight, if there is only one. What belongs to no call, or to one of several,
+goes out on a stream of the connection's own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.core.calls import Calls, cancelled_key
+from dragoman.core.envelope import Frame
+from dragoman_spec import HANDSHAKE_REVISIONS, facts
+
+ANNOUNCED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).announced)
+"""News about lists and resources, whoever asks for something meanwhile."""
+
+
+def place(frame: Frame, of_client: Calls, of_server: Calls) -> Frame:
+    """Give a request or notification for the client the stream that it goes out on.
+
+    Args:
+        frame: What the server says, with the stream on which it came, if that is known.
+        of_client: The client's requests.
+        of_server: The server's requests, this one included.
+    """
+    if frame.stream is None:
+        stream = _find_stream(frame, of_client, of_server)
+        if stream is not None:
+            frame = frame._replace(stream=stream)
+    if frame.kind == "request" and frame.key is not None:
+        call = of_server.waiting.get(frame.key)
+        if call is not None:
+            call.stream = frame.stream
+    return frame
+
+
+def _find_stream(frame: Frame, of_client: Calls, of_server: Calls) -> bytes | None:
+    if frame.method == "notifications/progress":
+        call = of_client.find_progressing(frame)
+    elif frame.method == "notifications/cancelled":
+        key = cancelled_key(frame)
+        asked = None if key is None else of_server.cancelled.get(key)
+        return None if asked is None else asked.stream
+    elif frame.method in ANNOUNCED:
+        return None
+    else:
+        call = of_client.find_only()
+    return None if call is None else call.key
