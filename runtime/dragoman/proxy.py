@@ -24,7 +24,7 @@ from dragoman.core.consent import Method
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
-from dragoman.core.settings import Settings
+from dragoman.core.settings import RestartPolicy, Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.core.wiring import Bridging, Wiring
@@ -61,6 +61,10 @@ class ProxyConfig:
         open_requests: How many requests of either peer may be unanswered.
         request_timeout_s: How long a request of the client may be with the server without an answer or progress, in
             seconds, to a tenth or, above ten seconds, to a second; None for as long as that takes.
+        restarts: How often in a row a server that is lost while its session is open is started again, or connected to
+            again: the session of its clients goes on, and requests that it had fail. 0: their sessions end.
+        health_s: How long a server may say nothing before it is sent a `ping`, in seconds; if it is silent for as long
+            again, it is lost. None: it may be silent for ever. Servers without a handshake are not asked.
         trace: Where frames are written down; None where they are not. It may be that of several proxies.
         middleware: Your own code around each request, the outermost first: `dragoman.middleware`.
         notice_middleware: The same around each notification.
@@ -83,6 +87,8 @@ class ProxyConfig:
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     open_requests: int = OPEN_REQUESTS
     request_timeout_s: float | None = None
+    restarts: int = 0
+    health_s: float | None = None
     trace: Trace | None = None
     middleware: tuple[Middleware, ...] = field(default=(), hash=False)
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
@@ -106,6 +112,8 @@ class ProxyConfig:
             drain_timeout_s=self.drain_timeout_s,
             open_requests=self.open_requests,
             request_timeout_s=self.request_timeout_s,
+            restart=RestartPolicy(self.restarts, chance=_chance) if self.restarts else None,
+            health_s=self.health_s,
             has_middleware=bool(self.middleware or self.notice_middleware),
             watch=None if self.trace is None else self.trace.translated,
         )
@@ -185,6 +193,12 @@ def _apart(wiring: Wiring, limit: int) -> PerCall:
     from dragoman.core.switch.per_call import PerCall
 
     return PerCall(wiring, limit)
+
+
+def _chance() -> float:
+    import random  # hardly ever needed
+
+    return random.random()
 
 
 # A front makes a proxy for each of its sessions, all with the same config: what follows from it is made once.

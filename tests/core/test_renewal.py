@@ -61,6 +61,9 @@ class Desk:
     def failed(self, upstream: UpstreamEdge, failure: Any) -> None:
         raise AssertionError(failure)
 
+    def interrupted(self, upstream: UpstreamEdge, failure: Any) -> None:
+        raise AssertionError(failure)
+
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         self.end = reason
 

@@ -71,6 +71,17 @@ def chosen_rules(args: argparse.Namespace) -> frozenset[str]:
     return frozenset(dragoman_spec.DEFAULT_RULES).difference(args.no_rules).union(args.more_rules)
 
 
+def whole_number(text: str) -> int:
+    """Read a number of things, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not one, or below zero.
+    """
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
+    return int(text)
+
+
 def seconds(text: str) -> float:
     """Read a duration, for argparse.
 

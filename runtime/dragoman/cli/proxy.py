@@ -17,7 +17,7 @@ from dragoman.cli.checks import check_company, check_listen, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.memory import collect_seldom
-from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds
+from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds, whole_number
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import free_stderr
@@ -120,6 +120,21 @@ def _add_patience(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="give up requests that the server does not answer within S seconds and without progress (no limit if "
         "absent)",
+    )
+    parser.add_argument(
+        "--restarts",
+        type=whole_number,
+        default=0,
+        metavar="N",
+        help="start a server again that ends while its clients need it, up to N times in a row: their sessions go on, "
+        "and requests that it had fail (default: 0, their sessions end)",
+    )
+    parser.add_argument(
+        "--health-interval",
+        type=seconds,
+        metavar="S",
+        help="ask a server from which nothing came for S seconds whether it is there; if nothing comes for as long "
+        "again, it is lost (not asked if absent)",
     )
 
 
@@ -253,6 +268,8 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         init_timeout_s=args.init_timeout,
         drain_timeout_s=args.drain_timeout,
         request_timeout_s=args.request_timeout,
+        restarts=args.restarts,
+        health_s=args.health_interval,
         trace=trace,
         names_server=args.listen is None,
     )

@@ -39,6 +39,7 @@ from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, Refusal, 
 if TYPE_CHECKING:
     from dragoman.core.around import Around
     from dragoman.core.edges.front import FrontEdge
+    from dragoman.core.failures import Failed
 
 logger = logging.getLogger("dragoman.exchange")
 
@@ -166,6 +167,14 @@ class Exchange:
                 self._around.cancel(call)
             about = {"method": call.method, **(data or {})}
             self._deliver(side, call, error_frame(call.key, code, message, about))
+
+    def interrupt(self, failure: Failed) -> None:
+        """End everything that is under way with a server that is gone: no answer will come, and it waits for none."""
+        self.fail_all(Side.CLIENT, failure.code, failure.message, failure.data)
+        for call in self.calls[Side.SERVER].take_all():
+            if self._around is None or self._around.cancel(call):
+                params = {"requestId": decode(call.key), "reason": "the server that asked is gone"}
+                self.front.send(notification_frame("notifications/cancelled", params))
 
     def answer(self, call: Call, frame: Frame) -> None:
         """Give the client the server's answer to this call, which stands under the client's own id already."""

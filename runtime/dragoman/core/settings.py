@@ -12,6 +12,28 @@ from dragoman.core.translate import Crossing, OnLoss
 
 
 @dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """How a server that is lost is started again.
+
+    Attributes:
+        attempts: How often in a row.
+        first_s: The longest pause before the first attempt, in seconds; each further one is twice as long.
+        longest_s: The longest pause of all; a server that has been open for so long has recovered.
+        chance: Gives a number from 0 to 1: how much of the second half of each pause is waited for.
+    """
+
+    attempts: int
+    first_s: float = 0.5
+    longest_s: float = 30.0
+    chance: Callable[[], float] = lambda: 1.0
+
+    def pause_s(self, attempts: int) -> float:
+        """Give the pause after so many attempts."""
+        longest_s = min(self.longest_s, self.first_s * 2.0 ** min(attempts, 30))
+        return longest_s / 2 * (1 + self.chance())
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What the user decided.
 
@@ -31,6 +53,8 @@ class Settings:
         open_requests: How many requests of a side may be unanswered.
         batch_requests: How many requests one array may hold.
         request_timeout_s: How long a request of the client may be with the server; None for as long as that takes.
+        restart: How a server that is lost is started again; None where its clients' sessions end with it.
+        health_s: How long a server may say nothing before it is asked whether it is there; None for ever.
         has_middleware: Whether requests and notifications are given to middleware on their way.
         watch: Told of each frame that is translated; None where nobody wants to know.
     """
@@ -50,5 +74,7 @@ class Settings:
     open_requests: int = OPEN_REQUESTS
     batch_requests: int = BATCH_REQUESTS
     request_timeout_s: float | None = None
+    restart: RestartPolicy | None = None
+    health_s: float | None = None
     has_middleware: bool = False
     watch: Callable[[Crossing], None] | None = None

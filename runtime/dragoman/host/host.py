@@ -138,6 +138,8 @@ class Host:
         The client comes last, for it is given what the server says at its end; not where somebody told us to stop: then
         everything that was asked is answered already, and neither side waits for the other.
         """
+        for sleeper in [one for one in self._timers if isinstance(one, UpstreamEdge)]:  # nothing is started any more
+            self._stop_timer(sleeper)
         servers = [other for other in self._ports.values() if isinstance(other.edge, UpstreamEdge)]
         for server in servers:  # which may say its last words meanwhile
             server.closing = asyncio.ensure_future(server.transport.close())
@@ -358,6 +360,7 @@ class Host:
             self.perform(upstream.close, reason, Outcome.SERVER_NOT_STARTED)
 
     def _close(self, upstream: UpstreamEdge, then: Callable[[], None] = lambda: None) -> None:
+        self._stop_timer(upstream)
         port = self._ports.pop(upstream, None)
         if port is None:
             then()

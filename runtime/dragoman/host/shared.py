@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from dragoman.core.commands import Finish, Outcome
 from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, to_keep
 from dragoman.core.label import LABEL
@@ -200,10 +201,11 @@ class SharedHost(Host):
         if isinstance(port.edge, FrontEdge):
             super().take_end(port, reason)
             return
-        if self._clients and self.closing is None:
-            logger.warning("the shared server is gone, and with it %d session(s): %s", self._clients, reason)
+        clients = self._clients
         super().take_end(port, reason)
         if port.alive and self._ports.get(port.edge) is port:
+            if clients and self.closing is None:
+                logger.warning("the shared server is gone, and with it %d session(s): %s", clients, reason)
             self.close()
 
     def take_deaf_client(self, port: Port, front: FrontEdge, reason: str) -> None:
@@ -224,7 +226,7 @@ class SharedHost(Host):
         """Open the server again; where it cannot be, the next client may have more luck."""
         self._write()  # what was said so far is the old one's
         super().open_server(upstream)
-        if upstream not in self._ports:
+        if upstream.state is UpstreamState.LOST:
             self.close()
 
     def note_started(self, port: Port) -> None:

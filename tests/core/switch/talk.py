@@ -9,7 +9,7 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
-from dragoman.core.settings import Settings
+from dragoman.core.settings import RestartPolicy, Settings
 from dragoman.core.switch.shared.desk import SharingSettings
 from dragoman.core.switch.shared.switch import Shared
 from dragoman.transports.lines import LineFramer
@@ -23,9 +23,17 @@ Heard = list[tuple[str, Any]]
 class Talk:
     """Clients are known by letters, the server as `server`; it is offered what the first client asks for."""
 
-    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, rules: Any = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        rules: Any = None,
+        restart: RestartPolicy | None = None,
+        **settings: Any,
+    ) -> None:
         restore_ids = rules is None or "restore-id-type" in rules
-        self.switch = Shared(wiring(Settings(expect_echo=False, restore_ids=restore_ids)), SharingSettings(**settings))
+        self.switch = Shared(
+            wiring(Settings(expect_echo=False, restore_ids=restore_ids, restart=restart)), SharingSettings(**settings)
+        )
         self.limit_bytes = limit_bytes
         self.framers: dict[str, LineFramer] = {}
         self.fronts: dict[str, FrontEdge] = {}

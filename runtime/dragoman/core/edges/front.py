@@ -223,6 +223,11 @@ class FrontEdge(FrontActions):
         self._end(failure, Outcome.INITIALIZATION_FAILED)
         self._advance(FrontEvent.SERVER_FAILED)
 
+    def interrupted(self, failure: Failed) -> None:
+        """Take note that the server is gone and another one comes in its place: the session goes on."""
+        self.exchange.interrupt(failure)
+        self.answered()
+
     def lost(self, reason: str, outcome: Outcome) -> None:
         """Take note that the server is gone, and with it this session."""
         if self.state not in (FrontState.FAILED, FrontState.CLOSED):

@@ -83,6 +83,7 @@ class UpstreamState(Enum):
     RENEWING = "renewing"
     RESTORING = "restoring"
     DROPPED = "dropped"
+    RESTARTING = "restarting"
     LOST = "lost"
 
 
@@ -104,6 +105,8 @@ class UpstreamEvent(Enum):
     RENEWED = "renewed"
     NOT_RENEWED = "not renewed"
     RESTORED = "restored"
+    CRASHED = "crashed"
+    DUE = "due"
     CLOSED = "closed"
 
 
@@ -123,6 +126,11 @@ class UpstreamAction(Enum):
     ASK_AGAIN = "ask again"
     SEND_KEPT = "send kept"
     FAIL_KEPT = "fail kept"
+    TELL_INTERRUPTED = "tell interrupted"
+    WAIT_TO_RESTART = "wait to restart"
+    NOTE_RESTART = "note restart"
+    TELL_RETURNED = "tell returned"
+    WATCH = "watch"
     TELL_LOST = "tell lost"
 
 
@@ -256,7 +264,7 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         # It did not survive the question: what it said before counts, and who corrects itself finds a fresh one.
         (_U.PROBED, _V.LOST_ON_RETRY): (_U.PROBED, (_B.REOPEN,)),
         (_U.PROBED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
-        (_U.ACCEPTED, _V.ANNOUNCED): (_U.READY, (_B.SEND_INITIALIZED,)),
+        (_U.ACCEPTED, _V.ANNOUNCED): (_U.READY, (_B.SEND_INITIALIZED, _B.WATCH)),
         (_U.ACCEPTED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.READY, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         # The server is there, and has forgotten the session: it gets a new one, and is asked again for what stands.
@@ -265,11 +273,18 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.RENEWING, _V.NOT_RENEWED): (_U.DROPPED, (_B.FAIL_KEPT,)),
         (_U.RENEWING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.RESTORING, _V.SESSION_LOST): (_U.RENEWING, (_B.OFFER_AGAIN,)),
-        (_U.RESTORING, _V.RESTORED): (_U.READY, (_B.SEND_KEPT,)),
+        (_U.RESTORING, _V.RESTORED): (_U.READY, (_B.TELL_RETURNED, _B.SEND_KEPT)),
         (_U.RESTORING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         # There was no new session to be had. What comes next tries again.
         (_U.DROPPED, _V.NEEDED): (_U.RENEWING, (_B.OFFER_AGAIN,)),
         (_U.DROPPED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        # The server is gone, and is to be started again, if that is wanted. What was asked may have run: it fails.
+        (_U.READY, _V.CRASHED): (_U.RESTARTING, (_B.TELL_INTERRUPTED, _B.WAIT_TO_RESTART)),
+        (_U.RENEWING, _V.CRASHED): (_U.RESTARTING, (_B.FAIL_KEPT, _B.WAIT_TO_RESTART)),
+        (_U.RESTORING, _V.CRASHED): (_U.RESTARTING, (_B.FAIL_KEPT, _B.WAIT_TO_RESTART)),
+        (_U.DROPPED, _V.CRASHED): (_U.RESTARTING, (_B.WAIT_TO_RESTART,)),
+        (_U.RESTARTING, _V.DUE): (_U.RENEWING, (_B.REOPEN, _B.NOTE_RESTART, _B.OFFER_AGAIN)),
+        (_U.RESTARTING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
     },
 )
 """The session with a server of a revision that opens with `initialize`."""

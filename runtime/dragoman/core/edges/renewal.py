@@ -41,6 +41,7 @@ class Renewal:
         offered: The same `initialize`, for the next session.
         announced: The same `initialized`.
         standing: What the session was asked to remember.
+        capabilities: What the server declared when it last got a new session.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class Renewal:
         "_settings",
         "_waited",
         "announced",
+        "capabilities",
         "offered",
         "standing",
     )
@@ -61,6 +63,7 @@ class Renewal:
         self.offered = offered._replace(raw=to_keep(offered.raw), body=None)
         self.announced = announced._replace(raw=to_keep(announced.raw), body=None)
         self.standing = Standing()
+        self.capabilities: dict[str, Any] = {}
         self._settings = settings
         self._given_back = WaitingRoom(_MOST, settings.queue_bytes)
         self._meanwhile = WaitingRoom(_MOST, settings.queue_bytes)
@@ -152,7 +155,8 @@ class Renewal:
         if answer.kind == "error":
             data = member.get("data")
             return _explain(str(member.get("message", "")), member.get("code"), data if isinstance(data, dict) else {})
-        named = member.get("protocolVersion")
+        named, capabilities = member.get("protocolVersion"), member.get("capabilities")
+        self.capabilities = capabilities if isinstance(capabilities, dict) else {}
         return None if named == revision else _explain(f"in a new session it speaks {named}, not {revision}")
 
     def stand(self) -> None:
@@ -194,5 +198,5 @@ def _name(frame: Frame) -> bytes | int:
 
 
 def _explain(reason: str, code: Any = None, data: dict[str, Any] | None = None) -> Failed:
-    message = f"the server dropped the session, and a new one cannot be opened: {reason}"
+    message = f"the session with the server is gone, and a new one cannot be opened: {reason}"
     return Failed(code if isinstance(code, int) else CONNECTION_CLOSED, message, data or {})

@@ -18,7 +18,12 @@ from dragoman.core.failures import Failed
 
 logger = logging.getLogger("dragoman.session")
 
-_WITHOUT_SESSION: Final = (UpstreamState.RENEWING, UpstreamState.RESTORING, UpstreamState.DROPPED)
+_WITHOUT_SESSION: Final = (
+    UpstreamState.RENEWING,
+    UpstreamState.RESTORING,
+    UpstreamState.DROPPED,
+    UpstreamState.RESTARTING,
+)
 """Where the session is gone, and what clients say waits for another one."""
 
 _PING: Final = ("request", "ping")
@@ -136,7 +141,7 @@ class Renewing:
 
     def _offer_again(self) -> None:
         assert self._renewal is not None
-        logger.warning("the server dropped the session; opening a new one")
+        logger.warning("the session with the server is gone; opening a new one")
         self._renewal.begin()
         self._outbox.post(self, self._renewal.offered)
 

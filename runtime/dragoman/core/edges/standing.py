@@ -55,6 +55,11 @@ class Standing:
         elif frame.method == _SUBSCRIBE and (uri := _uri(frame)) and self._subscriptions.get(uri) == frame.raw:
             del self._subscriptions[uri]
 
+    @property
+    def subscribed(self) -> list[str]:
+        """The resources that are subscribed to."""
+        return list(self._subscriptions)
+
     def replay(self) -> list[Frame]:
         """Give the requests to make again, with ids of ours."""
         lines = [*([self._level] if self._level else []), *self._subscriptions.values()]

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.commands import Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, Introduce, Offer, Retried
+from dragoman.core.edges.owner import Follower, Owner
 from dragoman.core.edges.renewal import Renewal
-from dragoman.core.edges.renewing import Renewing
+from dragoman.core.edges.restarting import Restarting
 from dragoman.core.edges.standing import NOTED
 from dragoman.core.envelope import Frame, Malformed, decoded, result_frame
 from dragoman.core.failures import Failed
@@ -31,39 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.session")
 
 
-class Follower(Protocol):
-    """Who is told what a server says and that it is gone, whatever its era."""
-
-    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
-        """It said something that is not part of the handshake."""
-
-    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
-        """It is gone."""
-
-
-class Owner(Follower, Protocol):
-    """Who is told what a server does: a switch."""
-
-    def waits_for(self, upstream: UpstreamEdge) -> bool:
-        """Whether anybody still wants a session with it: if not, it is not offered anything else."""
-
-    def offered(self, upstream: UpstreamEdge) -> None:
-        """It has been offered a revision, the first or another one."""
-
-    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
-        """It has agreed to a revision."""
-
-    def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
-        """It has refused for a reason of its own; it may be asked again."""
-
-    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
-        """There is no revision to be had, or its answer is none; it may be asked again."""
-
-    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
-        """It has no handshake, and has said what it is: every frame from here on is a request's own."""
-
-
-class UpstreamEdge(Renewing):
+class UpstreamEdge(Restarting):
     """The machine for one server.
 
     Args:
@@ -120,6 +89,7 @@ class UpstreamEdge(Renewing):
         self._probe: Probe | None = None
         self._probes = 0
         self._verdict: Verdict | None = None
+        self._begin_to_watch()
 
     @property
     def offer(self) -> Offer | None:
@@ -190,6 +160,9 @@ class UpstreamEdge(Renewing):
             self._take_probed(frame)
             return
         if self.state is not UpstreamState.OFFERED:
+            self._heard = True
+            if self._ping is not None and self._is_pong(frame):
+                return
             if self.state is UpstreamState.READY or not self._take_renewal(frame):
                 self._follower.take_server(self, frame)
             return
@@ -224,8 +197,14 @@ class UpstreamEdge(Renewing):
             self._reopened = offer.offers - 1
             self._advance(UpstreamEvent.LOST_ON_RETRY)
             return
+        self._lose(reason, outcome)
+
+    def _end(self, reason: str, outcome: Outcome) -> None:
         self._loss = reason, outcome
         self._advance(UpstreamEvent.CLOSED)
+
+    def _interrupt(self, failure: Failed) -> None:
+        self._owner.interrupted(self, failure)
 
     def _tell(self, frame: Frame | Malformed) -> None:
         self._follower.take_server(self, frame)
@@ -276,9 +255,11 @@ class UpstreamEdge(Renewing):
             logger.debug("%s of the server dropped: it was asked what it is", frame.kind)
 
     def expire(self) -> None:
-        """Take note that the server says nothing about what it is."""
-        if self.state is UpstreamState.PROBED:
+        """Take note that the time has passed that this edge asked for."""
+        if self.state is UpstreamState.PROBED:  # it says nothing about what it is
             self._take_verdict(None, "it did not answer in time")
+        else:
+            super().expire()
 
     def _take_verdict(self, verdict: Verdict | None, why: str) -> None:
         if not self.takes_headers:
@@ -386,4 +367,9 @@ _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
     UpstreamAction.SEND_KEPT: UpstreamEdge._send_kept,
     UpstreamAction.FAIL_KEPT: UpstreamEdge._fail_kept,
     UpstreamAction.TELL_LOST: UpstreamEdge._tell_lost,
+    UpstreamAction.TELL_INTERRUPTED: UpstreamEdge._tell_interrupted,
+    UpstreamAction.WAIT_TO_RESTART: UpstreamEdge._wait_to_restart,
+    UpstreamAction.NOTE_RESTART: UpstreamEdge._note_restart,
+    UpstreamAction.TELL_RETURNED: UpstreamEdge._tell_returned,
+    UpstreamAction.WATCH: UpstreamEdge._watch,
 }

@@ -158,6 +158,10 @@ class Direct:
     def gone(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: a server that is closed has no clients any more."""
 
+    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+        """Answer what the client has asked, and take back what it was asked."""
+        self.front.interrupted(failure)
+
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End the client's session with that of its server."""
         self.front.lost(reason, outcome)

@@ -10,6 +10,7 @@ one was set, the request; its answer ends it. Nothing lasts, so what needs to la
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +36,7 @@ from dragoman.core.envelope import (
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.peek import with_id
+from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
@@ -87,7 +89,7 @@ class PerCall:
         self.outbox = Outbox()
         self.runs: dict[UpstreamEdge, Run] = {}
         self.ending = 0
-        self._wiring = wiring
+        self._wiring = wiring = dataclasses.replace(wiring, settings=_without_care(wiring.settings))
         self._limit = limit
         self._greeting: Greeting | None = None
         self._revision: str | None = None
@@ -242,6 +244,9 @@ class PerCall:
         else:
             self._fail(run, f"a fresh server refused initialize: {failure.message}")
 
+    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+        """Never called: no server here is started again."""
+
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """Fail the request that it was for, alone."""
         run = self.runs.get(upstream)
@@ -359,3 +364,8 @@ def _without_lasting(frame: Frame) -> Frame:
         if isinstance(found, dict):
             found.pop(flag, None)
     return rewrite(frame, body)
+
+
+def _without_care(settings: Settings) -> Settings:
+    """Leave out what is for servers that last."""
+    return dataclasses.replace(settings, restart=None, health_s=None)

@@ -88,6 +88,12 @@ class ServerRequests:
             asked is session and known == token and type(known) is type(token) for asked, known in self._asked.values()
         )
 
+    def withdraw_all(self) -> dict[bytes, ClientSession]:
+        """Take note that the server waits for nothing any more; give who was asked what."""
+        asked = {key: session for key, (session, _) in self._asked.items()}
+        self._asked.clear()
+        return asked
+
     def forget(self, session: ClientSession) -> list[bytes]:
         """Forget a session that has gone; give the ids of what it owes answers to."""
         keys = [key for key, (asked, _) in self._asked.items() if asked is session]

@@ -72,6 +72,12 @@ class Suspects:
     def _twin(self, key: bytes) -> bytes:
         return (twin_of(key) if self._restore_ids else None) or b""
 
+    def forget_all(self) -> None:
+        """Take note that the server is gone: it says nothing about any of them any more."""
+        self._by_key.clear()
+        self._counts.clear()
+        self._for_good.clear()
+
     def forget(self, session: ClientSession) -> None:
         """Take note that a session has left: its requests are nobody's, and suspect all the same."""
         for asks in (False, True):

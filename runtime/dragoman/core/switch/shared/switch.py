@@ -32,7 +32,8 @@ from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, error_frame, request_frame
+from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame, request_frame
+from dragoman.core.exact_json import decode
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.label import LABEL
 from dragoman.core.switch.per_request.switch import PerRequest
@@ -260,6 +261,17 @@ class Shared:
 
     def gone(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: a server that is closed has no clients any more."""
+
+    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+        """Answer what the clients have asked, and take back what they were asked; what waits for its turn goes on."""
+        desk = self._desk
+        for loan in [loan for loan in desk.loans.by_key.values() if loan.started]:
+            self._from_server.take(failure.answer(loan.key))
+        desk.loans.suspects.forget_all()
+        for key, session in desk.questions.withdraw_all().items():
+            params = {"requestId": decode(key), "reason": "the server that asked is gone"}
+            desk.tell(session, notification_frame("notifications/cancelled", params))
+        desk.let_in()
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End all sessions: what the server kept is lost with it, and a session that went on would not know."""

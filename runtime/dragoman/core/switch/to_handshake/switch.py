@@ -101,10 +101,10 @@ class ToHandshake:
 
     def carry(self, request: Request) -> None:
         """Serve a request, once the server's session is open."""
-        if self.upstream.state is UpstreamState.READY:
-            self._serve(request)
-        elif self.upstream.state is UpstreamState.LOST:
+        if self.upstream.state is UpstreamState.LOST:
             self.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
+        elif self._asking is not None:  # the server's edge keeps what it cannot send just now
+            self._serve(request)
         else:
             self._waiting.append(request)
             if self.upstream.state is UpstreamState.IDLE:
@@ -224,6 +224,11 @@ class ToHandshake:
     def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
         """Tell who waits; the next request tries again."""
         self._fail_waiting(Failed(INTERNAL_ERROR, failure.message, failure.data))
+
+    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+        """Answer what is with the server, parked calls too: they cannot go on in another one."""
+        for work in [work for work in self._works if work.frame is None]:
+            self.take_server(upstream, failure.answer(work.key))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End the session with that of its server."""
