@@ -29,9 +29,10 @@ works unchanged. Comments and a comma after the last member are allowed.
 ```
 
 ```pycon
->>> from dragoman.config import parse_config
+>>> from dragoman.config import CommandTarget, parse_config
 >>> config = parse_config('{"mcpServers": {"files": {"command": "npx", "args": ["-y", "some-server"]}}}')
->>> config.choose("files").target.command
+>>> files = config.choose("files").target
+>>> isinstance(files, CommandTarget) and files.command
 ('npx', '-y', 'some-server')
 
 ```
