@@ -72,8 +72,16 @@ class ProxyConfig:
             takes to answer.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
+        questions: How a per-request client is asked what a server with a handshake wants to know in the middle of a
+            call: `task`, `park`, `replay`, `refuse`, or `auto`, which is the first of them that applies.
+        repeatable: The tools that may be run twice for that, beside those of which their server says so.
         parked_s: How long a call waits for a per-request client that was asked something, in seconds.
-        server_name: What the user calls the server; the states that such clients carry are good there alone.
+        most_parked: How many calls may wait so.
+        task_s: How long a task is kept that the proxy makes of a call, from its beginning, in seconds.
+        state_key: 32 secret bytes that seal the states which such clients carry: what does not wait in memory is then
+            good after a restart, and in every proxy with this key. Made at start if None.
+        server_name: What the user calls the server; such states are good there alone, and a client is told this name
+            where the server has none.
     """
 
     client_revision: str = AUTO
@@ -94,7 +102,12 @@ class ProxyConfig:
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
     middleware_timeout_s: float = 60.0
     names_server: bool = False
+    questions: str = "auto"
+    repeatable: frozenset[str] = frozenset()
     parked_s: float = 600.0
+    most_parked: int = 256
+    task_s: float = 3600.0
+    state_key: bytes | None = field(default=None, repr=False)
     server_name: str = ""
 
     def to_settings(self) -> Settings:
@@ -221,7 +234,17 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
 
 def make_bridging(config: ProxyConfig) -> Bridging:
     """Give what the bridge between the eras needs; all bridges of one process can read each other's states."""
-    return Bridging(time.time, _make_nonce, lambda: _keeper_of(config.parked_s), config.server_name)
+    return Bridging(
+        time.time,
+        time.monotonic,
+        _make_nonce,
+        lambda: _keeper_of(config.parked_s, config.state_key),
+        config.server_name,
+        questions=config.questions,
+        repeatable=config.repeatable,
+        most_parked=config.most_parked,
+        task_s=config.task_s,
+    )
 
 
 def _make_nonce() -> bytes:
@@ -231,12 +254,12 @@ def _make_nonce() -> bytes:
 
 
 @functools.lru_cache(maxsize=8)
-def _keeper_of(ttl_s: float) -> Keeper:
+def _keeper_of(ttl_s: float, key: bytes | None) -> Keeper:
     from dragoman.core.bridge.seal import Seal
     from dragoman.core.bridge.state import Keeper
 
-    key, instance = _random_key()
-    return Keeper(Seal(key, instance), ttl_s)
+    made, instance = _random_key()
+    return Keeper(Seal(key or made, instance), ttl_s)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from dragoman.cli.checks import address, host, origin, path, path_or_none, reada
 from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
-from dragoman.cli.options import seconds
+from dragoman.cli.options import count, seconds
 from dragoman.cli.scope import make_pool
 from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -81,7 +81,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         ("--max-sessions", 100, "how many sessions may be open at once"),
         ("--max-streams", 64, "how many requests of a session may be under way at once"),
     ):
-        group.add_argument(option, type=_count, default=default, metavar="N", help=f"{what} (default: {default})")
+        group.add_argument(option, type=count, default=default, metavar="N", help=f"{what} (default: {default})")
     for option, default, what in (
         ("--session-idle", 1800, "after how many idle seconds a session ends"),
         ("--header-timeout", 10, "how long the headers of a request may take"),
@@ -229,9 +229,3 @@ def _size(text: str) -> int:
     if not number.isdecimal() or int(number) < 1:
         raise argparse.ArgumentTypeError(f"expected a number of bytes such as 500k or 16m, found {text!r}")
     return int(number) * _UNITS[unit]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
-    return int(text)

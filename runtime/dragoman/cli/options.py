@@ -95,3 +95,14 @@ def seconds(text: str) -> float:
     if not 0 < duration_s < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found {text!r}")
     return duration_s
+
+
+def count(text: str) -> int:
+    """Read a number of things, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none, or not above zero.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
+    return int(text)

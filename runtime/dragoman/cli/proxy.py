@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import dragoman_spec
 from dragoman.cli.checks import check_company, check_listen, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
+from dragoman.cli.eras import add_era_arguments, chosen_bridging
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds, whole_number
@@ -95,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--url": add_upstream_arguments(parser),
         "COMMAND": add_child_arguments(parser),
     }
+    add_era_arguments(parser)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
 
@@ -272,6 +274,7 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         health_s=args.health_interval,
         trace=trace,
         names_server=args.listen is None,
+        **chosen_bridging(args),
     )
 
 

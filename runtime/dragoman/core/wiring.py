@@ -19,23 +19,32 @@ class Bridging:
     """What only the bridge between the eras needs.
 
     Attributes:
-        now: Gives the time, in seconds, on a clock that all instances share.
+        now: Gives the time, in seconds since 1970, on a clock that all instances share.
+        steady_s: Reads a clock that never goes back, in seconds: for what is kept in memory.
         nonce: Gives random bytes, as many as a state needs, never the same twice.
         keeper: Gives what writes and reads the states that clients carry; made when it is first needed.
         server: Which server it is, by a name of the user's; states are bound to it.
         principal: Who the client is, as far as that is known; empty otherwise. States are bound to it.
         shares_channel: Whether all that a client hears comes on one channel; over HTTP each request has its own.
+        questions: How a question in the middle of a call is put to a client without a session: one of
+            `bridge.strategy.SETTINGS`.
+        repeatable: The tools that may be run twice, beside those of which their server says so.
         most_parked: How many calls may wait for their clients to come back.
+        task_s: For how many seconds a task that is a call in truth is kept, from its beginning.
         roots_ttl_s: For how many seconds the roots that a client has told may be used again; 0 is not at all.
     """
 
     now: Callable[[], float]
+    steady_s: Callable[[], float]
     nonce: Callable[[], bytes]
     keeper: Callable[[], Keeper]
     server: str = ""
     principal: str = ""
     shares_channel: bool = True
+    questions: str = "auto"
+    repeatable: frozenset[str] = frozenset()
     most_parked: int = 256
+    task_s: float = 3600.0
     roots_ttl_s: float = 0.0
 
 

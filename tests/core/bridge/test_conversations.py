@@ -23,7 +23,7 @@ from dragoman.core.bridge.parked import Parking
 from dragoman.core.bridge.posing import Asked, Pose
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, digest_params
+from dragoman.core.bridge.state import Binding, Keeper, Moment, digest_params
 from dragoman.core.bridge.verdict import Era, ProbeAnswer, judge
 from dragoman_spec import HANDSHAKE_REVISIONS
 
@@ -144,7 +144,7 @@ def test_a_per_request_client_is_asked_three_times_by_a_server_with_a_handshake(
     for number in range(3):
         asked = request("elicitation/create", {**FORM, "_meta": {"progressToken": number}}, revision)
         assert isinstance(parking.ask("call", b"%d" % number, asked["method"], asked["params"], caller), Question)
-        parked = parking.compose("call", number, b"n" * 12)
+        parked = parking.compose("call", Moment(number, number), b"n" * 12)
         shown = response(put_identity(parked, SERVER), "tools/call", E)["result"]
         (key,) = shown["inputRequests"]
         retry = request(

@@ -11,7 +11,7 @@ from dragoman.core.bridge.asking import AskedCall, Turned
 from dragoman.core.bridge.parked import ExpiredCall, Parking
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params
+from dragoman.core.bridge.state import Binding, Keeper, Moment, Reason, State, digest_params
 from dragoman.errors import RemoteProtocolError
 
 C, D, E = "2025-06-18", "2025-11-25", "2026-07-28"
@@ -37,7 +37,7 @@ def ask(desk: Parking, number: int = 1, call: str = "c", method: str = "elicitat
 
 def park(desk: Parking, call: str = "c", now_s: float = 0.0) -> tuple[dict[str, Any], State]:
     """Park a call: the questions that the client gets, and the state that it brings back."""
-    result = desk.compose(call, now_s, NONCE)
+    result = desk.compose(call, Moment(now_s, now_s), NONCE)
     dragoman_spec.validate({"jsonrpc": "2.0", "id": 1, "result": result}, E, method="tools/call")
     return result["inputRequests"], desk.keeper.read(result["requestState"], BINDING, now_s)
 
@@ -289,3 +289,22 @@ def test_calls_and_questions_have_a_limit() -> None:
         assert turned.error is not None
         assert turned.error.code == -32603
     assert len(desk) == 2
+
+
+def test_a_wall_clock_that_is_set_changes_nothing_for_a_call_that_waits() -> None:
+    desk = parking()
+    ask(desk)
+    text = desk.compose("c", Moment(1000.0, 5.0), NONCE)["requestState"]
+    assert desk.find_next_expiry() == 65.0
+    state = desk.keeper.read(text, BINDING, 1000.0 + 86400, desk)
+    assert desk.resume(state, {"question-1": YES}, ALL).replies == [(b"1", YES)]
+
+
+def test_a_call_that_was_given_up_came_too_late_by_the_wall_clock_too() -> None:
+    desk = parking()
+    ask(desk)
+    text = desk.compose("c", Moment(1000.0, 5.0), NONCE)["requestState"]
+    desk.expire(65.0)
+    with pytest.raises(RemoteProtocolError) as caught:
+        desk.keeper.read(text, BINDING, 1061.0, desk)
+    assert reason_of(caught) == Reason.EXPIRED.value

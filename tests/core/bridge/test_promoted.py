@@ -10,7 +10,7 @@ import pytest
 from dragoman.core.bridge.asking import AskedCall, Turned
 from dragoman.core.bridge.promoted import ExpiredTask, PromotedTasks
 from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, State
+from dragoman.core.bridge.state import Binding, Keeper, Moment, State
 from dragoman.errors import RemoteProtocolError
 
 D = "2025-11-25"
@@ -23,9 +23,13 @@ YES = {"action": "accept", "content": {}}
 START = 1_800_000_000.0
 
 
+def at(time_s: float) -> Moment:
+    return Moment(time_s, time_s)
+
+
 def promoted(call: str = "c", **more: Any) -> tuple[PromotedTasks, str]:
     tasks = PromotedTasks(KEEPER, **more)
-    result = tasks.promote(call, CALLER, START, b"n" * 12)
+    result = tasks.promote(call, CALLER, at(START), b"n" * 12)
     assert result is not None
     return tasks, result["taskId"]
 
@@ -35,7 +39,7 @@ def get(tasks: PromotedTasks, task_id: str, now_s: float = START + 1) -> dict[st
 
 
 def test_a_call_becomes_a_task() -> None:
-    result = PromotedTasks(KEEPER, poll_ms=250).promote("c", CALLER, START, b"n" * 12)
+    result = PromotedTasks(KEEPER, poll_ms=250).promote("c", CALLER, at(START), b"n" * 12)
     assert result is not None
     assert result == {
         "resultType": "task",
@@ -144,7 +148,7 @@ def test_a_server_that_goes_fails_its_task() -> None:
 
 def test_a_cancelled_task_cancels_its_call() -> None:
     tasks, task_id = promoted()
-    tasks.promote("d", CALLER, START, b"m" * 12)
+    tasks.promote("d", CALLER, at(START), b"m" * 12)
     tasks.ask("c", b"7", "roots/list", None, START)
     assert tasks.cancel({"taskId": task_id}, POLL, START) == "c"
     assert get(tasks, task_id)["status"] == "cancelled"
@@ -178,7 +182,7 @@ def test_a_state_of_another_kind_is_no_task() -> None:
 
 def test_tasks_are_kept_for_a_time_from_their_beginning() -> None:
     tasks, task_id = promoted()
-    tasks.promote("d", CALLER, START + 10, b"m" * 12)
+    tasks.promote("d", CALLER, at(START + 10), b"m" * 12)
     tasks.finish("d", {"result": 1}, START + 10)
     assert tasks.find_next_expiry() == START + 60
     assert tasks.expire(START + 59) == []
@@ -191,4 +195,10 @@ def test_tasks_are_kept_for_a_time_from_their_beginning() -> None:
 
 def test_there_are_only_so_many_tasks() -> None:
     tasks, _ = promoted(most=1)
-    assert tasks.promote("d", CALLER, START, b"m" * 12) is None
+    assert tasks.promote("d", CALLER, at(START), b"m" * 12) is None
+
+
+def test_a_wall_clock_that_is_set_ends_no_task() -> None:
+    tasks, task_id = promoted()
+    assert get(tasks, task_id, START + 86400)["status"] == "working"
+    assert tasks.expire(START + 59) == []

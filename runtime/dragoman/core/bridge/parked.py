@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn
 from dragoman.core.bridge.questions import Question
-from dragoman.core.bridge.state import Keeper, Reason, State, refuse
+from dragoman.core.bridge.state import Keeper, Moment, Reason, State, refuse
 from dragoman_spec import Loss
 
 KIND: Final = "park"
@@ -89,6 +89,9 @@ class Parking:
     def __len__(self) -> int:
         return len(self._calls)
 
+    def __contains__(self, call: object) -> bool:
+        return call in self._calls
+
     def ask(self, call: str, question_id: bytes, method: str, params: Any, caller: AskedCall) -> Question | Turned:
         """Take a question that a server asks in the middle of a call.
 
@@ -111,22 +114,22 @@ class Parking:
             self._calls[call] = known
         return question
 
-    def compose(self, call: str, now_s: float, nonce: bytes) -> dict[str, Any]:
+    def compose(self, call: str, now: Moment, nonce: bytes) -> dict[str, Any]:
         """Park a call: give the result that asks its client all that is open.
 
         Args:
             call: Which, with questions open and a request of the client there, which this result answers.
-            now_s: The time.
+            now: The time.
             nonce: Random bytes for the state.
         """
         parked = self._calls[call]
         parked.round += 1
-        parked.expires_s = now_s + self.keeper.ttl_s
+        parked.expires_s = now.steady_s + self.keeper.ttl_s
         state = State(KIND, call, str(parked.round))
         return {
             "resultType": "input_required",
             "inputRequests": parked.questions.spell(),
-            "requestState": self.keeper.write(state, parked.questions.caller.binding, now_s, nonce),
+            "requestState": self.keeper.write(state, parked.questions.caller.binding, now.wall_s, nonce),
         }
 
     def resume(self, state: State, answers: object, capabilities: Mapping[str, Any]) -> Resumed:
@@ -195,7 +198,7 @@ class Parking:
         self._calls.pop(call, None)
 
     def expire(self, now_s: float) -> list[ExpiredCall]:
-        """Give up the calls whose clients have not come back in time."""
+        """Give up the calls whose clients have not come back in time; on the steady clock."""
         due = [
             call for call, parked in self._calls.items() if parked.expires_s is not None and parked.expires_s <= now_s
         ]
@@ -203,5 +206,5 @@ class Parking:
         return [ExpiredCall(call, not (parked.has_ended or parked.is_lost)) for call, parked in gone]
 
     def find_next_expiry(self) -> float | None:
-        """Give the time at which `expire` has something to do; None while no call is parked."""
+        """Give the time, on the steady clock, at which `expire` has something to do; None while no call is parked."""
         return min((parked.expires_s for parked in self._calls.values() if parked.expires_s is not None), default=None)

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned
 from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.questions import Question
-from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
+from dragoman.core.bridge.state import Binding, Keeper, Moment, Reason, State, refuse
 from dragoman_spec import Loss
 
 KIND: Final = "task"
@@ -47,6 +47,7 @@ class _Task:
     questions: OpenQuestions
     created_s: float
     updated_s: float
+    expires_s: float
     status: str = "working"
     payload: dict[str, Any] = field(default_factory=dict)
 
@@ -73,13 +74,16 @@ class PromotedTasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def promote(self, call: str, caller: AskedCall, now_s: float, nonce: bytes) -> dict[str, Any] | None:
+    def __contains__(self, call: object) -> bool:
+        return call in self._tasks
+
+    def promote(self, call: str, caller: AskedCall, now: Moment, nonce: bytes) -> dict[str, Any] | None:
         """Make a call a task.
 
         Args:
             call: Which; a name of our own.
             caller: Whose call it is.
-            now_s: The time, in seconds since 1970.
+            now: The time.
             nonce: Random bytes for the id.
 
         Returns:
@@ -87,8 +91,9 @@ class PromotedTasks:
         """
         if len(self._tasks) >= self.most:
             return None
-        task_id = self.keeper.write(State(KIND, call), _bind(caller.binding), now_s, nonce)
-        self._tasks[call] = _Task(task_id, OpenQuestions(caller), now_s, now_s)
+        task_id = self.keeper.write(State(KIND, call), _bind(caller.binding), now.wall_s, nonce)
+        expires_s = now.steady_s + self.keeper.ttl_s
+        self._tasks[call] = _Task(task_id, OpenQuestions(caller), now.wall_s, now.wall_s, expires_s)
         return {"resultType": "task", **self._describe(self._tasks[call])}
 
     def ask(self, call: str, question_id: bytes, method: str, params: Any, now_s: float) -> Question | Turned:
@@ -177,16 +182,16 @@ class PromotedTasks:
         self.finish(call, {"error": error}, now_s)
 
     def expire(self, now_s: float) -> list[ExpiredTask]:
-        """Give up the tasks that are kept no longer."""
-        due = [call for call, task in self._tasks.items() if task.created_s + self.keeper.ttl_s <= now_s]
+        """Give up the tasks that are kept no longer; on the steady clock."""
+        due = [call for call, task in self._tasks.items() if task.expires_s <= now_s]
         return [ExpiredTask(call, self._tasks.pop(call).is_running) for call in due]
 
     def find_next_expiry(self) -> float | None:
-        """Give the time at which `expire` has something to do; None while there is no task."""
-        return min((task.created_s + self.keeper.ttl_s for task in self._tasks.values()), default=None)
+        """Give the time, on the steady clock, at which `expire` has something to do; None while there is no task."""
+        return min((task.expires_s for task in self._tasks.values()), default=None)
 
     def _find(self, params: Mapping[str, Any], binding: Binding, now_s: float) -> tuple[str, _Task]:
-        state = self.keeper.read(params.get("taskId"), _bind(binding), now_s)
+        state = self.keeper.read(params.get("taskId"), _bind(binding), now_s, self)
         task = self._tasks.get(state.call) if state.kind == KIND else None
         if task is None:
             raise refuse(Reason.UNKNOWN)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -101,6 +101,18 @@ class State(NamedTuple):
     extra: Any = None
 
 
+class Moment(NamedTuple):
+    """A time on two clocks.
+
+    Attributes:
+        wall_s: In seconds since 1970, on a clock that all instances share; somebody may set it.
+        steady_s: In seconds, on a clock of this process that never goes back: what is kept in memory goes by it.
+    """
+
+    wall_s: float
+    steady_s: float
+
+
 class Keeper(NamedTuple):
     """Writes states and reads them back.
 
@@ -124,13 +136,14 @@ class Keeper(NamedTuple):
         bound = [binding.server, binding.method, binding.digest, binding.principal]
         return self.seal.seal(encode([*state, bound, now_s + self.ttl_s]), nonce)
 
-    def read(self, text: object, binding: Binding, now_s: float) -> State:
+    def read(self, text: object, binding: Binding, now_s: float, kept: Container[str] = ()) -> State:
         """Read a state that a request brings.
 
         Args:
             text: Its `requestState`.
             binding: What that request is.
             now_s: The time, on the same clock.
+            kept: The calls that wait in memory: how long, is decided there and by another clock.
 
         Raises:
             RemoteProtocolError: It may not go on from there (-32602); the data says why.
@@ -144,7 +157,7 @@ class Keeper(NamedTuple):
             raise refuse(Reason.OTHER_CALLER)
         if (server, method, digest) != (binding.server, binding.method, binding.digest):
             raise refuse(Reason.OTHER_REQUEST)
-        if now_s >= expires_s:
+        if now_s >= expires_s and (call not in kept or opened.instance != self.seal.instance):
             raise refuse(Reason.EXPIRED)
         if call and opened.instance != self.seal.instance:
             raise refuse(Reason.OTHER_INSTANCE, {"instance": opened.instance.hex()})

@@ -89,6 +89,7 @@ class PerRequest:
         params = greeting.frame.body.get("params")
         self.metadata, losses = read_initialize(params if isinstance(params, dict) else {}, self.path)
         self._settings = wiring.settings
+        self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
         self._discovered = verdict.discovered
         self._running: dict[bytes, RunningCall] = {}
         self._posed: dict[bytes, RunningCall] = {}
@@ -106,7 +107,7 @@ class PerRequest:
         assert greeting is not None
         self.front.serve(self)
         self.edge.sessions.append(self)
-        introduced = to_initialize_result(self._discovered, self.path, "server")
+        introduced = to_initialize_result(self._discovered, self.path, self._server_name)
         self.report("the answer to initialize", introduced.losses)
         body = {"jsonrpc": "2.0", "id": decode(greeting.key), "result": introduced.result}
         answer = Frame(encode_line(body), "result", greeting.key, None, body)

@@ -19,7 +19,7 @@ from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.bridge.parked import Parking
 from dragoman.core.bridge.questions import ROOTS
 from dragoman.core.bridge.roots import RootsCache
-from dragoman.core.bridge.state import Reason, State, refuse
+from dragoman.core.bridge.state import Moment, Reason, State, refuse
 from dragoman.core.calls import cancelled_key
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -113,7 +113,10 @@ class Asking:
             return
         if method not in FACTS.asked:
             self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
-        elif method == ROOTS and (roots := self._roots.get(self._bridging.principal, self._bridging.now())) is not None:
+        elif (
+            method == ROOTS
+            and (roots := self._roots.get(self._bridging.principal, self._bridging.steady_s())) is not None
+        ):
             self._upstream.send(result_frame(key, {"roots": list(roots)}))
         else:
             self._put(key, method, params, frame.stream)
@@ -148,7 +151,7 @@ class Asking:
             logger.warning("%s of the server: %d value(s) cannot be asked", method, len(asked.losses))
         work.questions[key] = method
         if request is not None:
-            self._due.setdefault(work, self._bridging.now() + TOGETHER_S)
+            self._due.setdefault(work, self._bridging.steady_s() + TOGETHER_S)
 
     def _turn(self, work: Work, key: bytes, turned: Turned) -> None:
         """Answer a question that is not put to the client, which may be the end of the call."""
@@ -158,7 +161,7 @@ class Asking:
             logger.warning("%s ends without an answer: %s", work.method, error.message)
             self._let_go(work)
             work.request = None
-            self._ending[work] = self._bridging.now() + GRACE_S
+            self._ending[work] = self._bridging.steady_s() + GRACE_S
             self._front.refuse(request, error.code, error.message, error.data)
 
     def _reply(self, key: bytes, refusal: Refusal) -> None:
@@ -187,7 +190,7 @@ class Asking:
         if text is None or request.method not in FACTS.input_required:
             return False
         bridging = self._bridging
-        state = bridging.keeper().read(text, bind(bridging, request), bridging.now())
+        state = bridging.keeper().read(text, bind(bridging, request), bridging.now(), self.parking or ())
         if state.kind == urls.KIND:
             self._go_on_after_visit(request, state)
         else:
@@ -210,7 +213,7 @@ class Asking:
         work.request = request
         for key, result in resumed.replies:
             if work.questions.pop(key, None) == ROOTS:
-                self._roots.put(self._bridging.principal, result, self._bridging.now())
+                self._roots.put(self._bridging.principal, result, self._bridging.steady_s())
             self._upstream.send(result_frame(key, result))
         if resumed.asks_again:
             self._compose(work)
@@ -276,7 +279,7 @@ class Asking:
 
     def expire(self) -> None:
         """Do what is due: put questions to clients, and give up calls whose clients have not come back."""
-        now_s = self._bridging.now()
+        now_s = self._bridging.steady_s()
         for work in [work for work, due_s in self._due.items() if due_s <= now_s]:
             self._compose(work)
         for work in [work for work, until_s in self._ending.items() if until_s <= now_s]:
@@ -293,9 +296,12 @@ class Asking:
         request = work.request
         assert request is not None
         assert self.parking is not None
-        result = self.parking.compose(work.name, self._bridging.now(), self._bridging.nonce())
+        result = self.parking.compose(work.name, self._moment(), self._bridging.nonce())
         work.request = None
         self._answerer.answer(request, result)
+
+    def _moment(self) -> Moment:
+        return Moment(self._bridging.now(), self._bridging.steady_s())
 
     def _make_parking(self) -> Parking:
         if self.parking is None:

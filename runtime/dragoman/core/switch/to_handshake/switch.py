@@ -137,7 +137,7 @@ class ToHandshake:
     def expire(self) -> None:
         """Do what is due."""
         self._wakes_at_s = None
-        if self._opens_until_s is not None and self._opens_until_s <= self._bridging.now():
+        if self._opens_until_s is not None and self._opens_until_s <= self._bridging.steady_s():
             error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
             self._front.lost(str(error), Outcome.INITIALIZATION_TIMED_OUT)
             return
@@ -154,7 +154,7 @@ class ToHandshake:
         next_s = min((time for time in times if time is not None), default=None)
         if next_s != self._wakes_at_s and self._front.state is FrontState.PER_REQUEST:
             self._wakes_at_s = next_s
-            after_s = None if next_s is None else max(0.0, next_s - self._bridging.now())
+            after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
             self._outbox.add(Wake(self._front, after_s))
 
     # Opening the server's session
@@ -165,7 +165,7 @@ class ToHandshake:
         greeting = Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
         settings, counters = self._wiring.settings, self._front.exchange.counters
         introduce = pass_on(greeting, self._wiring.translate, settings, counters)
-        self._opens_until_s = self._bridging.now() + settings.init_timeout_s
+        self._opens_until_s = self._bridging.steady_s() + settings.init_timeout_s
         refusal = self.upstream.ask(greeting, introduce, _OPENING_KEY)
         if refusal is not None:
             self._fail_waiting(Failed(refusal.code, refusal.message, refusal.data))

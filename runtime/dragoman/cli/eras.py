@@ -1,0 +1,115 @@
+"""What may be decided about the bridge between the eras: questions in the middle of a call, tasks, and sealed states.
+
+Lives here: the flags, and reading the key of the states. Must not: load the bridge. Called by `cli.proxy`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+from typing import Any, Final
+
+from dragoman.cli.checks import readable_file
+from dragoman.cli.options import count, seconds
+
+QUESTIONS: Final = ("auto", "task", "park", "replay", "refuse")
+"""As `core.bridge.strategy.SETTINGS` has it; that is not loaded for a command line."""
+
+KEY_DIGITS: Final = 64
+_HOW_TO: Final = "openssl rand -hex 32"
+_OF_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
+
+
+def add_era_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the flags."""
+    group = parser.add_argument_group("clients of 2026-07-28 at servers with a handshake")
+    group.add_argument(
+        "--questions",
+        choices=QUESTIONS,
+        default="auto",
+        help="how a client is asked what its server wants to know in the middle of a call: in a task, by parking the "
+        "call, by making it twice, or not at all (default: %(default)s, which is a task if the client takes tasks, "
+        "else parking)",
+    )
+    group.add_argument(
+        "--repeatable",
+        action="append",
+        default=[],
+        metavar="TOOL",
+        help="a tool that may run twice to be asked about, beside those whose annotations say so; may be repeated",
+    )
+    group.add_argument(
+        "--answer-timeout",
+        type=seconds,
+        default=600.0,
+        metavar="S",
+        help="how long a parked call waits for its client to come back (default: 600)",
+    )
+    group.add_argument(
+        "--max-parked",
+        type=count,
+        default=256,
+        metavar="N",
+        help="how many calls, and how many tasks, may wait for clients (default: 256)",
+    )
+    group.add_argument(
+        "--task-ttl",
+        type=seconds,
+        default=3600.0,
+        metavar="S",
+        help="how long a task is kept from its beginning (default: 3600)",
+    )
+    group.add_argument(
+        "--state-key-file",
+        dest="state_key",
+        type=state_key,
+        metavar="FILE",
+        help=f"{KEY_DIGITS} hexadecimal digits that seal what clients carry for us, so that it is good after a restart "
+        f"and in other proxies with this key: {_HOW_TO} (made at start if absent)",
+    )
+    group.add_argument(
+        "--server-name",
+        metavar="NAME",
+        help="what clients are told that the server is called, if it does not say; states are good under this name "
+        "alone",
+    )
+
+
+def state_key(text: str) -> bytes:
+    """Read the key of a file, for argparse; no message shows what is in it.
+
+    Raises:
+        argparse.ArgumentTypeError: It has none, or others can read or change it.
+    """
+    readable_file(text)
+    with open(text, "rb") as file:
+        found = os.fstat(file.fileno())
+        raw = file.read(1024)
+    if stat.S_ISREG(found.st_mode) and found.st_mode & _OF_OTHERS:
+        mode = stat.S_IMODE(found.st_mode)
+        raise argparse.ArgumentTypeError(f"{text} can be used by others (mode {mode:03o}): chmod 600 {text}")
+    digits = raw.decode("latin-1").strip()
+    if len(digits) != KEY_DIGITS:
+        raise argparse.ArgumentTypeError(
+            f"expected {KEY_DIGITS} hexadecimal digits in {text}, found {len(digits)} characters; make a key with: "
+            f"{_HOW_TO}"
+        )
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        reason = f"expected hexadecimal digits alone in {text}; make a key with: {_HOW_TO}"
+        raise argparse.ArgumentTypeError(reason) from None
+
+
+def chosen_bridging(args: argparse.Namespace) -> dict[str, Any]:
+    """Give the part of `ProxyConfig` that the flags decide."""
+    return {
+        "questions": args.questions,
+        "repeatable": frozenset(args.repeatable),
+        "parked_s": args.answer_timeout,
+        "most_parked": args.max_parked,
+        "task_s": args.task_ttl,
+        "state_key": args.state_key,
+        "server_name": args.server_name or "",
+    }

@@ -1,0 +1,76 @@
+"""The flags about the bridge between the eras, and the key of the states that clients carry."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli.eras import QUESTIONS, add_era_arguments, chosen_bridging, state_key
+from dragoman.core.bridge.strategy import SETTINGS
+from dragoman.proxy import ProxyConfig
+
+KEY = b"0123456789abcdef" * 2
+
+
+def write(folder: Path, text: str, mode: int = 0o600) -> str:
+    path = folder / "key"
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_the_choices_are_those_of_the_bridge() -> None:
+    assert set(QUESTIONS) == set(SETTINGS)
+
+
+def test_the_defaults_are_those_of_a_proxy() -> None:
+    parser = argparse.ArgumentParser()
+    add_era_arguments(parser)
+    assert ProxyConfig(**chosen_bridging(parser.parse_args([]))) == ProxyConfig()
+
+
+@pytest.mark.parametrize("end", ["", "\n", " \r\n"])
+def test_a_key_is_read(end: str, tmp_path: Path) -> None:
+    assert state_key(write(tmp_path, KEY.hex() + end)) == KEY
+
+
+@pytest.mark.parametrize("text", ["", "secret", KEY.hex() + "00", "x" * 64, "0123456789abcdef " * 4])
+def test_what_is_no_key_is_refused_and_not_shown(text: str, tmp_path: Path) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as caught:
+        state_key(write(tmp_path, text))
+    said = str(caught.value)
+    assert "hexadecimal digits" in said
+    assert "openssl rand -hex 32" in said
+    assert not text or text not in said
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o602, 0o620, 0o601])
+def test_a_key_that_others_can_use_is_refused(mode: int, tmp_path: Path) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="can be used by others"):
+        state_key(write(tmp_path, KEY.hex(), mode))
+
+
+def test_a_group_may_read_a_key(tmp_path: Path) -> None:
+    assert state_key(write(tmp_path, KEY.hex(), 0o440)) == KEY
+
+
+def test_a_key_may_come_through_a_pipe() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, KEY.hex().encode())
+    os.close(writer)
+    try:
+        assert state_key(f"/dev/fd/{reader}") == KEY
+    finally:
+        os.close(reader)
+
+
+def test_there_has_to_be_a_file(tmp_path: Path) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="there is no file"):
+        state_key(str(tmp_path / "nowhere"))
+
+
+def test_a_key_is_not_shown_with_a_configuration() -> None:
+    assert KEY.decode() not in repr(ProxyConfig(state_key=KEY))
