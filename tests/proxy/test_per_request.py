@@ -29,6 +29,7 @@ VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 LEVEL = "io.modelcontextprotocol/logLevel"
 SERVER = "io.modelcontextprotocol/serverInfo"
+TASKS = {"io.modelcontextprotocol/tasks": {}}
 IDENTITY = {SERVER: {"name": "test", "version": "1"}}
 
 
@@ -53,7 +54,7 @@ def test_a_server_is_introduced() -> None:
         return (
             frame["id"] == "a"
             and found["supportedVersions"][0] == NEW
-            and found["capabilities"] == {"tools": {"listChanged": True}}
+            and found["capabilities"] == {"tools": {"listChanged": True}, "extensions": TASKS}
             and found["_meta"] == IDENTITY
             and (found["resultType"], found["ttlMs"], found["cacheScope"]) == ("complete", 0, "private")
         )

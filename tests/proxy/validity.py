@@ -36,7 +36,12 @@ def validate_heard(peer: Peer, revision: str) -> None:
         method = frame.get("method")
         if method == "initialize" or (method or "").startswith("acme/"):
             continue  # offered before it is known what the server speaks; of no schema
+        if method == "notifications/tasks":
+            check_task(frame["params"], has_payload=True)
+            continue
         answered = None if method else asked.get((type(frame.get("id")), frame.get("id")))
+        if revision == NEW and is_about_task(answered, frame):
+            continue
         dragoman_spec.validate(frame, revision, answered)
 
 
@@ -52,3 +57,28 @@ def frames(lines: Sequence[bytes]) -> list[dict[str, Any]]:
 def is_request(frame: dict[str, Any]) -> bool:
     """Whether a frame asks something."""
     return "method" in frame and "id" in frame
+
+
+PAYLOAD = {"input_required": {"inputRequests"}, "completed": {"result"}, "failed": {"error"}}
+
+
+def is_about_task(answered: str | None, frame: dict[str, Any]) -> bool:
+    """Whether a frame is a response of the tasks extension, which the schemas do not have; then it is checked here."""
+    found = frame.get("result")
+    if not isinstance(found, dict) or not (found.get("resultType") == "task" or (answered or "").startswith("tasks/")):
+        return False
+    if answered in ("tasks/update", "tasks/cancel"):
+        assert {name for name in found if name != "_meta"} == {"resultType"}, found
+    else:
+        check_task(found, has_payload=found["resultType"] == "complete")
+    return True
+
+
+def check_task(task: dict[str, Any], *, has_payload: bool) -> None:
+    """Hold what is said of a task against the page of the extension (SEP-2663)."""
+    assert task["status"] in ("working", "cancelled", *PAYLOAD), task
+    assert all(isinstance(task[name], str) for name in ("taskId", "createdAt", "lastUpdatedAt")), task
+    assert task["ttlMs"] is None or isinstance(task["ttlMs"], int), task
+    assert isinstance(task.get("pollIntervalMs", 0), int), task
+    payload = {name for name in ("inputRequests", "result", "error") if name in task}
+    assert payload == (PAYLOAD.get(task["status"], set()) if has_payload else set()), task

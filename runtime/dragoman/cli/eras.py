@@ -23,7 +23,7 @@ _OF_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 
 def add_era_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the flags."""
-    group = parser.add_argument_group("clients of 2026-07-28 at servers with a handshake")
+    group = parser.add_argument_group("clients without a handshake at servers with one")
     group.add_argument(
         "--questions",
         choices=QUESTIONS,

@@ -24,7 +24,14 @@ from dragoman.core.bridge.posing import Asked
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, digest_params
 from dragoman.core.bridge.strategy import choose_strategy
-from dragoman.core.bridge.tasks import needs_task, offer_tasks, take_task, to_newer_creation, to_older_creation
+from dragoman.core.bridge.tasks import (
+    leave_off_relation,
+    offer_tasks,
+    read_relation,
+    read_support,
+    take_task,
+    to_older_creation,
+)
 from dragoman.core.bridge.urls import ask_to_visit, refuse_visit
 from dragoman.core.bridge.verdict import ProbeAnswer, judge
 from dragoman.errors import RemoteProtocolError
@@ -130,7 +137,7 @@ def test_tasks(tasks: list[Any], answer: dict[str, Any], status: str) -> None:
         wait.take_task({"status": status, **task})
         for key in wait.open_questions:
             wait.take_answer(key, {"result": answer})
-        to_newer_creation(task), to_older_creation(task), take_task(task), needs_task(task)
+        to_older_creation(task), take_task(task), read_support(task), read_relation(task), leave_off_relation(task)
 
 
 @given(VALUES, VALUES, st.sampled_from(HANDSHAKE_REVISIONS), OBJECTS)

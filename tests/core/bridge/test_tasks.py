@@ -9,12 +9,12 @@ import pytest
 import dragoman_spec
 from dragoman.core.bridge.tasks import (
     TERMINAL,
-    needs_task,
+    leave_off_relation,
     offer_tasks,
+    read_relation,
+    read_support,
     relate,
     take_task,
-    to_newer_creation,
-    to_newer_task,
     to_older_creation,
     to_older_task,
 )
@@ -42,13 +42,11 @@ NEWER = {
 }
 
 
-def test_a_task_has_two_forms() -> None:
-    assert to_newer_task(OLDER) == NEWER
+def test_a_task_in_the_older_form() -> None:
     assert to_older_task(NEWER) == OLDER
 
 
-def test_the_time_that_a_task_is_kept_is_required_in_both() -> None:
-    assert to_newer_task({"taskId": "t"}) == {"taskId": "t", "ttlMs": None}
+def test_the_time_that_a_task_is_kept_is_required() -> None:
     assert to_older_task({"taskId": "t"}) == {"taskId": "t", "ttl": None}
 
 
@@ -65,24 +63,15 @@ def test_what_a_task_carries_stays_out_of_the_older_form(payload: dict[str, Any]
     assert to_older_task({**NEWER, **payload}) == OLDER
 
 
-def test_a_task_of_the_extension_carries_its_result() -> None:
-    assert to_newer_task(OLDER, result={"content": []}) == {**NEWER, "result": {"content": []}}
-
-
-def test_the_answer_that_creates_a_task_has_two_forms() -> None:
+def test_the_answer_that_creates_a_task_in_the_older_form() -> None:
     meta = {"_meta": {"com.example/m": 1}}
     assert to_older_creation({"resultType": "task", **NEWER, **meta}) == {"task": OLDER, **meta}
-    assert to_newer_creation({"task": OLDER, **meta}) == {"resultType": "task", **NEWER, **meta}
 
 
 def test_an_answer_that_creates_a_task_is_valid_in_the_older_form() -> None:
     created = to_older_creation({"resultType": "task", **NEWER})
     dragoman_spec.validate({"jsonrpc": "2.0", "id": 1, "result": created}, D, method="tools/call")
     dragoman_spec.validate({"jsonrpc": "2.0", "id": 1, "result": to_older_task(NEWER)}, D, method="tasks/get")
-
-
-def test_an_answer_without_a_task_creates_an_empty_one() -> None:
-    assert to_newer_creation({"task": 5}) == {"resultType": "task", "ttlMs": None}
 
 
 @pytest.mark.parametrize("params", [None, {}, {"_meta": 5}, {"message": "m", "_meta": {"progressToken": 1}}])
@@ -107,17 +96,35 @@ def test_every_tool_may_be_run_as_a_task() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "needed"),
+    ("tool", "support"),
     [
-        (None, False),
-        ({}, False),
-        ({"execution": 5}, False),
-        ({"execution": {"taskSupport": "optional"}}, False),
-        ({"execution": {"taskSupport": "required"}}, True),
+        (None, "forbidden"),
+        ({}, "forbidden"),
+        ({"execution": 5}, "forbidden"),
+        ({"execution": {"taskSupport": 5}}, "forbidden"),
+        ({"execution": {"taskSupport": "optional"}}, "optional"),
+        ({"execution": {"taskSupport": "required"}}, "required"),
     ],
 )
-def test_some_tools_run_as_tasks_only(tool: Any, needed: bool) -> None:
-    assert needs_task(tool) is needed
+def test_a_tool_says_whether_it_runs_as_a_task(tool: Any, support: str) -> None:
+    assert read_support(tool) == support
+
+
+def test_a_result_of_a_task_is_a_result() -> None:
+    related = {"io.modelcontextprotocol/related-task": {"taskId": "t"}}
+    assert leave_off_relation({"content": [], "_meta": related}) == {"content": []}
+    assert leave_off_relation({"_meta": {**related, "com.example/m": 1}}) == {"_meta": {"com.example/m": 1}}
+    plain = {"_meta": {"com.example/m": 1}}
+    assert leave_off_relation(plain) is plain
+
+
+@pytest.mark.parametrize("params", [None, 5, {}, {"_meta": 5}, {"_meta": {"io.modelcontextprotocol/related-task": 5}}])
+def test_most_requests_are_about_no_task(params: Any) -> None:
+    assert read_relation(params) is None
+
+
+def test_which_task_a_request_is_about_is_read() -> None:
+    assert read_relation(relate({"a": 1}, "t")) == "t"
 
 
 def test_what_a_call_says_about_tasks_comes_off() -> None:

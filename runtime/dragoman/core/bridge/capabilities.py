@@ -36,6 +36,7 @@ class Path:
         can_ask: Whether questions of the server reach the client during a call: as requests on its stream, or parked.
         can_notify: Whether the server's notices outside of calls reach the client: a stream of theirs is held open.
         tasks: Whether tasks are bridged.
+        promotes: Whether a call that asks something may become a task where the server has a handshake.
     """
 
     client: str
@@ -44,6 +45,7 @@ class Path:
     can_ask: bool = True
     can_notify: bool = True
     tasks: bool = False
+    promotes: bool = False
 
     @property
     def cell(self) -> Literal["LL", "LM", "ML", "MM"]:
@@ -125,6 +127,12 @@ def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
     return Told(told, tuple(lost))
 
 
+def declares_tasks(capabilities: Mapping[str, Any]) -> bool:
+    """Whether capabilities, of either side, have the tasks extension in them."""
+    extensions = capabilities.get("extensions")
+    return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+
+
 def spell_required(path: str) -> dict[str, Any]:
     """Give a capability, such as `elicitation.url`, as the object in which a client declares it."""
     spelled: dict[str, Any] = {}
@@ -188,10 +196,13 @@ def _keep_promises(name: str, value: Any, flags: frozenset[str], lost: list[Loss
 
 def _tell_tasks(capabilities: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Tell of tasks in the client's terms, where they are bridged."""
-    if path.tasks and path.cell == "ML" and _runs_tools_as_tasks(capabilities.get("tasks")):
+    if (
+        path.tasks
+        and path.cell == "ML"
+        and (runs_tools_as_tasks(capabilities) or (path.promotes and "tools" in capabilities))
+    ):
         return {"extensions": {TASKS_EXTENSION: {}}}
-    extensions = capabilities.get("extensions")
-    if path.tasks and path.client == OLDER and isinstance(extensions, dict) and TASKS_EXTENSION in extensions:
+    if path.tasks and path.client == OLDER and declares_tasks(capabilities):
         return {"tasks": _TASKS_OF_TOOLS}
     return {}
 
@@ -207,7 +218,9 @@ def _find_untold(name: str, value: Any, told: Mapping[str, Any]) -> Iterator[Los
                 yield _lose(f"{name}/{_escape(extension)}", settings)
 
 
-def _runs_tools_as_tasks(tasks: Any) -> bool:
+def runs_tools_as_tasks(capabilities: Mapping[str, Any]) -> bool:
+    """Whether a server of 2025-11-25 says that its tools may run as tasks."""
+    tasks: Any = capabilities.get("tasks")
     for name in ("requests", "tools", "call"):
         tasks = tasks.get(name) if isinstance(tasks, dict) else None
     return tasks is not None

@@ -89,6 +89,11 @@ class Parking:
     def __len__(self) -> int:
         return len(self._calls)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether another call may wait."""
+        return len(self._calls) < self.most_calls
+
     def __contains__(self, call: object) -> bool:
         return call in self._calls
 

@@ -26,6 +26,9 @@ from dragoman_spec import Loss
 KIND: Final = "task"
 """The kind of state that is the id of a task."""
 
+_KEPT: Final = 4
+_LONGEST_MS: Final = 366 * 86_400_000
+
 
 class Updated(NamedTuple):
     """What an update brought: answers to the server's requests, by their ids, and what they lose."""
@@ -48,6 +51,9 @@ class _Task:
     created_s: float
     updated_s: float
     expires_s: float
+    ttl_ms: int
+    poll_ms: int
+    message: str | None = None
     status: str = "working"
     payload: dict[str, Any] = field(default_factory=dict)
 
@@ -62,7 +68,7 @@ class PromotedTasks:
 
     Attributes:
         keeper: Makes their ids; its time is how long they are kept, from their beginning.
-        most: How many there may be.
+        most: How many may be running; four times as many are kept, and then the oldest that has ended is forgotten.
         poll_ms: After how many milliseconds a client is advised to ask again.
     """
 
@@ -77,7 +83,14 @@ class PromotedTasks:
     def __contains__(self, call: object) -> bool:
         return call in self._tasks
 
-    def promote(self, call: str, caller: AskedCall, now: Moment, nonce: bytes) -> dict[str, Any] | None:
+    @property
+    def has_room(self) -> bool:
+        """Whether another one may run."""
+        return sum(task.is_running for task in self._tasks.values()) < self.most
+
+    def promote(
+        self, call: str, caller: AskedCall, now: Moment, nonce: bytes, told: Mapping[str, Any] | None = None
+    ) -> dict[str, Any] | None:
         """Make a call a task.
 
         Args:
@@ -85,16 +98,24 @@ class PromotedTasks:
             caller: Whose call it is.
             now: The time.
             nonce: Random bytes for the id.
+            told: What the server says of it where it is a task there too, in the form of 2025-11-25.
 
         Returns:
             The result that answers the client's request; None where there are too many tasks.
         """
-        if len(self._tasks) >= self.most:
+        if not self.has_room:
             return None
+        if len(self._tasks) >= self.most * _KEPT:
+            del self._tasks[next(known for known, task in self._tasks.items() if not task.is_running)]
+        told = told or {}
+        ttl_ms = _read_ms(told.get("ttl"), int(self.keeper.ttl_s * 1000))
+        poll_ms = _read_ms(told.get("pollInterval"), self.poll_ms)
         task_id = self.keeper.write(State(KIND, call), _bind(caller.binding), now.wall_s, nonce)
-        expires_s = now.steady_s + self.keeper.ttl_s
-        self._tasks[call] = _Task(task_id, OpenQuestions(caller), now.wall_s, now.wall_s, expires_s)
-        return {"resultType": "task", **self._describe(self._tasks[call])}
+        expires_s = now.steady_s + ttl_ms / 1000
+        task = _Task(task_id, OpenQuestions(caller), now.wall_s, now.wall_s, expires_s, ttl_ms, poll_ms)
+        task.message = _read_message(told)
+        self._tasks[call] = task
+        return {"resultType": "task", **self._describe(task)}
 
     def ask(self, call: str, question_id: bytes, method: str, params: Any, now_s: float) -> Question | Turned:
         """Take a question that the server asks; the client finds it in the task. See `OpenQuestions.ask`."""
@@ -124,10 +145,38 @@ class PromotedTasks:
             RemoteProtocolError: There is no such task for this caller (-32602); the data says why.
         """
         _, task = self._find(params, binding, now_s)
-        detail = dict(task.payload)
-        if task.status == "input_required":
-            detail["inputRequests"] = task.questions.spell()
-        return {"resultType": "complete", **self._describe(task), **detail}
+        return {"resultType": "complete", **self._detail(task)}
+
+    def find(self, task_id: object, binding: Binding, now_s: float) -> str:
+        """Give the call that is behind a task.
+
+        Args:
+            task_id: As a client names it.
+            binding: The server that it means, and who it is.
+            now_s: The time.
+
+        Raises:
+            RemoteProtocolError: There is no such task for this caller (-32602).
+        """
+        return self._find({"taskId": task_id}, binding, now_s)[0]
+
+    def tell(self, call: str) -> dict[str, Any] | None:
+        """Give what a notification says of a task: the same as `get`; None where it is not kept any more."""
+        task = self._tasks.get(call)
+        return None if task is None else self._detail(task)
+
+    def note(self, call: str, told: Mapping[str, Any], now_s: float) -> None:
+        """Take note of what the server says of a task that is one there too, in the form of 2025-11-25.
+
+        What it asks, and how it ended, comes otherwise.
+        """
+        task = self._tasks.get(call)
+        if task is None or not task.is_running:
+            return
+        if told.get("status") == "cancelled":
+            self._end(task, "cancelled", {}, now_s)
+        else:
+            task.message, task.updated_s = _read_message(told), now_s
 
     def update(self, params: Mapping[str, Any], binding: Binding, now_s: float) -> Updated:
         """Take `tasks/update`, which is answered with an empty result.
@@ -206,19 +255,39 @@ class PromotedTasks:
         self._change(task, status, now_s)
 
     def _describe(self, task: _Task) -> dict[str, Any]:
+        message = {} if task.message is None else {"statusMessage": task.message}
         return {
             "taskId": task.task_id,
             "status": task.status,
+            **message,
             "createdAt": _stamp(task.created_s),
             "lastUpdatedAt": _stamp(task.updated_s),
-            "ttlMs": int(self.keeper.ttl_s * 1000),
-            "pollIntervalMs": self.poll_ms,
+            "ttlMs": task.ttl_ms,
+            "pollIntervalMs": task.poll_ms,
         }
+
+    def _detail(self, task: _Task) -> dict[str, Any]:
+        detail = dict(task.payload)
+        if task.status == "input_required":
+            detail["inputRequests"] = task.questions.spell()
+        return {**self._describe(task), **detail}
 
 
 def _bind(binding: Binding) -> Binding:
     """Bind a task to its server and its caller: the requests that name it have other methods and params."""
     return replace(binding, method="tasks", digest="")
+
+
+def _read_ms(value: Any, otherwise: int) -> int:
+    """Read a number of milliseconds; there is no limit to what a server may write there, but to what it may mean."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LONGEST_MS:
+        return otherwise
+    return int(value)
+
+
+def _read_message(told: Mapping[str, Any]) -> str | None:
+    message = told.get("statusMessage")
+    return message if isinstance(message, str) else None
 
 
 def _stamp(time_s: float) -> str:

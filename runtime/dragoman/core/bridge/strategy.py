@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-from dragoman.core.bridge.names import FACTS, TASKS_EXTENSION
+from dragoman.core.bridge.capabilities import declares_tasks
+from dragoman.core.bridge.names import FACTS
 
 _RUNS_TOOLS: Final = "tools/call"
 
@@ -35,6 +36,11 @@ SETTINGS: Final = (AUTO, *(strategy.value for strategy in Strategy))
 """What a user can choose for a server."""
 
 
+def promotes(setting: str) -> bool:
+    """Whether a call may become a task because of a question."""
+    return setting in (AUTO, Strategy.TASK.value)
+
+
 def choose_strategy(
     setting: str,
     method: str,
@@ -57,18 +63,13 @@ def choose_strategy(
         tasks: Whether tasks are bridged.
     """
     applies = {
-        Strategy.TASK: tasks and method == _RUNS_TOOLS and _declares_tasks(capabilities),
+        Strategy.TASK: tasks and method == _RUNS_TOOLS and declares_tasks(capabilities),
         Strategy.PARK: can_park and method in FACTS.input_required,
         Strategy.REPLAY: method in FACTS.input_required and (may_repeat or _is_repeatable(method, tool)),
         Strategy.REFUSE: True,
     }
     wanted = list(Strategy) if setting == AUTO else [Strategy(setting), Strategy.REFUSE]
     return next(strategy for strategy in wanted if applies[strategy])
-
-
-def _declares_tasks(capabilities: Mapping[str, Any]) -> bool:
-    extensions = capabilities.get("extensions")
-    return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
 
 
 def _is_repeatable(method: str, tool: Mapping[str, Any] | None) -> bool:

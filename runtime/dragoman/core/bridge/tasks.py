@@ -1,7 +1,7 @@
 """Tasks of 2025-11-25 and tasks of the extension: one object in two forms.
 
 Lives here: the two forms, and how a tool and a call say that they are about tasks. Must not: keep tasks, or poll them
-(`promoted`, `waiting`). The two are not wire-compatible, and no schema of ours has the second: so it is written here,
+(`promoted`, `awaiting`). The two are not wire-compatible, and no schema of ours has the second: so it is written here,
 after the extension's own page (SEP-2663), field by field.
 """
 
@@ -19,8 +19,7 @@ RELATED_TASK: Final = OLDER_FACTS.request_meta["related-task"]
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 """The states that a task does not leave."""
 
-_NEWER_NAMES: Final[Mapping[str, str]] = MappingProxyType({"ttl": "ttlMs", "pollInterval": "pollIntervalMs"})
-_OLDER_NAMES: Final[Mapping[str, str]] = MappingProxyType({newer: older for older, newer in _NEWER_NAMES.items()})
+_OLDER_NAMES: Final[Mapping[str, str]] = MappingProxyType({"ttlMs": "ttl", "pollIntervalMs": "pollInterval"})
 _PAYLOAD: Final = frozenset({"result", "error", "inputRequests", "resultType", "_meta"})
 """What a task of the extension carries beside what is told of it."""
 
@@ -31,28 +30,10 @@ def to_older_task(task: Mapping[str, Any]) -> dict[str, Any]:
     return {"ttl": None, **older}  # required there, if only as null
 
 
-def to_newer_task(task: Mapping[str, Any], **payload: Any) -> dict[str, Any]:
-    """Give a task of 2025-11-25 as one of the extension.
-
-    Args:
-        task: As `tasks/get` has it.
-        payload: `result`, `error` or `inputRequests`, as its state asks for.
-    """
-    newer = {_NEWER_NAMES.get(name, name): value for name, value in task.items() if name not in _PAYLOAD}
-    return {"ttlMs": None, **newer, **payload}
-
-
 def to_older_creation(result: Mapping[str, Any]) -> dict[str, Any]:
     """Give the answer to a call that has become a task, as 2025-11-25 has it."""
     meta = {"_meta": result["_meta"]} if result.get("_meta") else {}
     return {"task": to_older_task(result), **meta}
-
-
-def to_newer_creation(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the answer to a call that has become a task, as the extension has it."""
-    meta = {"_meta": result["_meta"]} if result.get("_meta") else {}
-    task = result.get("task")
-    return {"resultType": "task", **to_newer_task(task if isinstance(task, dict) else {}), **meta}
 
 
 def relate(params: Mapping[str, Any] | None, task_id: str) -> dict[str, Any]:
@@ -60,6 +41,31 @@ def relate(params: Mapping[str, Any] | None, task_id: str) -> dict[str, Any]:
     given = dict(params or {})
     meta = given.get("_meta")
     return {**given, "_meta": {**(meta if isinstance(meta, dict) else {}), RELATED_TASK: {"taskId": task_id}}}
+
+
+def leave_off_relation(result: dict[str, Any]) -> dict[str, Any]:
+    """Give a result of 2025-11-25 without the task that it says it is of; the same object where it says none."""
+    meta = result.get("_meta")
+    if not isinstance(meta, dict) or RELATED_TASK not in meta:
+        return result
+    left = {key: value for key, value in meta.items() if key != RELATED_TASK}
+    rest = {name: value for name, value in result.items() if name != "_meta"}
+    return {**rest, "_meta": left} if left else rest
+
+
+def read_relation(params: object) -> str | None:
+    """Give the task that a request or notification of a server of 2025-11-25 says it is about; None for none."""
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    related = meta.get(RELATED_TASK) if isinstance(meta, dict) else None
+    task_id = related.get("taskId") if isinstance(related, dict) else None
+    return task_id if isinstance(task_id, str) else None
+
+
+def read_support(tool: Mapping[str, Any] | None) -> str:
+    """Say whether a tool of a server of 2025-11-25 runs as a task: `required`, `optional` or `forbidden`."""
+    execution = (tool or {}).get("execution")
+    support = execution.get("taskSupport") if isinstance(execution, dict) else None
+    return support if support in ("required", "optional") else "forbidden"
 
 
 def offer_tasks(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -79,12 +85,6 @@ def _offer(tool: Any) -> Any:
         return tool
     execution = tool.get("execution")
     return {**tool, "execution": {**(execution if isinstance(execution, dict) else {}), "taskSupport": "optional"}}
-
-
-def needs_task(tool: Mapping[str, Any] | None) -> bool:
-    """Whether a tool of a server of 2025-11-25 runs as a task only."""
-    execution = (tool or {}).get("execution")
-    return isinstance(execution, dict) and execution.get("taskSupport") == "required"
 
 
 def take_task(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None, tuple[Loss, ...]]:

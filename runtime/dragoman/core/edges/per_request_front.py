@@ -19,6 +19,7 @@ from dragoman.core.bridge.metadata import Metadata, read
 from dragoman.core.bridge.names import (
     METHOD_NOT_FOUND,
     PER_REQUEST_REVISIONS,
+    TASK_METHODS,
     UNSUPPORTED_VERSION,
 )
 from dragoman.core.calls import NAME_BYTES, cancelled_key
@@ -36,7 +37,8 @@ CANCELLED: Final = "notifications/cancelled"
 
 _NEWER: Final = PER_REQUEST_REVISIONS[0]
 _KNOWN: Final = frozenset(name for name, method in load(_NEWER).METHODS.items() if "client" in method.sender)
-_GONE: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in load(revision).METHODS) - _KNOWN
+_OLDER: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in load(revision).METHODS)
+_GONE: Final = _OLDER - _KNOWN - TASK_METHODS.keys()
 """Methods that only older revisions have; whoever sends one here means something that is not there any more."""
 
 

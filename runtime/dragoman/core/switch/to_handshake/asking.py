@@ -11,19 +11,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge import urls
-from dragoman.core.bridge.asking import AskedCall, Turned
+from dragoman.core.bridge import replay, urls
+from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn
+from dragoman.core.bridge.inputs import failed_tool
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.bridge.parked import Parking
-from dragoman.core.bridge.questions import ROOTS
+from dragoman.core.bridge.questions import ROOTS, Reply, describe
 from dragoman.core.bridge.roots import RootsCache
 from dragoman.core.bridge.state import Moment, Reason, State, refuse
+from dragoman.core.bridge.strategy import Strategy, choose_strategy
+from dragoman.core.bridge.tasks import read_relation
 from dragoman.core.calls import cancelled_key
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
+from dragoman.core.switch.to_handshake.answers import Answerer
+from dragoman.core.switch.to_handshake.listed import ListedTools
+from dragoman.core.switch.to_handshake.promoting import Promoting
+from dragoman.core.switch.to_handshake.repeating import NextRound, ask_again, resume_attempt
+from dragoman.core.switch.to_handshake.visiting import go_on_after_visit
 from dragoman.core.switch.to_handshake.works import Work, Works, bind
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging
@@ -37,20 +45,11 @@ GRACE_S: Final = 1.0
 """How long a server gets to end a call by itself whose question was refused. Servers on SDK 1.x that are answered and
 cancelled at the same moment lose the request that comes next."""
 
+SETTLE_S: Final = 0.25
+"""How long it is waited for the end of a call that was cancelled because it is made again: what it still asks must not
+be taken for a question of the next one."""
+
 _RETRY: Final = frozenset({"inputResponses", "requestState"})
-
-
-class Answerer(Protocol):
-    """Who gives results to clients, and requests to the server."""
-
-    def answer(self, request: Request, result: dict[str, Any]) -> None:
-        """Answer with a result in the form of 2026-07-28."""
-
-    def take_answer(self, work: Work, frame: Frame) -> None:
-        """Give the server's answer to who waits for it."""
-
-    def start(self, request: Request, params: Mapping[str, Any]) -> None:
-        """Send the server a request with these params."""
 
 
 class Asking:
@@ -62,6 +61,8 @@ class Asking:
         upstream: The server's.
         works: What the server is at work on.
         answerer: Who does what is not about questions.
+        promoting: The calls that are tasks for their clients.
+        listed: What is known of the server's tools.
         revision: Of the server.
     """
 
@@ -71,6 +72,8 @@ class Asking:
         "_due",
         "_ending",
         "_front",
+        "_listed",
+        "_promoting",
         "_revision",
         "_roots",
         "_upstream",
@@ -85,6 +88,8 @@ class Asking:
         upstream: UpstreamEdge,
         works: Works,
         answerer: Answerer,
+        promoting: Promoting,
+        listed: ListedTools,
         revision: str,
     ) -> None:
         self.parking: Parking | None = None  # made with the first question: few servers ask, and its key costs 30 ms
@@ -93,10 +98,12 @@ class Asking:
         self._upstream = upstream
         self._works = works
         self._answerer = answerer
+        self._promoting = promoting
+        self._listed = listed
         self._revision = revision
         self._roots = RootsCache(bridging.roots_ttl_s)
         self._due: dict[Work, float] = {}
-        self._ending: dict[Work, float] = {}
+        self._ending: dict[Work, _End] = {}
 
     # What the server asks
 
@@ -122,7 +129,10 @@ class Asking:
             self._put(key, method, params, frame.stream)
 
     def _put(self, key: bytes, method: str, params: Any, stream: bytes | None) -> None:
-        work = self._works.find(stream) if stream is not None else self._find_by_turns()
+        task_id = read_relation(params)
+        work = self._works.find(stream) or self._works.find_task(task_id)
+        if work is None and stream is None and task_id is None:
+            work = self._find_by_turns()
         if work is None or not work.may_ask:
             logger.warning("%s request of the server refused: it is not clear which call it is about", method)
             reason = "it is not clear which call this is about, so nobody can be asked"
@@ -135,7 +145,6 @@ class Asking:
         return self._works.find_asked()
 
     def _ask(self, work: Work, key: bytes, method: str, params: Any) -> None:
-        parking = self._make_parking()
         request = work.request
         if work in self._ending:
             self._reply(key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
@@ -143,26 +152,101 @@ class Asking:
         if request is not None:
             work.caller = AskedCall(bind(self._bridging, request), request.metadata.capabilities, self._revision)
         assert work.caller is not None, "only a call that has asked has nobody who waits for it"
-        asked = parking.ask(work.name, key, method, params, work.caller)
+        if work.way is None:
+            self._choose(work, key, method, params)
+        match work.way:
+            case Strategy.REPLAY if request is not None:
+                self._repeat(work, key, method, params)
+            case Strategy.REFUSE:
+                self._refuse(work, key, method, params)
+            case _:
+                self._keep(work, key, method, params)
+
+    def _choose(self, work: Work, key: bytes, method: str, params: Any) -> None:
+        """Choose how the client is asked: for all questions of a call, when the first one comes."""
+        caller, request = work.caller, work.request
+        assert caller is not None
+        assert request is not None
+        name = request.params.get("name")
+        may_be_asked = not isinstance(OpenQuestions(caller).ask(key, method, params), Turned)
+        work.way = choose_strategy(
+            self._bridging.questions,
+            work.method,
+            caller.capabilities,
+            tool=self._listed.find(name),
+            may_repeat=name in self._bridging.repeatable,
+            can_park=self.parking is None or self.parking.has_room,
+            tasks=self._promoting.has_room and may_be_asked,
+        )
+        if work.way is Strategy.TASK:
+            self._promoting.begin(work)
+
+    def _keep(self, work: Work, key: bytes, method: str, params: Any) -> None:
+        """Keep the server's call: it goes on with the answer."""
+        assert work.caller is not None
+        if work.way is Strategy.TASK:
+            asked = self._promoting.ask(work, key, method, params)
+        else:
+            asked = self._make_parking().ask(work.name, key, method, params, work.caller)
         if isinstance(asked, Turned):
             self._turn(work, key, asked)
             return
         if asked.losses:
             logger.warning("%s of the server: %d value(s) cannot be asked", method, len(asked.losses))
         work.questions[key] = method
-        if request is not None:
+        if work.request is not None:
             self._due.setdefault(work, self._bridging.steady_s() + TOGETHER_S)
+
+    def _repeat(self, work: Work, key: bytes, method: str, params: Any) -> None:
+        """Answer from what is recorded, or end the call and ask."""
+        said = ask_again(work, method, params, self._bridging)
+        if isinstance(said, Turned):
+            self._turn(work, key, said)
+        elif isinstance(said, Reply):
+            self._upstream.send(result_frame(key, said.result))
+        else:
+            self._go_round(work, said)
+
+    def _go_round(self, work: Work, round_: NextRound) -> None:
+        request, work.request = work.request, None
+        assert request is not None
+        self._works.tell_cancelled(work, "the call is made again once its client has answered")
+        self._ending[work] = _End(self._bridging.steady_s() + SETTLE_S, None)
+        self._answerer.answer(request, round_.result)
+
+    def _refuse(self, work: Work, key: bytes, method: str, params: Any) -> None:
+        """Ask nobody, and say in the client's answer what was asked."""
+        assert work.caller is not None
+        asked = OpenQuestions(work.caller).ask(key, method, params)
+        request = work.request
+        if isinstance(asked, Turned) or request is None:
+            self._turn(work, key, asked if isinstance(asked, Turned) else turn("it is not there"))
+        elif work.method == "tools/call":
+            text = describe({"method": method, "params": asked.params})
+            self._reply(key, turn("that is not wanted here").reply)
+            self._end_soon(work)
+            self._answerer.answer(request, failed_tool(f"{text}. Questions are not passed on here."))
+        else:
+            self._turn(work, key, turn("questions are not passed on here"))
 
     def _turn(self, work: Work, key: bytes, turned: Turned) -> None:
         """Answer a question that is not put to the client, which may be the end of the call."""
         self._reply(key, turned.reply)
         request, error = work.request, turned.error
-        if request is not None and error is not None:
-            logger.warning("%s ends without an answer: %s", work.method, error.message)
-            self._let_go(work)
-            work.request = None
-            self._ending[work] = self._bridging.steady_s() + GRACE_S
+        if error is None or (request is None and work.way is not Strategy.TASK):
+            return
+        logger.warning("%s ends without an answer: %s", work.method, error.message)
+        self._end_soon(work)
+        if request is not None:
             self._front.refuse(request, error.code, error.message, error.data)
+        else:
+            self._promoting.fail(work, error)
+
+    def _end_soon(self, work: Work) -> None:
+        """Nobody waits for a call any more; its server is given a moment to end it by itself."""
+        self._let_go(work)
+        work.request = None
+        self._ending[work] = _End(self._bridging.steady_s() + GRACE_S, "the client could not be asked")
 
     def _reply(self, key: bytes, refusal: Refusal) -> None:
         self._upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
@@ -171,9 +255,12 @@ class Asking:
         """Take note that the server does not want an answer to a question any more."""
         key = cancelled_key(frame) or b""
         work = next((work for work in self._works if key in work.questions), None)
-        if work is not None and self.parking is not None:
+        if work is not None:
             del work.questions[key]
-            self.parking.withdraw(work.name, key)
+            if work.way is Strategy.TASK:
+                self._promoting.withdraw(work, key)
+            elif self.parking is not None:
+                self.parking.withdraw(work.name, key)
             if not work.questions:
                 self._due.pop(work, None)
 
@@ -192,7 +279,11 @@ class Asking:
         bridging = self._bridging
         state = bridging.keeper().read(text, bind(bridging, request), bridging.now(), self.parking or ())
         if state.kind == urls.KIND:
-            self._go_on_after_visit(request, state)
+            go_on_after_visit(request, state, self._front, self._answerer.answer, self._answerer.start)
+        elif state.kind == replay.KIND:
+            self._answerer.start(
+                request, without_answers(request.params), resume_attempt(state, request, self._revision)
+            )
         else:
             self._go_on(request, state)
         return True
@@ -218,36 +309,15 @@ class Asking:
         if resumed.asks_again:
             self._compose(work)
 
-    def _go_on_after_visit(self, request: Request, state: State) -> None:
-        params, _ = urls.resume_visit(state, request.params)
-        if params is not None:
-            self._answerer.start(request, params)
-        elif request.method == "tools/call":
-            text = {"type": "text", "text": "The URL that this tool needs visited was not visited."}
-            self._answerer.answer(request, {"resultType": "complete", "content": [text], "isError": True})
-        else:
-            self._front.refuse(request, INTERNAL_ERROR, "the URL that this needs visited was not visited")
-
-    def ask_to_visit(self, request: Request, error: Mapping[str, Any]) -> None:
-        """Answer a request that needs a URL visited first."""
-        bridging = self._bridging
-        result = None
-        if request.method in FACTS.input_required:
-            declared, binding = request.metadata.capabilities, bind(bridging, request)
-            now_s, nonce = bridging.now(), bridging.nonce()
-            result = urls.ask_to_visit(error, bridging.keeper(), binding, declared, now_s, nonce)
-        if result is not None:
-            self._answerer.answer(request, result)
-        else:
-            said = urls.refuse_visit(error)
-            self._front.refuse(request, said.code, said.message, said.data)
-
     # How calls end
 
     def finish(self, work: Work, frame: Frame) -> bool:
         """Take the server's answer to a call; whether it is to be given to the client now."""
         self._due.pop(work, None)
         self._ending.pop(work, None)
+        if work.way is Strategy.TASK:
+            self._promoting.finish(work, frame)
+            return False
         return self.parking is None or self.parking.finish(work.name, (work, frame))
 
     def forget(self, work: Work) -> None:
@@ -273,18 +343,22 @@ class Asking:
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
         expiry = None if self.parking is None else self.parking.find_next_expiry()
-        return min(
-            (time for time in (*self._due.values(), *self._ending.values(), expiry) if time is not None), default=None
-        )
+        ends = (end.until_s for end in self._ending.values())
+        times = (*self._due.values(), *ends, expiry, self._promoting.next_s)
+        return min((time for time in times if time is not None), default=None)
 
     def expire(self) -> None:
         """Do what is due: put questions to clients, and give up calls whose clients have not come back."""
         now_s = self._bridging.steady_s()
         for work in [work for work, due_s in self._due.items() if due_s <= now_s]:
             self._compose(work)
-        for work in [work for work, until_s in self._ending.items() if until_s <= now_s]:
-            del self._ending[work]
-            self._works.cancel(work, "the client could not be asked")
+        for work in [work for work, end in self._ending.items() if end.until_s <= now_s]:
+            reason = self._ending.pop(work).reason
+            if reason is None:
+                self._works.finish(work)
+            else:
+                self._works.cancel(work, reason)
+        self._promoting.expire()
         for name, is_running in [] if self.parking is None else self.parking.expire(now_s):
             work_or_none = self._works.find_named(name)
             if is_running and work_or_none is not None:
@@ -307,6 +381,13 @@ class Asking:
         if self.parking is None:
             self.parking = Parking(self._bridging.keeper(), self._bridging.most_parked)
         return self.parking
+
+
+class _End(NamedTuple):
+    """How long a call that nobody waits for may go on, and what its server is told then; None if it was told."""
+
+    until_s: float
+    reason: str | None
 
 
 def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:

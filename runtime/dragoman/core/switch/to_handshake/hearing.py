@@ -10,15 +10,31 @@ under way wants; each request gets what it wants of it. What belongs to no reque
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dragoman.core.bridge.levels import RequestLevels
-from dragoman.core.bridge.listens import Command, End, ListenId, Listens, Refuse, Subscribe, TellListener, Unsubscribe
+from dragoman.core.bridge.listens import (
+    ACKNOWLEDGED,
+    Command,
+    End,
+    ListenId,
+    Listens,
+    Refuse,
+    Subscribe,
+    TellListener,
+    Unsubscribe,
+)
+from dragoman.core.bridge.names import FACTS
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
-from dragoman.core.envelope import Frame, key_of
+from dragoman.core.envelope import Frame, decoded, key_of
+from dragoman.core.switch.to_handshake.listed import CHANGED, ListedTools
+from dragoman.core.switch.to_handshake.native import STATUS, ServerTasks
+from dragoman.core.switch.to_handshake.promoting import FILTER, Promoting
 from dragoman.core.switch.to_handshake.works import Work, Works
+from dragoman.core.translate import Adaptor
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -30,28 +46,92 @@ class ServerNotices:
         front: The client's edge.
         answer: Answers a request with a result.
         works: What the server is at work on, and the way to ask it something.
+        promoting: The tasks of the clients.
+        tasks: The tasks of the server.
+        listed: What is known of its tools.
+        downward: Translates for the clients.
         capabilities: Of the server, in the form of the newest revision with a handshake.
         shares_channel: Whether all that a client hears comes on one channel, so that the end of a stream is told.
     """
 
-    __slots__ = ("_answer", "_capabilities", "_front", "_levels", "_listens", "_requests", "_shares_channel", "_works")
+    __slots__ = (
+        "_acknowledged",
+        "_answer",
+        "_capabilities",
+        "_downward",
+        "_front",
+        "_levels",
+        "_listed",
+        "_listens",
+        "_promoting",
+        "_requests",
+        "_shares_channel",
+        "_tasks",
+        "_works",
+    )
 
     def __init__(
         self,
         front: PerRequestFront,
         answer: Callable[[Request, dict[str, Any]], None],
         works: Works,
+        promoting: Promoting,
+        tasks: ServerTasks,
+        listed: ListedTools,
+        downward: Adaptor,
         capabilities: Mapping[str, Any],
         shares_channel: bool,
     ) -> None:
         self._front = front
         self._answer = answer
         self._works = works
+        self._promoting = promoting
+        self._tasks = tasks
+        self._listed = listed
+        self._downward = downward
+        self._acknowledged: dict[ListenId, list[str]] = {}  # the tasks that are to be named then
         self._capabilities = capabilities
         self._shares_channel = shares_channel
         self._listens = Listens(capabilities)
         self._requests: dict[ListenId, Request] = {}
         self._levels = RequestLevels()
+
+    def take(self, frame: Frame) -> None:
+        """Take a notification of the server that is not about a request of its own."""
+        if frame.method == STATUS:
+            self._take_status(frame)
+            return
+        if frame.method == CHANGED:
+            self._listed.forget()
+        adapted = self._downward.adapt(frame, frame.method)
+        if not isinstance(adapted, Frame):
+            return
+        try:
+            params = decoded(adapted).body.get("params")
+        except ValueError as error:
+            logger.warning("%s notification of the server dropped: %s", frame.method, error)
+            return
+        params = params if isinstance(params, dict) else None
+        if frame.method == "notifications/progress":
+            self._tell_progress(params or {})
+        elif frame.method == "notifications/message":
+            work = self._works.find_only() if frame.stream is None else self._works.find(frame.stream)
+            self.tell_log(work, frame.method, params or {})
+        elif frame.method in FACTS.announced:
+            self._carry_out(self._listens.hear(adapted.method or "", params))
+        else:
+            logger.debug("%s notification of the server dropped: it belongs to no request", frame.method)
+
+    def _take_status(self, frame: Frame) -> None:
+        with contextlib.suppress(ValueError):
+            params = decoded(frame).body.get("params")
+            self._tasks.take_status(params if isinstance(params, dict) else {})
+
+    def _tell_progress(self, params: dict[str, Any]) -> None:
+        work = self._works.find_by_token(params.get("progressToken"))
+        if work is not None and work.request is not None and work.request.token is not None:
+            told = {**params, "progressToken": work.request.token}
+            self._front.tell(work.request, "notifications/progress", told)
 
     # Log messages
 
@@ -89,24 +169,29 @@ class ServerNotices:
 
     def listen(self, request: Request) -> None:
         """Take a listen request."""
+        tasks = self._promoting.listen(request)
         self._requests[self._id_of(request)] = request
+        if tasks:
+            self._acknowledged[self._id_of(request)] = tasks
         self._carry_out(self._listens.open(request.key, request.id, request.params))
-
-    def hear(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Take a notice of change, in the form of the clients."""
-        self._carry_out(self._listens.hear(method, params))
 
     def stop_listening(self, request: Request) -> bool:
         """Take note that a request was cancelled; False where it is not a listen request."""
         listen = self._id_of(request)
-        if self._requests.pop(listen, None) is None:
+        if listen not in self._requests:
             return False
+        self._forget(listen)
+        del self._requests[listen]
         self._carry_out(self._listens.close(*listen))
         return True
 
     def end_all(self, reason: str) -> None:
         """End every stream."""
         self._carry_out(self._listens.end_all(reason))
+
+    def _forget(self, to: ListenId) -> None:
+        self._acknowledged.pop(to, None)
+        self._promoting.stop_listening(self._requests[to])
 
     @staticmethod
     def _id_of(request: Request) -> ListenId:
@@ -116,10 +201,14 @@ class ServerNotices:
         for command in commands:
             match command:
                 case TellListener(to, method, params):
+                    if method == ACKNOWLEDGED and to in self._acknowledged:
+                        params["notifications"][FILTER] = self._acknowledged.pop(to)
                     self._front.tell(self._requests[to], method, params)
                 case Refuse(to, error):
+                    self._forget(to)
                     self._front.refuse(self._requests.pop(to), error.code, error.message, error.data)
                 case End(to, result, cancel):
+                    self._forget(to)
                     request = self._requests.pop(to)
                     if self._shares_channel:
                         self._front.tell(request, CANCELLED, cancel)

@@ -17,11 +17,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import dragoman_spec
-from dragoman.core.bridge import errors
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result, to_initialize_params
-from dragoman.core.bridge.metadata import put_identity, take_off
+from dragoman.core.bridge.metadata import take_off
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, OLDER
+from dragoman.core.bridge.replay import Replay
+from dragoman.core.bridge.strategy import Strategy, promotes
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.commands import Outbox, Outcome, Side, Wake
 from dragoman.core.edges.front import FrontEdge
@@ -35,9 +36,14 @@ from dragoman.core.envelope import Frame, Malformed, classify, decoded, request_
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.switch.relay import ByBytes, ByIds
+from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.asking import Asking, without_answers
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
-from dragoman.core.switch.to_handshake.reading import read_response, without_metadata
+from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
+from dragoman.core.switch.to_handshake.native import ServerTasks
+from dragoman.core.switch.to_handshake.promoting import Promoting
+from dragoman.core.switch.to_handshake.reading import without_metadata
+from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor, Refusal
 from dragoman.core.wiring import Bridging, Wiring
@@ -78,7 +84,7 @@ class ToHandshake:
         self._bridging = bridging
         self._outbox = outbox
         self._front = front
-        self._path = Path(NEWER, OLDER)
+        self._path = Path(NEWER, OLDER, tasks=True, promotes=promotes(bridging.questions))
         self._works = Works(upstream, wiring.settings.restore_ids, bridging.nonce().hex())
         self._waiting: list[Request] = []
         self._opens_until_s: float | None = None
@@ -86,15 +92,18 @@ class ToHandshake:
         self._asking: Asking | None = None
         self._hearing: ServerNotices | None = None
         self._discovered: dict[str, Any] = {}
-        self._identity: Mapping[str, Any] = {}
         self._upward = self._downward = Adaptor(None, wiring.settings.on_loss, counters)
+        self._answers = Answers(self._path, {}, self._downward)
+        self._listed = ListedTools(self._works)
+        self._promoting = Promoting(bridging, self.requests, upstream, self._works, self._answers)
+        self._tasks: ServerTasks | None = None
         upstream.hand_to(self)
 
     def release(self) -> None:
         """Let go of everything, once the session is over."""
         self.requests.release()
         self._works.clear()
-        self._asking = self._hearing = None
+        self._asking = self._hearing = self._tasks = None
         del self._front
 
     # What the client's edge says
@@ -125,7 +134,7 @@ class ToHandshake:
     def finished(self, request: Request) -> None:
         """Let the server say less, if this was the request that wanted more."""
         if self._hearing is not None:
-            self._hearing.finish(request, self._bridging.now())
+            self._hearing.finish(request, self._bridging.steady_s())
 
     def leave(self, reason: str) -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
@@ -144,7 +153,7 @@ class ToHandshake:
         if self._asking is not None:
             self._asking.expire()
         if self._hearing is not None:
-            self._hearing.settle(self._bridging.now())
+            self._hearing.settle(self._bridging.steady_s())
         self._schedule()
 
     def _schedule(self) -> None:
@@ -191,18 +200,32 @@ class ToHandshake:
             named = ", ".join(loss.pointer for loss in losses)
             logger.warning("the client is not told of what its revision does not have: %s", named)
         info = initialized.get("serverInfo")
-        self._identity = info if isinstance(info, dict) else {}
         self._upward, self._downward = self._adaptor(NEWER, revision), self._adaptor(revision, NEWER)
+        self._answers = Answers(self._path, info if isinstance(info, dict) else {}, self._downward)
         capabilities = initialized.get("capabilities")
-        self._asking = Asking(self._bridging, self.requests, upstream, self._works, self, revision)
-        capabilities = capabilities if isinstance(capabilities, dict) else {}
-        shares = self._bridging.shares_channel
-        self._hearing = ServerNotices(self.requests, self.answer, self._works, capabilities, shares)
+        self._serve_session(upstream, revision, capabilities if isinstance(capabilities, dict) else {})
         logger.info("the server speaks %s, the client %s", revision, NEWER)
         upstream.announce(INITIALIZED_FRAME)
         for request in self._take_waiting():
             self._serve(request)
         self._schedule()
+
+    def _serve_session(self, upstream: UpstreamEdge, revision: str, capabilities: Mapping[str, Any]) -> None:
+        bridging, front, works = self._bridging, self.requests, self._works
+        self._promoting = promoting = Promoting(bridging, front, upstream, works, self._answers)
+        self._asking = Asking(bridging, front, upstream, works, self, promoting, self._listed, revision)
+        self._tasks = ServerTasks(bridging, front, works, promoting, self._listed, capabilities, revision)
+        self._hearing = ServerNotices(
+            front,
+            self.answer,
+            works,
+            promoting,
+            self._tasks,
+            self._listed,
+            self._downward,
+            capabilities,
+            bridging.shares_channel,
+        )
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
@@ -253,9 +276,10 @@ class ToHandshake:
     # Requests and their answers
 
     def _serve(self, request: Request) -> None:
-        asking, hearing = self._asking, self._hearing
+        asking, hearing, tasks = self._asking, self._hearing, self._tasks
         assert asking is not None
         assert hearing is not None
+        assert tasks is not None
         try:
             if request.method == _DISCOVER:
                 self.requests.answer(request, self._discovered)
@@ -264,17 +288,20 @@ class ToHandshake:
                 hearing.listen(request)
                 return
             hearing.prepare(request)
-            if not asking.resume(request):
-                self.start(request, without_answers(request.params))
+            if not self._promoting.serve(request) and not asking.resume(request):
+                tasks.prepare(request, lambda: self.start(request, without_answers(request.params)))
         except RemoteProtocolError as error:
             logger.warning("%s request of the client refused: %s", request.method, error.message)
             self.requests.refuse(request, error.code, error.message, error.data)
         except ValueError as error:
             self.requests.refuse(request, INVALID_PARAMS, str(error))
 
-    def start(self, request: Request, params: Mapping[str, Any]) -> None:
-        """Send the server a request with these params."""
+    def start(self, request: Request, params: Mapping[str, Any], attempt: Replay | None = None) -> None:
+        """Send the server a request with these params; one that was made before has its answers recorded."""
+        assert self._tasks is not None
         work = self._works.new_work(request)
+        if attempt is not None:
+            work.way, work.replay = Strategy.REPLAY, attempt
         taken = take_off(params)
         if request.method not in _KNOWN:  # the steps leave alone what they do not know
             taken = without_metadata(taken)
@@ -290,39 +317,27 @@ class ToHandshake:
             self.requests.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
             work.frame = adapted if adapted.raw else adapted._replace(raw=encode_line(body), body=None)
+            work.frame = self._tasks.ask_for(work, work.frame)
             self._works.start(work)
 
     def answer(self, request: Request, result: dict[str, Any]) -> None:
         """Answer with a result in the form of 2026-07-28; it says whose it is."""
-        self.requests.answer(request, put_identity(result, self._identity) if self._identity else result)
+        self.requests.answer(request, self._answers.sign(result))
 
     def take_answer(self, work: Work, frame: Frame) -> None:
         """Give the server's answer to who waits for it."""
         request = work.request
         if request is None:
             return
-        try:
-            body = read_response(frame)
-        except ValueError as error:
-            reason = f"the server answered with something that is not a response: {error}"
-            self.requests.refuse(request, INTERNAL_ERROR, reason, {"method": work.method})
-            return
-        if frame.kind == "error" and self._asks_for_visit(body["error"], work.method):
-            assert self._asking is not None
-            self._asking.ask_to_visit(request, body["error"])
-            return
-        body = {**body, "id": request.id}
-        if frame.kind == "result" and self._identity:
-            body["result"] = put_identity(body["result"], self._identity)
-        adapted = self._downward.adapt(Frame(b"", frame.kind, request.key, None, body), work.method)
-        if isinstance(adapted, Frame):
-            self.requests.put_frame(request, adapted if adapted.raw else adapted._replace(raw=encode_line(body)))
+        if work.method == LIST:
+            self._listed.note(frame)
+        said = self._answers.spell(work.method, frame, request.key, request.id)
+        if isinstance(said, VisitFirst):
+            ask_to_visit(request, said.error, self._bridging, self.requests, self.answer)
+        elif isinstance(said, Frame):
+            self.requests.put_frame(request, said)
         else:
-            code, message, data = adapted or (INTERNAL_ERROR, "the answer has no counterpart for the client", {})
-            self.requests.refuse(request, code, message, data)
-
-    def _asks_for_visit(self, error: Mapping[str, Any], method: str) -> bool:
-        return isinstance(errors.answer_error(error, method, self._path), errors.Visit)
+            self.requests.refuse(request, said.code, said.message, said.data)
 
     # What the server says
 
@@ -352,13 +367,14 @@ class ToHandshake:
             self._take_response(Frame(b"", "error", work.key, None, {"jsonrpc": "2.0", "id": 0, "error": error}))
 
     def _take_response(self, frame: Frame) -> None:
+        assert self._tasks is not None
         work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
         if hook is not None:
             hook(frame)
         elif work is None:
             self._front.exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
-        else:
+        elif not self._tasks.follow(work, frame):
             assert self._asking is not None
             is_for_now = self._asking.finish(work, frame)
             self._works.finish(work)
@@ -371,28 +387,4 @@ class ToHandshake:
         if frame.method == CANCELLED:
             self._asking.withdraw(frame)
             return
-        adapted = self._downward.adapt(frame, frame.method)
-        if not isinstance(adapted, Frame):
-            return
-        try:
-            params = decoded(adapted).body.get("params")
-        except ValueError as error:
-            logger.warning("%s notification of the server dropped: %s", frame.method, error)
-            return
-        params = params if isinstance(params, dict) else None
-        if frame.method == "notifications/progress":
-            self._tell_progress(params or {})
-        elif frame.method == "notifications/message":
-            work = self._works.find_only() if frame.stream is None else self._works.find(frame.stream)
-            self._hearing.tell_log(work, frame.method, params or {})
-        elif frame.method in FACTS.announced:
-            self._hearing.hear(adapted.method or "", params)
-        else:
-            logger.debug("%s notification of the server dropped: it belongs to no request", frame.method)
-
-    def _tell_progress(self, params: dict[str, Any]) -> None:
-        token = params.get("progressToken")
-        work = self._works.find(b"%d" % token) if isinstance(token, int) and not isinstance(token, bool) else None
-        if work is not None and work.request is not None and work.request.token is not None:
-            told = {**params, "progressToken": work.request.token}
-            self.requests.tell(work.request, "notifications/progress", told)
+        self._hearing.take(frame)

@@ -9,6 +9,7 @@ place may be used by another client as well, and a request may go on under anoth
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,10 +17,12 @@ from typing import Any
 
 from dragoman.core.bridge.asking import AskedCall
 from dragoman.core.bridge.names import FACTS
+from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.state import Binding, digest_params
+from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, notification_frame, request_frame, twin_of
+from dragoman.core.envelope import Frame, decoded, notification_frame, request_frame, twin_of
 from dragoman.core.exact_json import decode
 from dragoman.core.wiring import Bridging
 
@@ -36,6 +39,11 @@ class Work:
         frame: What is to be sent when its turn comes; None once it is with the server.
         questions: What the server has asked about it and is not answered: method by id.
         caller: On whose behalf it was asked; None before anything was.
+        way: How its client is asked; None before anything was.
+        replay: What the client has answered already, where the call is made again for that.
+        wants_task: Whether the server was asked to make a task of it.
+        task_id: The task that it is at the server; None where it is none there.
+        token: Our progress token, where the server knows it by another id meanwhile.
     """
 
     key: bytes
@@ -45,11 +53,21 @@ class Work:
     frame: Frame | None = None
     questions: dict[bytes, str] = field(default_factory=dict)
     caller: AskedCall | None = None
+    way: Strategy | None = None
+    replay: Replay | None = None
+    wants_task: bool = False
+    task_id: str | None = None
+    token: bytes | None = None
 
     @property
     def may_ask(self) -> bool:
         """Whether the server may ask its client something meanwhile."""
         return self.method in FACTS.input_required
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the server may be asking just now."""
+        return self.may_ask and self.frame is None
 
 
 Hook = Callable[[Frame], None]
@@ -108,8 +126,19 @@ class Works:
 
     def find_named(self, name: str) -> Work | None:
         """Give the work that is called so among parked calls."""
-        label, _, key = name.rpartition("-")
-        return self.find(key.encode()) if label == self._label else None
+        return next((work for work in self._works.values() if work.name == name), None)
+
+    def find_task(self, task_id: object) -> Work | None:
+        """Give the work that is this task at the server."""
+        found = (work for work in self._works.values() if work.task_id is not None and work.task_id == task_id)
+        return next(found, None)
+
+    def find_by_token(self, token: object) -> Work | None:
+        """Give the work that has this progress token of ours."""
+        if isinstance(token, bool) or not isinstance(token, int):
+            return None
+        key = b"%d" % token
+        return self.find(key) or next((work for work in self._works.values() if work.token == key), None)
 
     def find_for(self, request: Request) -> Work | None:
         """Give the work whose answer this request waits for."""
@@ -129,14 +158,37 @@ class Works:
         while self._queue and (not self._queue[0].may_ask or not self._is_busy()):
             self._send(self._queue.popleft())
 
+    def follow(self, work: Work, method: str, params: dict[str, Any]) -> None:
+        """Ask for the answer to a request by another request: it is known by the id of that one from now on."""
+        self._works.pop(work.key, None)
+        work.token, work.key = work.token or work.key, self.new_key()
+        self._works[work.key] = work
+        self._upstream.send(request_frame(work.key, method, params))
+
     def cancel(self, work: Work, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
         if work.frame is None:
-            params = {"requestId": decode(work.key)} | ({"reason": reason} if reason else {})
-            self._upstream.send(notification_frame("notifications/cancelled", params))
+            self.tell_cancelled(work, reason)
         else:
             self._queue.remove(work)
         self.finish(work)
+
+    def tell_cancelled(self, work: Work, reason: str) -> None:
+        """Tell the server so, and wait for the end."""
+        if work.task_id is not None:  # "tasks/cancel MUST be used" for those (2025-11-25/basic/utilities/tasks)
+            self._cancel_task(work.task_id)
+            return
+        if work.wants_task:  # it may be one by the time that the server reads this
+            self._hooks[work.key] = self._cancel_created
+        params = {"requestId": decode(work.key)} | ({"reason": reason} if reason else {})
+        self._upstream.send(notification_frame("notifications/cancelled", params))
+
+    def _cancel_created(self, answer: Frame) -> None:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            self._cancel_task(decoded(answer).body["result"]["task"]["taskId"])
+
+    def _cancel_task(self, task_id: Any) -> None:
+        self.ask("tasks/cancel", {"taskId": task_id}, lambda answer: None)
 
     def ask(self, method: str, params: dict[str, Any], hook: Hook) -> None:
         """Send the server a request of our own."""
@@ -145,8 +197,11 @@ class Works:
         self._upstream.send(request_frame(key, method, params))
 
     def find_asked(self) -> Work | None:
-        """Give the only request that the server can be asking about; None if it may be one of several, or none."""
-        asked = [work for work in self._works.values() if work.may_ask and work.frame is None]
+        """Give the only request that the server can be asking about; None if it may be one of several, or none.
+
+        A question about a task says so, and is not looked for here.
+        """
+        asked = [work for work in self._works.values() if work.is_at_work and work.task_id is None]
         return asked[0] if len(asked) == 1 else None
 
     def find_only(self) -> Work | None:
@@ -164,7 +219,7 @@ class Works:
         return self.is_asking and work.may_ask and (bool(self._queue) or self._is_busy())
 
     def _is_busy(self) -> bool:
-        return any(work.may_ask and work.frame is None for work in self._works.values())
+        return any(work.is_at_work and work.task_id is None for work in self._works.values())
 
     def _send(self, work: Work) -> None:
         assert work.frame is not None

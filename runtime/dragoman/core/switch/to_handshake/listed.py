@@ -1,0 +1,84 @@
+"""What is known of the tools of a server with a handshake: from its own lists, asked for where a call needs to know.
+
+Lives here: what the lists said, in the server's revision, and listing. Must not: decide what follows from it. Called by
+`switch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dragoman.core.envelope import Frame, decoded
+from dragoman.core.switch.to_handshake.works import Works
+
+LIST: Final = "tools/list"
+CHANGED: Final = "notifications/tools/list_changed"
+_MOST_TOOLS: Final = 10_000
+_MOST_PAGES: Final = 100
+
+
+class ListedTools:
+    """The tools that one server has listed.
+
+    Args:
+        works: The way to ask it.
+    """
+
+    __slots__ = ("_is_listed", "_pages", "_then", "_tools", "_works")
+
+    def __init__(self, works: Works) -> None:
+        self._works = works
+        self._tools: dict[str, Mapping[str, Any]] = {}
+        self._is_listed = False
+        self._pages = 0
+        self._then: list[Callable[[], None]] = []
+
+    def find(self, name: object) -> Mapping[str, Any] | None:
+        """Give a tool as the server listed it; None where it did not."""
+        return self._tools.get(name) if isinstance(name, str) else None
+
+    def is_known(self, name: object) -> bool:
+        """Whether everything is known of a tool that the server has said."""
+        return self._is_listed or self.find(name) is not None
+
+    def note(self, answer: Frame) -> str | None:
+        """Take note of a page that the server has sent, whoever asked for it; give where the next one begins."""
+        try:
+            result = decoded(answer).body.get("result")
+        except ValueError:  # whoever it is given to will say so
+            return None
+        result = result if isinstance(result, dict) else {}
+        tools = result.get("tools")
+        for tool in tools if isinstance(tools, list) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str) and len(self._tools) < _MOST_TOOLS:
+                self._tools[name] = tool
+        cursor = result.get("nextCursor")
+        return cursor if isinstance(cursor, str) else None
+
+    def forget(self) -> None:
+        """Take note that the tools have changed."""
+        self._tools.clear()
+        self._is_listed = False
+
+    def list(self, then: Callable[[], None]) -> None:
+        """List the tools, and go on; where they cannot be listed, go on as well."""
+        self._then.append(then)
+        if len(self._then) == 1:
+            self._pages = 0
+            self._ask(None)
+
+    def _ask(self, cursor: str | None) -> None:
+        self._pages += 1
+        self._works.ask(LIST, {} if cursor is None else {"cursor": cursor}, self._take)
+
+    def _take(self, answer: Frame) -> None:
+        cursor = self.note(answer)
+        if cursor is not None and self._pages < _MOST_PAGES:
+            self._ask(cursor)
+            return
+        self._is_listed = True
+        then, self._then = self._then, []
+        for go_on in then:
+            go_on()

@@ -1,0 +1,135 @@
+"""Tools that run as tasks at their server, for clients that know the tasks of the extension or none.
+
+Lives here: which calls ask for a task, and how one is followed. Must not: keep the tasks of clients (`promoting`).
+Called by `switch`.
+
+A server of 2025-11-25 says of each tool whether it runs as a task: "required", "optional" or not at all
+(2025-11-25/basic/utilities/tasks). A call of the first kind asks for one in any case, a call of the second kind where
+its client takes tasks. `tasks/result` waits for the end: so the client's request, or its task, does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dragoman.core.bridge.asking import AskedCall
+from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_tasks
+from dragoman.core.bridge.names import INTERNAL_ERROR
+from dragoman.core.bridge.strategy import Strategy
+from dragoman.core.bridge.tasks import read_support
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.envelope import Frame, decoded, rewrite
+from dragoman.core.switch.to_handshake.listed import ListedTools
+from dragoman.core.switch.to_handshake.promoting import Promoting
+from dragoman.core.switch.to_handshake.works import Work, Works, bind
+from dragoman.core.wiring import Bridging
+
+logger = logging.getLogger("dragoman.bridge")
+
+STATUS: Final = "notifications/tasks/status"
+_CALL: Final = "tools/call"
+
+
+class ServerTasks:
+    """The tasks of one server.
+
+    Args:
+        bridging: What the bridge needs.
+        front: The clients' edge.
+        works: What the server is at work on.
+        promoting: The tasks of the clients.
+        listed: What is known of the server's tools.
+        capabilities: Of the server.
+        revision: Of the server.
+    """
+
+    __slots__ = ("_bridging", "_front", "_has_tasks", "_listed", "_promoting", "_revision", "_works")
+
+    def __init__(
+        self,
+        bridging: Bridging,
+        front: PerRequestFront,
+        works: Works,
+        promoting: Promoting,
+        listed: ListedTools,
+        capabilities: Mapping[str, Any],
+        revision: str,
+    ) -> None:
+        self._bridging = bridging
+        self._front = front
+        self._works = works
+        self._promoting = promoting
+        self._listed = listed
+        self._has_tasks = runs_tools_as_tasks(capabilities)
+        self._revision = revision
+
+    def prepare(self, request: Request, then: Callable[[], None]) -> None:
+        """Go on with a request, once enough is known of the tool that it calls."""
+        if not self._must_list(request):
+            then()
+            return
+
+        def go_on() -> None:
+            if self._front.requests.get(request.key) is request:  # it has not been cancelled meanwhile
+                then()
+
+        self._listed.list(go_on)
+
+    def _must_list(self, request: Request) -> bool:
+        name = request.params.get("name")
+        replays = self._bridging.questions == Strategy.REPLAY.value and name not in self._bridging.repeatable
+        return request.method == _CALL and (self._has_tasks or replays) and not self._listed.is_known(name)
+
+    def ask_for(self, work: Work, frame: Frame) -> Frame:
+        """Ask for a task where a call is to have one: give the request, in the server's revision, that says so."""
+        request = work.request
+        if request is None or request.method != _CALL or not self._has_tasks:
+            return frame
+        support = read_support(self._listed.find(request.params.get("name")))
+        if support == "forbidden" or (support == "optional" and not declares_tasks(request.metadata.capabilities)):
+            return frame
+        work.wants_task = True
+        body = decoded(frame).body
+        task = {"ttl": int(self._bridging.task_s * 1000)}
+        return rewrite(frame, {**body, "params": {**body["params"], "task": task}})
+
+    def follow(self, work: Work, frame: Frame) -> bool:
+        """Take an answer which says that a call has become a task; False where it says something else."""
+        task_id, told = self._read_created(work, frame)
+        if task_id is None:
+            return False
+        work.task_id, request = task_id, work.request
+        if request is not None and declares_tasks(request.metadata.capabilities):
+            binding = bind(self._bridging, request)
+            work.caller = AskedCall(binding, request.metadata.capabilities, self._revision)
+            if self._promoting.begin(work, told):
+                work.way = Strategy.TASK
+            else:
+                work.request = None
+                self._front.refuse(request, INTERNAL_ERROR, "too many tasks are under way", {"method": work.method})
+        if work.request is None and work.way is not Strategy.TASK:  # nobody waits for it any more
+            self._works.tell_cancelled(work, "")
+            self._works.finish(work)
+        else:
+            self._works.follow(work, "tasks/result", {"taskId": task_id})
+        return True
+
+    def take_status(self, params: Mapping[str, Any]) -> None:
+        """Take what the server says of a task without being asked."""
+        work = self._works.find_task(params.get("taskId"))
+        if work is not None and work.way is Strategy.TASK:
+            self._promoting.note(work, params)
+
+    @staticmethod
+    def _read_created(work: Work, frame: Frame) -> tuple[str | None, Mapping[str, Any]]:
+        if not work.wants_task or work.task_id is not None or frame.kind != "result":
+            return None, {}
+        try:
+            result = decoded(frame).body.get("result")
+        except ValueError:  # whoever it is given to will say so
+            return None, {}
+        task = result.get("task") if isinstance(result, dict) else None
+        task_id = task.get("taskId") if isinstance(task, dict) else None
+        return (task_id, task or {}) if isinstance(task_id, str) else (None, {})
