@@ -37,18 +37,26 @@ class Message:
         session: The label of the session.
         sender_revision: What the sender speaks.
         revision: What the peer speaks that it goes to.
+        principal: Who the client is.
 
     Attributes:
         session: Such as `session 3 of ada`; empty where the proxy has one session.
+        principal: The name that goes with the client's token, such as `ada`; empty where everybody may come in.
         direction: Which way it goes.
         sender_revision: What the sender speaks; None where it is not known yet.
         revision: What the peer speaks that it goes to: `params` and the answer are in that revision.
     """
 
-    __slots__ = ("_frame", "_side", "direction", "revision", "sender_revision", "session")
+    __slots__ = ("_frame", "_side", "direction", "principal", "revision", "sender_revision", "session")
 
     def __init__(
-        self, frame: Frame, side: Side, session: str, sender_revision: str | None, revision: str | None
+        self,
+        frame: Frame,
+        side: Side,
+        session: str,
+        sender_revision: str | None,
+        revision: str | None,
+        principal: str = "",
     ) -> None:
         self._frame = frame
         self._side = side
@@ -56,6 +64,7 @@ class Message:
         self.direction = Direction.TO_SERVER if side is Side.CLIENT else Direction.TO_CLIENT
         self.sender_revision = sender_revision
         self.revision = revision
+        self.principal = principal
 
     @property
     def method(self) -> str:
@@ -93,7 +102,7 @@ class Message:
         """
         frame = decoded(self._frame)
         changed = rewrite(frame, {**frame.body, "params": params})
-        return Message(changed, self._side, self.session, self.sender_revision, self.revision)
+        return Message(changed, self._side, self.session, self.sender_revision, self.revision, self.principal)
 
 
 class Answer:
@@ -118,9 +127,18 @@ class Answer:
         return cls(result_frame(b"null", result))
 
     @classmethod
-    def fail(cls, code: int, message: str, data: Any = None) -> Answer:
-        """Make an answer with a JSON-RPC error."""
-        return cls(error_frame(b"null", code, message, data))
+    def fail(cls, code: int, message: str, data: Any = None, *, retry_after_s: int | None = None) -> Answer:
+        """Make an answer with a JSON-RPC error.
+
+        Args:
+            code: Of the error.
+            message: For a person.
+            data: Whatever else is to be said.
+            retry_after_s: After how many seconds it is worth another try. Clients over HTTP then get the status 429
+                and this as `Retry-After`, beside the error.
+        """
+        frame = error_frame(b"null", code, message, data)
+        return cls(frame if retry_after_s is None else frame._replace(headers=(("retry-after", str(retry_after_s)),)))
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -137,7 +155,8 @@ class Answer:
         if self._frame.key == key:
             return self._frame
         if self.error is not None:
-            return error_frame(key, self.error["code"], self.error["message"], self.error.get("data"))
+            failed = error_frame(key, self.error["code"], self.error["message"], self.error.get("data"))
+            return failed._replace(headers=self._frame.headers)
         return result_frame(key, self.result)
 
     def _member(self, name: str) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from dragoman.cli.child import Launcher, add_child_arguments, check_child
 from dragoman.cli.eras import add_era_arguments, chosen_bridging
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.memory import collect_seldom
+from dragoman.cli.middleware import add_middleware_arguments, find_middleware
 from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds, whole_number
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -91,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="append every frame, before and after translation, to a file or a pipe, one JSON object a line; secrets "
         "that are recognised as such are left out",
     )
+    add_middleware_arguments(parser)
     company = {
         "--listen": [*add_listen_arguments(parser), *add_scope_arguments(parser)],
         "--url": add_upstream_arguments(parser),
@@ -149,6 +151,7 @@ def run(args: argparse.Namespace) -> int:
     nonsense = next(filter(None, (check(args) for check in checks)), None)
     if nonsense is not None:
         args.usage_error(nonsense)
+    args.around = find_middleware(args)
     _fill_standard_descriptors()
     if args.owns_process:
         args.stderr = free_stderr()
@@ -273,6 +276,8 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         restarts=args.restarts,
         health_s=args.health_interval,
         trace=trace,
+        middleware=args.around[0],
+        notice_middleware=args.around[1],
         names_server=args.listen is None,
         **chosen_bridging(args),
     )

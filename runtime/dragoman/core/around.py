@@ -2,7 +2,7 @@
 
 Lives here: which of them middleware has, how far each is, and what becomes of its answer. Must not: run middleware
 (`host.chains`), translate, or know what a switch does with a request. Made by `core.edges.front` where there is
-middleware; without any nothing here runs.
+middleware; without any nothing here runs. `around_requests` does the same for clients without a session.
 
 Theory of operation. What the exchange has translated it hands to this, and `Defer` tells the host. The host lets it
 proceed, as it is then, and hears of the answer by `Settle`. The answer that middleware gives in the end is translated
@@ -12,6 +12,7 @@ session finds it there, and `Abandon` tells the host. Middleware sees what the p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -41,6 +42,20 @@ class Carrier(Protocol):
         """Take a notification to a server."""
 
 
+class Taker(Protocol):
+    """What middleware has its requests and notifications from, and gives them back to."""
+
+    @property
+    def revisions(self) -> Mapping[Side, str | None]:
+        """What is spoken at either side of the middleware."""
+
+    def proceed(self, deferral: Deferral, frame: Frame) -> None:
+        """Take a request or notification on to its peer, as it is now."""
+
+    def conclude(self, deferral: Deferral, frame: Frame) -> None:
+        """Answer a request with what middleware gives."""
+
+
 class DeferralPhase(Enum):
     """How far something is that middleware has."""
 
@@ -58,16 +73,18 @@ class Deferral:
         side: Who sent it.
         frame: As it is to go on, in the revision of the peer across.
         call: The request; None for a notification.
+        around: Who knows what becomes of it.
         phase: How far it is.
     """
 
-    __slots__ = ("call", "frame", "front", "phase", "side")
+    __slots__ = ("around", "call", "frame", "front", "phase", "side")
 
-    def __init__(self, front: FrontEdge, side: Side, frame: Frame, call: Call | None) -> None:
+    def __init__(self, front: FrontEdge, side: Side, frame: Frame, call: Call | None, around: Taker) -> None:
         self.front = front
         self.side = side
         self.frame = frame
         self.call = call
+        self.around = around
         self.phase = DeferralPhase.HELD
 
 
@@ -101,14 +118,14 @@ class Around:
 
     def take_request(self, side: Side, call: Call, frame: Frame) -> None:
         """Give middleware a request of this peer."""
-        deferral = self._deferrals[call] = Deferral(self._front, side, frame, call)
+        deferral = self._deferrals[call] = Deferral(self._front, side, frame, call, self)
         self._outbox.add(Defer(deferral))
 
     def take_notice(self, side: Side, frame: Frame) -> bool:
         """Give middleware a notification of this peer; False for those that it does not get."""
         if frame.method in _AT_ONCE:
             return False
-        self._outbox.add(Defer(Deferral(self._front, side, frame, None)))
+        self._outbox.add(Defer(Deferral(self._front, side, frame, None, self)))
         return True
 
     def take_answer(self, side: Side, call: Call, frame: Frame, exchange: Exchange) -> None:
@@ -146,9 +163,14 @@ class Around:
         else:
             self._front.send(frame)
 
-    def conclude(self, deferral: Deferral, frame: Frame, exchange: Exchange) -> None:
+    @property
+    def revisions(self) -> Mapping[Side, str | None]:
+        """What each peer speaks."""
+        return self._front.exchange.revisions
+
+    def conclude(self, deferral: Deferral, frame: Frame) -> None:
         """Answer a request with what middleware gives, in the revision of the peer across."""
-        call, side = deferral.call, deferral.side
+        call, side, exchange = deferral.call, deferral.side, self._front.exchange
         assert call is not None, "a notification has no answer"
         if self._deferrals.pop(call, None) is None:
             return  # nobody waits any more

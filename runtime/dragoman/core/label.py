@@ -1,6 +1,6 @@
 """Whose session something happens in, for the log.
 
-Lives here: the one context variable that says so. Set by a front when a session opens and when a request of it comes;
+Lives here: the context variables that say so. Set by a front when a session opens and when a request of it comes;
 read by whatever writes the log (`cli.logs`). Must not: hold a secret: neither session ids nor tokens. Tasks, timers and
 callbacks inherit it, so that a line about a session's server carries the session's label too.
 """
@@ -12,6 +12,9 @@ from typing import Final
 
 LABEL: Final[ContextVar[str]] = ContextVar("dragoman.session", default="")
 """Such as `session 3` or `session 3 of ada`; empty where something concerns no session, or all."""
+
+PRINCIPAL: Final[ContextVar[str]] = ContextVar("dragoman.principal", default="")
+"""The name that goes with the secret of whoever opened the session; empty where everybody may come in."""
 
 SHARED: Final = "shared server"
 """The label of what concerns a server that several sessions share."""

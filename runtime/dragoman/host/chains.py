@@ -22,7 +22,7 @@ from dragoman.core.around import Deferral, DeferralPhase
 from dragoman.core.commands import Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.envelope import Frame, error_frame
-from dragoman.core.label import LABEL
+from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.middleware import Answer, Message, Middleware, NoticeMiddleware
 
 if TYPE_CHECKING:
@@ -247,12 +247,15 @@ class Chains:
     def _context(self, front: FrontEdge) -> contextvars.Context:
         """Give a context in which what is logged is about this session."""
         context = contextvars.copy_context()
-        context.run(LABEL.set, self._host.label_of(front))
+        label, principal = self._host.caller_of(front)
+        context.run(LABEL.set, label)
+        context.run(PRINCIPAL.set, principal)
         return context
 
     def _message(self, deferral: Deferral) -> Message:
-        revisions, side = deferral.front.exchange.revisions, deferral.side
-        return Message(deferral.frame, side, LABEL.get(), revisions[side], revisions[side.other])
+        revisions, side = deferral.around.revisions, deferral.side
+        spoken = revisions[side], revisions[side.other]
+        return Message(deferral.frame, side, LABEL.get(), *spoken, PRINCIPAL.get())
 
     def _write_failure(self, deferral: Deferral, reason: str, code: int = INTERNAL_ERROR) -> Frame:
         assert deferral.call is not None

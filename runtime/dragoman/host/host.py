@@ -37,7 +37,7 @@ from dragoman.core.commands import (
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
-from dragoman.core.label import LABEL
+from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.errors import TransportClosed
 from dragoman.host.port import Port
 from dragoman.host.settings import FAILURES, WHAT_NEXT, HostSettings, Switch
@@ -95,7 +95,7 @@ class Host:
         self._endings[front] = ending
         if front in self._stopped:  # before we began
             ending.set_result(self._stopped.pop(front))
-        port = self._ports[front] = Port(self, front, transport, LABEL.get())
+        port = self._ports[front] = Port(self, front, transport, LABEL.get(), PRINCIPAL.get())
         if getattr(transport, "has_streams", False):
             front.use_streams()
         is_stopped = False
@@ -338,10 +338,10 @@ class Host:
             case Abandon(deferral):
                 self._chains.abandon(deferral)
 
-    def label_of(self, front: FrontEdge) -> str:
-        """Give what the log calls a client's session."""
+    def caller_of(self, front: FrontEdge) -> tuple[str, str]:
+        """Give what the log calls a client's session, and the name of who the client is; empty where it has none."""
         port = self._ports.get(front)
-        return "" if port is None else port.label
+        return ("", "") if port is None else (port.label, port.principal)
 
     def open_server(self, upstream: UpstreamEdge) -> None:
         """Open a connection to a server, in place of the one that is there."""

@@ -39,6 +39,7 @@ class Port:
         backlog_bytes: How much that is.
         stalled_at: Since when the client has taken nothing of it.
         label: What the log calls the session.
+        principal: Who the client is, as far as that is known.
         closing: Closes the transport, if that has begun.
     """
 
@@ -51,16 +52,25 @@ class Port:
         "full",
         "host",
         "label",
+        "principal",
         "stalled_at",
         "transport",
         "unread_bytes",
     )
 
-    def __init__(self, host: Host, edge: FrontEdge | UpstreamEdge, transport: Transport, label: str = "") -> None:
+    def __init__(
+        self,
+        host: Host,
+        edge: FrontEdge | UpstreamEdge,
+        transport: Transport,
+        label: str = "",
+        principal: str = "",
+    ) -> None:
         self.host = host
         self.edge = edge
         self.transport = transport
         self.label = label
+        self.principal = principal
         self.alive = True
         self.full = False
         self.unread_bytes = 0

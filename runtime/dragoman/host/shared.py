@@ -175,7 +175,7 @@ class SharedHost(Host):
 
     def tick(self, front: FrontEdge) -> None:
         """Tell an edge that time has passed; what is logged meanwhile is about its session."""
-        token = LABEL.set(self.label_of(front))
+        token = LABEL.set(self.caller_of(front)[0])
         try:
             super().tick(front)
         finally:

@@ -151,13 +151,11 @@ class FrontEdge(FrontActions):
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
         """Let something go on to its peer that middleware had."""
-        assert self._around is not None, "only what was given to middleware"
-        self._around.proceed(deferral, frame)
+        deferral.around.proceed(deferral, frame)
 
     def conclude(self, deferral: Deferral, answer: Frame) -> None:
         """Answer a request that middleware had."""
-        assert self._around is not None, "only what was given to middleware"
-        self._around.conclude(deferral, answer, self.exchange)
+        deferral.around.conclude(deferral, answer)
         self.answered()
 
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
@@ -263,6 +261,8 @@ class FrontEdge(FrontActions):
         if frame.method == DISCOVER or read_per_request_revision(frame) is not None:
             self.per_request = self.behind.serve_requests(self)
         if self.per_request is not None:
+            if self._around is not None:
+                self.per_request.let_around(self, self._outbox)
             self._advance(FrontEvent.PER_REQUEST_BEGUN)
         return self.per_request is not None
 

@@ -11,7 +11,7 @@ own; it is never asked anything, other than by a result (2026-07-28/basic/patter
 from __future__ import annotations
 
 import logging
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.core.bridge.discovery import served_versions
 from dragoman.core.bridge.errors import unsupported_version
@@ -30,6 +30,11 @@ from dragoman.core.settings import Settings
 from dragoman.core.translate import Counters
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS, load
+
+if TYPE_CHECKING:
+    from dragoman.core.around_requests import AroundRequests
+    from dragoman.core.commands import Outbox
+    from dragoman.core.edges.front import FrontEdge
 
 logger = logging.getLogger("dragoman.session")
 
@@ -123,7 +128,7 @@ class PerRequestFront:
         requests: Those that are not answered, by key.
     """
 
-    __slots__ = ("_behind", "_counters", "_settings", "_sink", "requests")
+    __slots__ = ("_around", "_behind", "_counters", "_settings", "_sink", "requests")
 
     def __init__(self, sink: Sink, settings: Settings, counters: Counters, behind: BehindRequests) -> None:
         self.requests: dict[bytes, Request] = {}
@@ -131,6 +136,14 @@ class PerRequestFront:
         self._settings = settings
         self._counters = counters
         self._behind = behind
+        self._around: AroundRequests | None = None
+
+    def let_around(self, front: FrontEdge, outbox: Outbox) -> None:
+        """Let middleware have what crosses here from now on."""
+        # Loaded where it is needed: most proxies have no middleware.
+        from dragoman.core.around_requests import AroundRequests
+
+        self._around = AroundRequests(front, self, outbox)
 
     def hand_to(self, behind: BehindRequests) -> None:
         """Have somebody else serve what comes from here on."""
@@ -139,6 +152,7 @@ class PerRequestFront:
     def release(self) -> None:
         """Let go of who is at both ends."""
         self.requests.clear()
+        self._around = None
         del self._sink, self._behind
 
     # What the client does
@@ -172,8 +186,9 @@ class PerRequestFront:
             self._cancel(request, reason)
 
     def _cancel(self, request: Request, reason: str) -> None:
-        self._behind.finished(request)
-        self._behind.cancel(request, reason)
+        if self._around is None or self._around.cancel(request):
+            self._behind.finished(request)
+            self._behind.cancel(request, reason)
 
     def leave(self, reason: str) -> None:
         """Take note that the client says no more."""
@@ -207,7 +222,16 @@ class PerRequestFront:
             self._write_error(key, body["id"], error.code, error.message, error.data)
             return
         self.requests[key] = request
+        if self._around is None or not self._around.take_request(request):
+            self._behind.carry(request)
+
+    def carry(self, request: Request) -> None:
+        """Have a request served that middleware has let go on."""
         self._behind.carry(request)
+
+    def withdraw(self, request: Request, reason: str) -> None:
+        """Take back a request that middleware has answered meanwhile."""
+        self._behind.cancel(request, reason)
 
     def _find_unfit(self, frame: Frame) -> Failed | None:
         key, method = frame.key or b"", frame.method or ""
@@ -234,7 +258,14 @@ class PerRequestFront:
             self.put_frame(request, Frame(encode_line(body), kind, request.key, None))
 
     def put_frame(self, request: Request, frame: Frame) -> None:
-        """Answer a request with a response that is written already."""
+        """Answer a request with a response that is written already; middleware has it first, if there is any."""
+        if self.requests.get(request.key) is not request:
+            return
+        if self._around is None or not self._around.take_answer(request, frame):
+            self.finish(request, frame)
+
+    def finish(self, request: Request, frame: Frame) -> None:
+        """Give the client the answer to a request; the first one is final."""
         if self.requests.get(request.key) is request:
             del self.requests[request.key]
             self._behind.finished(request)
@@ -249,11 +280,22 @@ class PerRequestFront:
     def tell(self, request: Request, method: str, params: dict[str, Any] | None) -> None:
         """Send a notification on the stream of a request."""
         body = {"jsonrpc": "2.0", "method": method} | ({"params": params} if params is not None else {})
-        self._sink.send(Frame(encode_line(body), "notification", None, method, body, request.key))
+        self.tell_frame(Frame(encode_line(body), "notification", None, method, body, request.key))
+
+    def tell_frame(self, frame: Frame) -> None:
+        """Send a notification that is written already."""
+        if self._around is None or not self._around.take_notice(frame):
+            self._sink.send(frame)
+
+    def put_notice(self, frame: Frame) -> None:
+        """Send a notification that middleware has let go on."""
+        self._sink.send(frame)
 
     def fail_all(self, failure: Failed) -> None:
-        """Answer every request that waits with an error."""
+        """Answer every request that waits with an error, also those that middleware has."""
         for request in list(self.requests.values()):
+            if self._around is not None:
+                self._around.cancel(request)
             self.refuse(request, failure.code, failure.message, failure.data)
 
     def _write_error(self, key: bytes | None, request_id: Any, code: int, message: str, data: Any) -> None:

@@ -79,7 +79,7 @@ class ByBytes:
                 self._requests.refuse(request, INTERNAL_ERROR, reason, {"method": request.method})
         elif frame.kind == "notification":
             self._front.exchange.counters.passed += 1
-            self._front.send(frame)
+            self._requests.tell_frame(frame)
         elif frame.kind in ("result", "error"):
             self._take_response(frame)
         elif frame.kind == "request":

@@ -7,7 +7,7 @@ the JSON-RPC error that explains a refusal. Called by the fronts beside it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -301,3 +301,8 @@ def accepts(header: bytes | None, wanted: str) -> bool:
 
 
 _REFUSED_WEIGHTS: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
+
+
+def encode_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """Give headers as ASGI has them."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]

@@ -22,7 +22,14 @@ from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.errors import RemoteProtocolError
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, RequestRefused
+from dragoman.transports.http.exchange import (
+    JSON,
+    LARGE_BYTES,
+    Disconnected,
+    HttpExchange,
+    RequestRefused,
+    encode_headers,
+)
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.requests import Post, RequestsTransport
 from dragoman.transports.http.sessions import Caller, HttpSession, Sessions
@@ -138,7 +145,9 @@ class PerRequestHttpFront:
     async def _reply(self, exchange: HttpExchange, answer: Frame) -> None:
         code = decoded(answer).body["error"].get("code") if answer.kind == "error" else None
         status = find_http_status(NEWER, code) if isinstance(code, int) else 200
-        if len(answer.raw) < LARGE_BYTES or status != 200:
+        if answer.headers:
+            await exchange.reply(429, answer.raw, JSON, *encode_headers(answer.headers))
+        elif len(answer.raw) < LARGE_BYTES or status != 200:
             await exchange.reply(status, answer.raw, JSON)
         else:
             await exchange.reply_large(answer.raw, self._config.patience.stall_s, JSON)

@@ -25,10 +25,21 @@ class PostedCall:
         decided: Done as soon as it is clear how to answer.
 
     Attributes:
+        headers: What goes with the answer; such an answer refuses the request, for now.
         connection: That of the POST, once it is answered with a stream: it is there to read from the first event on.
     """
 
-    __slots__ = ("answers", "connection", "decided", "is_batch", "keys", "opened", "stream", "takes_stream")
+    __slots__ = (
+        "answers",
+        "connection",
+        "decided",
+        "headers",
+        "is_batch",
+        "keys",
+        "opened",
+        "stream",
+        "takes_stream",
+    )
 
     def __init__(
         self,
@@ -40,6 +51,7 @@ class PostedCall:
         self.keys = set(keys)
         self.takes_stream = takes_stream
         self.is_batch = is_batch
+        self.headers: tuple[tuple[str, str], ...] = ()
         self.opened = False  # whether the session is open by this
         self.stream: Stream | None = None
         self.connection: StreamConnection | None = None
@@ -130,6 +142,8 @@ class PostedCalls:
         call = None if frame.key is None else self._calls.pop(frame.key, None)
         if call is None or frame.key is None:
             return False
+        if frame.headers:
+            call.headers = frame.headers
         call.answer(frozenset((frame.key,)), frame.raw)
         return True
 

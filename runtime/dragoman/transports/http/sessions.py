@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from dragoman.core.commands import Finish, Outcome
-from dragoman.core.label import LABEL, write_label
+from dragoman.core.label import LABEL, PRINCIPAL, write_label
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import RequestRefused
@@ -192,6 +192,7 @@ class Sessions:
             raise RequestRefused(503, taken, _RETRY_AFTER, advice=f"{taken}, and --max-sessions allows for more")
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
+        PRINCIPAL.set(caller.principal)
         session = HttpSession(caller, transport, self._serve(transport, caller), label)
         self._sessions[session.id] = session  # type: ignore[assignment]
         session.task = asyncio.get_running_loop().create_task(self._run(session))

@@ -14,7 +14,15 @@ from collections.abc import Awaitable
 from typing import Final
 
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import JSON, LARGE_BYTES, Disconnected, HttpExchange, RequestRefused, accepts
+from dragoman.transports.http.exchange import (
+    JSON,
+    LARGE_BYTES,
+    Disconnected,
+    HttpExchange,
+    RequestRefused,
+    accepts,
+    encode_headers,
+)
 from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
@@ -167,7 +175,10 @@ class StreamableFront:
         if call.stream is not None and call.connection is not None:
             await self._send_stream(exchange, transport, call.stream, call.connection, is_new=True)
         elif takes_json and call.answers and len(body := call.body()) < LARGE_BYTES:
-            await exchange.reply(200, body, JSON)
+            if call.headers and not call.is_batch:
+                await exchange.reply(429, body, JSON, *encode_headers(call.headers))
+            else:
+                await exchange.reply(200, body, JSON)
         else:
             await self._reply_whole(exchange, transport, call, takes_json)
 

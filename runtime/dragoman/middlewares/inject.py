@@ -1,0 +1,95 @@
+"""Tokens and other values from the environment, put into calls where clients neither see nor give them.
+
+Lives here: arguments and `_meta`. Must not: write headers: those go to a server with each request, from its opening on,
+and are the transport's (`--header`, `transports.upstream.config`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from dragoman.middleware import Answer, Direction, Message, Proceed
+
+_VARIABLE: Final = re.compile(r"\$(?:(\$)|\{(\w+)\}|(\w+))")
+
+
+class Inject:
+    """Adds arguments to calls of tools, and members to the `_meta` of every request, with values from the environment.
+
+    `$NAME` and `${NAME}` in a value are variables of the environment, `$$` is a dollar. What a client gives for such an
+    argument is replaced; the input schemas that it sees do not have it.
+
+    Args:
+        arguments: The value of each argument.
+        tools: Patterns of the names of the tools that get them.
+        meta: What is added to `_meta`.
+        environment: Where variables are looked up; None for that of this process.
+
+    Raises:
+        ValueError: The environment has no such variable.
+    """
+
+    def __init__(
+        self,
+        arguments: Mapping[str, str] | None = None,
+        tools: Iterable[str] = ("*",),
+        meta: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        variables = os.environ if environment is None else environment
+        self._arguments = {name: _expand(value, variables) for name, value in (arguments or {}).items()}
+        self._meta = {name: _expand(value, variables) for name, value in (meta or {}).items()}
+        self._tools = tuple(tools)
+
+    async def __call__(self, call: Message, proceed: Proceed) -> Answer:
+        """Add what is to be added, and hide from lists what a client need not give."""
+        if call.direction is Direction.TO_CLIENT:
+            return await proceed(call)
+        given = params = call.params
+        if self._meta:
+            meta = params.get("_meta")
+            params = {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), **self._meta}}
+        if call.method == "tools/call" and self._arguments and self._concerns(params.get("name")):
+            arguments = params.get("arguments")
+            params = {**params, "arguments": {**(arguments if isinstance(arguments, dict) else {}), **self._arguments}}
+        answer = await proceed(call if params is given else call.with_params(params))
+        if call.method != "tools/list" or not self._arguments or answer.result is None:
+            return answer
+        listed = answer.result.get("tools")
+        if not isinstance(listed, list):
+            return answer
+        return Answer.succeed({**answer.result, "tools": [self._hide(tool) for tool in listed]})
+
+    def _concerns(self, name: object) -> bool:
+        return isinstance(name, str) and any(fnmatchcase(name, pattern) for pattern in self._tools)
+
+    def _hide(self, tool: Any) -> Any:
+        if not isinstance(tool, dict) or not self._concerns(tool.get("name")):
+            return tool
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, dict):
+            return tool
+        properties, required = schema.get("properties"), schema.get("required")
+        if isinstance(properties, dict):
+            left = {name: value for name, value in properties.items() if name not in self._arguments}
+            schema = {**schema, "properties": left}
+        if isinstance(required, list):
+            schema = {**schema, "required": [name for name in required if name not in self._arguments]}
+        return {**tool, "inputSchema": schema}
+
+
+def _expand(value: str, variables: Mapping[str, str]) -> str:
+    def look_up(found: re.Match[str]) -> str:
+        dollar, braced, plain = found.groups()
+        if dollar:
+            return "$"
+        name = braced or plain
+        if name not in variables:
+            raise ValueError(f"the environment has no variable {name}")
+        return variables[name]
+
+    return _VARIABLE.sub(look_up, value)

@@ -1,0 +1,118 @@
+"""Which tools, prompts and resources of a server clients can see and use.
+
+Lives here: patterns, and what becomes of what they hide. Must not: know where names stand (`named`).
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+from urllib.parse import unquote
+
+from dragoman.middleware import Answer, Direction, Message, Proceed, ProceedNotice
+from dragoman.middlewares.named import LISTS, PROMPT, RESOURCE, TOOL, names_in
+
+INVALID_PARAMS: Final = -32602
+
+_UPDATED: Final = "notifications/resources/updated"
+
+
+class _Lists:
+    """What `Allow` and `Deny` have in common: what is not seen is not listed, and to ask for it is an error."""
+
+    def __init__(self, is_seen: Callable[[str, str], bool]) -> None:
+        self._is_seen = is_seen
+
+    async def around_request(self, call: Message, proceed: Proceed) -> Answer:
+        """Refuse what names something hidden, and leave out what is hidden."""
+        if call.direction is Direction.TO_CLIENT:
+            return await proceed(call)
+        for kind, name in names_in(call.method, call.params):
+            if not self._is_seen(kind, name):
+                return Answer.fail(INVALID_PARAMS, f"unknown {kind}: {name}", {"method": call.method})
+        answer = await proceed(call)
+        if call.method not in LISTS or answer.result is None:
+            return answer
+        kind, member, named_by = LISTS[call.method]
+        listed = answer.result.get(member)
+        if not isinstance(listed, list):
+            return answer
+        seen = [one for one in listed if isinstance(one, dict) and self._is_seen(kind, str(one.get(named_by)))]
+        return answer if len(seen) == len(listed) else Answer.succeed({**answer.result, member: seen})
+
+    async def around_notice(self, notice: Message, proceed: ProceedNotice) -> None:
+        """Say nothing of resources that are hidden."""
+        uri = notice.params.get("uri") if notice.method == _UPDATED else None
+        if not isinstance(uri, str) or self._is_seen(RESOURCE, uri):
+            await proceed(notice)
+
+
+class Allow(_Lists):
+    """Shows only the tools, prompts and resources that match a pattern, and lets only those be used.
+
+    A kind without patterns is left alone. In a pattern `*` stands for anything, `?` for one character; resources match
+    by their URI, templates by theirs.
+
+    Args:
+        tools: Patterns of names; None to leave tools alone, an empty list for none at all.
+        prompts: The same for prompts.
+        resources: Patterns of URIs.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[str] | None = None,
+        prompts: Iterable[str] | None = None,
+        resources: Iterable[str] | None = None,
+    ) -> None:
+        patterns = _by_kind(tools, prompts, resources)
+
+        def is_seen(kind: str, name: str) -> bool:
+            given = patterns[kind]
+            return given is None or all(_matches(form, given) for form in _forms(kind, name))
+
+        super().__init__(is_seen)
+
+
+class Deny(_Lists):
+    """Hides the tools, prompts and resources that match a pattern, and refuses their use.
+
+    Args:
+        tools: Patterns of names, as for `Allow`.
+        prompts: The same for prompts.
+        resources: Patterns of URIs.
+    """
+
+    def __init__(self, tools: Iterable[str] = (), prompts: Iterable[str] = (), resources: Iterable[str] = ()) -> None:
+        patterns = _by_kind(tools, prompts, resources)
+
+        def is_seen(kind: str, name: str) -> bool:
+            return not any(_matches(form, patterns[kind] or ()) for form in _forms(kind, name))
+
+        super().__init__(is_seen)
+
+
+def _by_kind(
+    tools: Iterable[str] | None, prompts: Iterable[str] | None, resources: Iterable[str] | None
+) -> Mapping[str, tuple[str, ...] | None]:
+    given: dict[str, Any] = {TOOL: tools, PROMPT: prompts, RESOURCE: resources}
+    for kind, patterns in given.items():
+        if isinstance(patterns, str):
+            raise ValueError(f"expected a list of patterns for {kind}s, found the string {patterns!r}")
+    return {kind: None if patterns is None else tuple(patterns) for kind, patterns in given.items()}
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _forms(kind: str, name: str) -> set[str]:
+    """Give every form of a name that a server may take for the same: `a/../b` is `b`, and `%61` is `a`."""
+    if kind != RESOURCE:
+        return {name}
+    plain = unquote(name)
+    scheme, colon, path = plain.partition("://")
+    settled = f"{scheme}{colon}{posixpath.normpath(path)}" if colon else posixpath.normpath(plain)
+    return {name, plain, settled + "/" * plain.endswith("/")}

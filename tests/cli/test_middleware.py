@@ -1,0 +1,112 @@
+"""`dragoman proxy --middleware`: what it finds, and what it says where it finds nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.cli.loading import load_middleware
+from tests.support.waiting import PATIENCE_S
+
+OURS = """
+from dragoman.middleware import Answer, Message, Proceed
+
+async def shout(call: Message, proceed: Proceed) -> Answer:
+    if call.method == "tools/call":
+        return Answer.succeed({"content": [{"type": "text", "text": call.params["name"].upper()}]})
+    return await proceed(call)
+
+async def both_hear(notice, proceed):
+    await proceed(notice)
+
+class Made:
+    def __init__(self, n):
+        if n < 1:
+            raise ValueError("n is too small")
+        self.n = n
+    async def __call__(self, call, proceed):
+        return await proceed(call)
+
+def plain(call, proceed): ...
+async def alone(call): ...
+number = 3
+"""
+SCRIPTED = str(Path(__file__).parents[1] / "proxy" / "servers" / "scripted.py")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "loading_ours.py").write_text(OURS, "utf-8")
+    (tmp_path / "loading_broken.py").write_text("import nowhere_at_all", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return tmp_path
+
+
+def test_a_function_a_made_one_and_one_of_a_file_are_found_in_order(place: Path) -> None:
+    names = ["loading_ours:shout", "loading_ours:Made(2)", "loading_ours.py:shout"]
+    requests, notices = load_middleware(names, ["loading_ours:both_hear"])
+    assert [getattr(one, "__name__", None) or one.n for one in requests] == ["shout", 2, "shout"]
+    assert len(notices) == 1
+
+
+def test_what_is_around_both_is_put_around_both() -> None:
+    requests, notices = load_middleware(['dragoman.middlewares:Deny(tools=["x"])'], [])
+    assert (len(requests), len(notices)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("loading_ours", "expected MODULE:NAME"),
+        (":shout", "expected MODULE:NAME"),
+        ("loading_nowhere:x", "there is no module loading_nowhere"),
+        ("nowhere.py:x", "there is no file nowhere.py"),
+        ("loading_broken:x", "loading_broken cannot be imported: No module named 'nowhere_at_all'"),
+        ("loading_broken.py:x", "cannot be run: ModuleNotFoundError"),
+        ("loading_ours:shut", "has no shut; it has: Answer, Made"),
+        ("loading_ours:Made", r"is a class; write loading_ours:Made\(\.\.\.\)"),
+        ("loading_ours:Made()", "TypeError"),
+        ("loading_ours:Made(0)", "n is too small"),
+        ("loading_ours:Made(os)", "expected literals as arguments"),
+        ("loading_ours:Made(1", "expected literals as arguments"),
+        ("loading_ours:number(1)", "cannot be called"),
+        ("loading_ours:number", "is not a function"),
+        ("loading_ours:plain", "is not an async function"),
+        ("loading_ours:alone", "does not take two arguments"),
+    ],
+)
+def test_what_cannot_be_used_is_said(place: Path, text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        load_middleware([text], [])
+
+
+def proxy(*options: str, said: list[Any], place: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dragoman", "proxy", *options, "--", sys.executable, SCRIPTED]
+    lines = "".join(json.dumps(frame) + "\n" for frame in said)
+    return subprocess.run(
+        command, input=lines, capture_output=True, text=True, timeout=PATIENCE_S, cwd=place, check=False
+    )
+
+
+def test_the_proxy_runs_what_is_named(place: Path) -> None:
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    said = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "quiet"}},
+    ]
+    done = proxy("--middleware", "loading_ours:shout", said=said, place=place)
+    answers = {frame["id"]: frame for frame in map(json.loads, done.stdout.splitlines())}
+    assert answers[1]["result"]["content"][0]["text"] == "QUIET", done.stderr
+
+
+def test_the_proxy_says_what_is_wrong_with_the_command_line(place: Path) -> None:
+    done = proxy("--middleware", "loading_nowhere:x", said=[], place=place)
+    assert done.returncode == 2
+    assert "--middleware: there is no module loading_nowhere" in done.stderr

@@ -1,0 +1,266 @@
+"""The middleware that comes with Dragoman, in front of a server of each era, for clients of each era."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.middlewares import Allow, Deny, Inject, RateLimit, Rename
+from tests.proxy.conversation import (
+    Step,
+    an_error,
+    client,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    notification,
+    opening,
+    request,
+    result,
+    server,
+)
+from tests.proxy.test_per_request import asks
+from tests.proxy.test_per_request import opening as opening_by_request
+
+NEW = "2025-11-25"
+OBJECT = {"type": "object"}
+NONE: dict[str, Any] = {}
+
+
+def talk(*steps: Step, around: Any, revision: str = NEW) -> None:
+    """A conversation in an open session, with one middleware."""
+    whole = getattr(around, "around_request", around)
+    notices = (around.around_notice,) if hasattr(around, "around_notice") else ()
+    hold([*opening(revision, NEW), *steps], middleware=(whole,), notice_middleware=notices)
+
+
+def passes(key: Any, method: str, **params: Any) -> list[Step]:
+    asked = request(key, method, **params)
+    return [client(asked), expect_to_server(asked), server(result(key, NONE)), expect_to_client(result(key, NONE))]
+
+
+def refused(key: Any, method: str, words: str, **params: Any) -> list[Step]:
+    return [client(request(key, method, **params)), expect_to_client(an_error(key, -32602, words))]
+
+
+def listed(key: Any, method: str, member: str, given: list[Any], seen: list[Any]) -> list[Step]:
+    return [
+        client(request(key, method)),
+        expect_to_server(request(key, method)),
+        server(result(key, {member: given, "nextCursor": "more"})),
+        expect_to_client(result(key, {member: seen, "nextCursor": "more"})),
+    ]
+
+
+def tool(name: str, **members: Any) -> dict[str, Any]:
+    return {"name": name, "inputSchema": OBJECT, **members}
+
+
+TOOLS = [tool("read_file"), tool("remove_file"), tool("remove_all")]
+
+
+# Lists
+
+
+def test_what_is_denied_is_neither_listed_nor_called() -> None:
+    talk(
+        *listed(1, "tools/list", "tools", TOOLS, TOOLS[:1]),
+        *refused(2, "tools/call", "unknown tool: remove_all", name="remove_all"),
+        *passes(3, "tools/call", name="read_file"),
+        around=Deny(tools=["remove_*"]),
+    )
+
+
+def test_what_is_not_allowed_is_neither_listed_nor_called_and_other_kinds_are_left_alone() -> None:
+    talk(
+        *listed(1, "tools/list", "tools", TOOLS, TOOLS[:1]),
+        *refused(2, "tools/call", "unknown tool: remove_all", name="remove_all"),
+        *passes(3, "prompts/get", name="anything"),
+        around=Allow(tools=["read_*"]),
+    )
+
+
+def test_prompts_are_hidden_from_completion_too() -> None:
+    hidden = {"ref": {"type": "ref/prompt", "name": "secret"}, "argument": {"name": "a", "value": ""}}
+    talk(
+        *listed(1, "prompts/list", "prompts", [{"name": "secret"}, {"name": "open"}], [{"name": "open"}]),
+        *refused(2, "prompts/get", "unknown prompt: secret", name="secret"),
+        *refused(3, "completion/complete", "unknown prompt: secret", **hidden),
+        *passes(4, "completion/complete", ref={"type": "ref/prompt", "name": "open"}, argument=hidden["argument"]),
+        around=Deny(prompts=["secret"]),
+    )
+
+
+RESOURCES = [{"uri": "file:///srv/a", "name": "a"}, {"uri": "file:///etc/b", "name": "b"}]
+TEMPLATES = [{"uriTemplate": "file:///srv/{x}", "name": "a"}, {"uriTemplate": "file:///{x}", "name": "b"}]
+
+
+def test_resources_are_allowed_by_uri() -> None:
+    talk(
+        *listed(1, "resources/list", "resources", RESOURCES, RESOURCES[:1]),
+        *listed(2, "resources/templates/list", "resourceTemplates", TEMPLATES, TEMPLATES[:1]),
+        *refused(3, "resources/subscribe", "unknown resource", uri="file:///etc/b"),
+        *passes(4, "resources/read", uri="file:///srv/a"),
+        server(notification("notifications/resources/updated", uri="file:///etc/b")),
+        server(notification("notifications/resources/updated", uri="file:///srv/a")),
+        expect_to_client(notification("notifications/resources/updated", uri="file:///srv/a")),
+        around=Allow(resources=["file:///srv/*"]),
+    )
+
+
+@pytest.mark.parametrize(
+    "uri", ["file:///srv/../etc/b", "file:///srv/%2e%2e/etc/b", "file:///srv/..%2fetc/b", "file:///etc/b"]
+)
+def test_no_other_way_of_writing_a_uri_gets_around_the_list(uri: str) -> None:
+    talk(*refused(1, "resources/read", "unknown resource", uri=uri), around=Allow(resources=["file:///srv/*"]))
+    talk(*refused(1, "resources/read", "unknown resource", uri=uri), around=Deny(resources=["file:///etc/*"]))
+
+
+def test_patterns_have_to_be_a_list() -> None:
+    with pytest.raises(ValueError, match="expected a list of patterns for tools, found the string 'x'"):
+        Allow(tools="x")
+
+
+# Clients without a session
+
+
+def per_request(*steps: Step, around: Any, **server_has: Any) -> None:
+    whole = getattr(around, "around_request", around)
+    hold([*steps], middleware=(whole,))
+
+
+def test_a_client_without_a_session_gets_around_nothing() -> None:
+    per_request(
+        client(asks("b", "tools/call", name="remove_all")),
+        expect_to_client(an_error("b", -32602, "unknown tool: remove_all")),
+        client(asks("a", "tools/list")),
+        *opening_by_request(tools={}),
+        expect_to_server(lambda frame: frame["method"] == "tools/list"),
+        server(result(1, {"tools": TOOLS})),
+        expect_to_client(lambda frame: [one["name"] for one in frame["result"]["tools"]] == ["read_file"]),
+        client(asks("c", "subscriptions/listen", notifications={"resourceSubscriptions": ["x:y"]})),
+        expect_to_client(an_error("c", -32602, "unknown resource: x:y")),
+        around=Deny(tools=["remove_*"], resources=["x:*"]),
+    )
+
+
+def test_a_made_up_result_for_a_client_without_a_session_is_complete() -> None:
+    from dragoman.middleware import Answer
+
+    async def invent(call: Any, proceed: Any) -> Answer:
+        return Answer.succeed({"content": []})
+
+    told = {"jsonrpc": "2.0", "id": "a", "result": {"resultType": "complete", "content": []}}
+    per_request(client(asks("a", "tools/call", name="x")), expect_to_client(told), around=invent)
+
+
+# Names
+
+
+NAMES = {"tools": {"add": "sum"}, "prompts": {"hi": "greet"}}
+
+
+def test_renamed_tools_are_listed_and_called_by_their_new_names() -> None:
+    talk(
+        *listed(1, "tools/list", "tools", [tool("add"), tool("x")], [tool("sum", description="Adds"), tool("x")]),
+        client(request(2, "tools/call", name="sum", arguments={"a": 1})),
+        expect_to_server(request(2, "tools/call", name="add", arguments={"a": 1})),
+        server(result(2, NONE)),
+        expect_to_client(result(2, NONE)),
+        *refused(3, "tools/call", "unknown tool: add", name="add"),
+        *passes(4, "tools/call", name="x"),
+        around=Rename(**NAMES, tool_descriptions={"add": "Adds"}),
+    )
+
+
+def test_renamed_prompts_are_completed_by_their_new_names() -> None:
+    argument = {"name": "to", "value": "A"}
+    talk(
+        client(request(1, "completion/complete", ref={"type": "ref/prompt", "name": "greet"}, argument=argument)),
+        expect_to_server(
+            request(1, "completion/complete", ref={"type": "ref/prompt", "name": "hi"}, argument=argument)
+        ),
+        around=Rename(**NAMES),
+    )
+
+
+def test_a_tool_whose_name_another_one_has_got_is_hidden(caplog: pytest.LogCaptureFixture) -> None:
+    talk(
+        *listed(1, "tools/list", "tools", [tool("sum"), tool("add")], [tool("sum")]),
+        around=Rename(tools={"add": "sum"}),
+    )
+    assert "tool sum of the server is hidden: add is called so here" in caplog.text
+
+
+def test_names_may_be_exchanged() -> None:
+    talk(
+        *listed(1, "tools/list", "tools", [tool("a"), tool("b")], [tool("b"), tool("a")]),
+        client(request(2, "tools/call", name="a")),
+        expect_to_server(request(2, "tools/call", name="b")),
+        around=Rename(tools={"a": "b", "b": "a"}),
+    )
+
+
+def test_one_name_for_two_is_refused() -> None:
+    with pytest.raises(ValueError, match="a name of its own for each tool"):
+        Rename(tools={"a": "x", "b": "x"})
+
+
+# Values from the environment
+
+
+def test_arguments_from_the_environment_are_added_and_hidden() -> None:
+    given = tool("find", inputSchema={**OBJECT, "properties": {"q": {}, "key": {}}, "required": ["q", "key"]})
+    seen = tool("find", inputSchema={**OBJECT, "properties": {"q": {}}, "required": ["q"]})
+    talk(
+        client(request(2, "tools/call", name="find", arguments={"q": "x", "key": "mine"})),
+        expect_to_server(
+            request(2, "tools/call", name="find", arguments={"q": "x", "key": "k-1"}, _meta={"acme/as": "$me"})
+        ),
+        around=Inject({"key": "k-${N}"}, tools=["find"], meta={"acme/as": "$$me"}, environment={"N": "1"}),
+    )
+    talk(
+        *listed(1, "tools/list", "tools", [given, tool("other")], [seen, tool("other")]),
+        around=Inject({"key": "k"}, tools=["f*"]),
+    )
+
+
+def test_a_variable_that_is_not_set_is_named() -> None:
+    with pytest.raises(ValueError, match="the environment has no variable NOWHERE"):
+        Inject({"key": "$NOWHERE"}, environment={})
+
+
+# How many requests
+
+
+def test_a_request_that_is_one_too_many_is_refused_until_there_is_time() -> None:
+    clock = [0.0]
+    limit = RateLimit(per_minute=6, burst=2, now_s=lambda: clock[0])
+    too_many = an_error(3, -32000, "too many requests: the next one is served in 10 s", "'retryAfterSeconds': 10")
+    talk(
+        *passes(1, "tools/call", name="x"),
+        *passes(2, "tools/call", name="x"),
+        client(request(3, "tools/call", name="x")),
+        expect_to_client(too_many),
+        around=limit,
+    )
+    clock[0] += 10
+    talk(*passes(1, "tools/call", name="x"), around=limit)
+
+
+def test_only_the_methods_that_are_named_count() -> None:
+    limit = RateLimit(per_minute=1, methods=["tools/call"], now_s=lambda: 0.0)
+    talk(
+        *passes(1, "prompts/get", name="x"),
+        *passes(2, "prompts/get", name="x"),
+        *passes(3, "tools/call", name="x"),
+        client(request(4, "tools/call", name="x")),
+        expect_to_client(an_error(4, -32000, "served in 60 s")),
+        around=limit,
+    )
+
+
+def test_a_limit_that_lets_nothing_through_is_refused() -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        RateLimit(per_minute=0)
