@@ -170,7 +170,7 @@ class Derivation:
             guards=parts.guards if guarded else {},
             cosmetic=cosmetic_fields(self.overlay, self.direction, self.source, site.at, source, lost),
             members=parts.members,
-            extra=self._extra(source, target, site),
+            extra=self.work(source.extra, target.extra, site.below("{}", "/additionalProperties")),
             extra_except=tuple(target.fields),
             extra_null_passes=not self.source.takes_null(source.extra),
             fills=parts.fills,
@@ -299,9 +299,6 @@ class Derivation:
             check_copy(self.overlay, decision, *types, site.target_at)
             parts.computed[name] = Action(decision.do, dict(decision.arguments), entry=decision.name)
 
-    def _extra(self, source: Object, target: Object, site: Site) -> Work:
-        return self.work(source.extra, target.extra, site.below("{}", "/additionalProperties"))
-
     def _renamed_fields(self, site: Site, source: Object, target: Object) -> dict[str, str]:
         """Names of the source's fields in the target, for those that the target has."""
         names = {name: name for name in source.fields if name in target.fields}
@@ -324,28 +321,28 @@ class Derivation:
     # --- unions ------------------------------------------------------------------------------------------------------
 
     def _union(self, source: Type, target: Type, site: Site) -> Work:
-        arms = list(self.source.arms(source))
-        others = list(self.target.arms(target))
         if isinstance(self.source.resolve(source), Anything):
             return self._narrowed(site, f"any value becomes {words(target)}", target)
+        arms = list(self.source.arms(source))
         tag_key = self._arms.tag_key(arms)
-        cases = [self._case(arm, arms, others, site, tag_key) for arm in arms]
+        cases = [self._case(arm, arms, source, target, site, tag_key) for arm in arms]
         if all(case.work.idle for case in cases):
             return IDLE
         cases.sort(key=lambda case: (not case.needs, not case.tags))
         return self._node(site, UnionNode(site.at, tag_key, tuple(cases)))
 
-    def _case(self, arm: Type, arms: list[Type], others: list[Type], site: Site, tag_key: str | None) -> Case:
+    def _case(self, arm: Type, arms: list[Type], source: Type, target: Type, site: Site, tag_key: str | None) -> Case:
         kind = self.source.resolve(arm)
         needs = self._arms.needs(arm, arms) if isinstance(kind, Object) else {}
         tags = self.source.tags(arm, tag_key) if tag_key else ()
-        work = self._arm_work(arm, arms, others, site)
+        work = self._arm_work(arm, source, target, site)
         return Case(json_type(kind), work, tags, needs, kind if json_type(kind) == "scalar" else Anything())
 
-    def _arm_work(self, arm: Type, arms: list[Type], others: list[Type], site: Site) -> Work:
-        match = self._arms.match(arm, arms, others)
+    def _arm_work(self, arm: Type, source: Type, union: Type, site: Site) -> Work:
+        others = list(self.target.arms(union))
+        match = self._arms.match(arm, list(self.source.arms(source)), others)
         if match is not None:
-            return self.work(arm, match, site)
+            return self.work(arm, match, site.into(self.source.way_to(source, arm), self.target.way_to(union, match)))
         kind = self.source.resolve(arm)
         near = [other for other in others if self._arms.is_near(kind, self.target.resolve(other))]
         if near:
@@ -389,7 +386,8 @@ class Derivation:
     def _rule(
         self, kind: str, site: Site, detail: str, *, arm: str = "", needed: bool = True, instead: Instead = NO_INSTEAD
     ) -> Decision | None:
-        change = Change(self.direction, kind, site.at, detail, site.source_pointer, site.target_pointer, arm, instead)
+        places = self.source.written(site.source_pointer), self.target.written(site.target_pointer)
+        change = Change(self.direction, kind, site.at, detail, *places, arm, instead, site.target_pointer)
         decision = self.overlay.rule_on(change)
         if decision is not None:
             check_verb(self.overlay, decision)

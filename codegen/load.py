@@ -17,6 +17,7 @@ from codegen.errors import UnknownSchemaForm
 from codegen.model import Anything, Array, Field, Literal, Method, Object, Ref, Scalar, Spec, Type, Union
 from codegen.normalise import Normalised, read_normalised
 from codegen.overlay import read_table
+from codegen.places import Places
 from codegen.plain import PREFIX, Schema, read_plain
 
 SENDERS = {
@@ -39,7 +40,8 @@ def load_spec(root: Path, revision: str) -> Spec:
 
 def build_spec(revision: str, schema: dict[str, Any], unions: Mapping[str, str] | None = None) -> Spec:
     """Turn a canonical schema into a `Spec` that knows no names for what has none."""
-    return _spec(revision, read_plain(revision, schema), {}, unions or {})
+    spec = _spec(revision, read_plain(revision, schema), {}, unions or {})
+    return replace(spec, written=Places(revision, schema).written)
 
 
 def spec_of(schema: Normalised, unions: Mapping[str, str]) -> Spec:
@@ -49,7 +51,8 @@ def spec_of(schema: Normalised, unions: Mapping[str, str]) -> Spec:
         schema: The schema in normal form.
         unions: As `union_names` gives them.
     """
-    return _spec(schema.revision, schema.plain, schema.origins, unions)
+    spec = _spec(schema.revision, schema.plain, schema.origins, unions)
+    return replace(spec, written=schema.places.written)
 
 
 def union_names(root: Path, revision: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ A `Type` is one of the small frozen classes below. Objects are open unless they 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -118,6 +118,8 @@ class Spec:
     """The definitions that say which methods there are, by what they are for (`ClientRequest` and so on)."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """Objects that stand in place, by the name that models give them (`CallToolRequestParams`): their JSON pointers."""
+    written: Callable[[str], str] = field(default=str, compare=False)
+    """Where in the file stands what a pointer through the types leads to, as `Places.written` says."""
 
     def at(self, pointer: str) -> Type:
         """The type that a pointer like `/$defs/CallToolRequest/properties/params` leads to.
@@ -137,11 +139,21 @@ class Spec:
                     type_ = resolved.extra
                 case Array(), "items":
                     type_ = resolved.item
-                case Union(), _:
+                case Union(), "anyOf":
                     type_ = resolved.arms[int(next(steps))]
                 case _:
                     raise LookupError(f"{pointer}: no {keyword} there")
         return type_
+
+    def way_to(self, union: Type, arm: Type) -> str:
+        """The parts of a pointer from a union to one of its arms, as `arms` gives them; none from a type to itself."""
+        resolved = self.resolve(union)
+        if union is arm or not isinstance(resolved, Union):
+            return ""
+        for index, inner in enumerate(resolved.arms):
+            if any(found is arm for found in self.arms(inner)):
+                return f"/anyOf/{index}{self.way_to(inner, arm)}"
+        return ""
 
     def resolve(self, type_: Type) -> Type:
         """Follow references until something that is not one."""

@@ -17,8 +17,9 @@ from typing import Any
 from codegen.errors import UnknownSchemaForm
 from codegen.fixes import apply_fixes
 from codegen.hoist import Site, helper_name, hoist_objects
-from codegen.names import escaped, path_of, unescaped
+from codegen.names import path_of
 from codegen.naming import Named, check_places, name_definitions
+from codegen.places import Places
 from codegen.plain import PREFIX, read_plain, resolve
 from codegen.plain import Schema as Schema
 
@@ -36,8 +37,8 @@ class Normalised:
     origins: Mapping[str, str]
     plain: Mapping[str, Schema] = field(default_factory=dict)
     """The schema's own definitions in plain form: nothing is hoisted, and open objects that say so say it."""
-    upstream: Mapping[str, str] = field(default_factory=dict)
-    """What the file calls the definitions that have another name here."""
+    places: Places = field(kw_only=True)
+    """Where in the file everything stands."""
 
     @property
     def helpers(self) -> frozenset[str]:
@@ -46,8 +47,7 @@ class Normalised:
 
     def pointer(self, name: str) -> str:
         """Where a definition or a helper stands in the canonical file."""
-        _, _, owner, *rest = self.origins[name].split("/")
-        return "/".join(("/$defs", escaped(self.upstream.get(unescaped(owner), unescaped(owner))), *rest))
+        return self.places.written(self.origins[name])
 
     def resolve(self, node: Schema) -> Schema:
         """Follow references until something that is not one."""
@@ -69,29 +69,49 @@ def read_normalised(root: Path, revision: str) -> Normalised:
     """
     schema = json.loads((root / "schema" / revision / "schema.json").read_text(encoding="utf-8"))
     overlay = root / "codegen" / "overlays" / f"{revision}.toml"
-    return normalise(revision, name_definitions(apply_fixes(schema, overlay), overlay))
+    return normalise(revision, name_definitions(apply_fixes(schema, overlay), overlay), schema)
 
 
-def normalise(revision: str, schema: Schema | Named) -> Normalised:
+def normalise(revision: str, schema: Schema | Named, file: Schema | None = None) -> Normalised:
     """Bring a canonical schema, its fixes applied and its definitions named, into normal form.
+
+    Args:
+        revision: The revision.
+        schema: The schema.
+        file: The schema as it is in the file, if fixes changed it.
 
     Raises:
         UnknownSchemaForm: A keyword or a combination of keywords that has no rule here.
         UnusedDecision: A name is for an object that is not there.
     """
     named = schema if isinstance(schema, Named) else Named(schema)
+    places = Places(revision, named.schema, named.upstream, file)
     names = {path: naming.called for path, naming in named.places.items()}
-    plain = read_plain(revision, named.schema)
-    definitions, origins = hoist_objects(revision, {name: _silent(node) for name, node in plain.items()}, names)
-    for site, union in _item_unions(definitions):
-        name = helper_name(site, names)
-        if definitions.setdefault(name, union) != union:
-            raise UnknownSchemaForm(revision, site.pointer, f"another union whose name would be {name}")
-        origins.setdefault(name, site.pointer)
+    try:
+        plain = read_plain(revision, named.schema)
+    except UnknownSchemaForm as error:
+        raise UnknownSchemaForm(revision, places.named(error.pointer), error.found) from None
+    definitions, origins = _named_objects(revision, plain, names, places)
     check_places(named, {name: path_of(pointer) for name, pointer in origins.items()})
     unions = _union_definitions(definitions)
     tagged = {name: _tag_unions(node, definitions, unions, name) for name, node in definitions.items()}
-    return Normalised(revision, dict(sorted(tagged.items())), dict(sorted(origins.items())), plain, named.upstream)
+    return Normalised(revision, dict(sorted(tagged.items())), dict(sorted(origins.items())), plain, places=places)
+
+
+def _named_objects(
+    revision: str, plain: Mapping[str, Schema], names: Mapping[str, str], places: Places
+) -> tuple[dict[str, Schema], dict[str, str]]:
+    """The definitions and what stands in them without a name, by name, and where each comes from."""
+    try:
+        definitions, origins = hoist_objects(revision, {name: _silent(node) for name, node in plain.items()}, names)
+        for site, union in _item_unions(definitions):
+            name = helper_name(site, names)
+            if definitions.setdefault(name, union) != union:
+                raise UnknownSchemaForm(revision, site.pointer, f"another union whose name would be {name}")
+            origins.setdefault(name, site.pointer)
+    except UnknownSchemaForm as error:
+        raise UnknownSchemaForm(revision, places.written(error.pointer), error.found) from None
+    return definitions, origins
 
 
 def _silent(node: Schema) -> Schema:

@@ -31,7 +31,8 @@ class Change:
 
     `at` is a path from a definition of the source (`Tool.inputSchema.properties{}`, `CallToolResult.content[]`),
     `kind` one of `renamed`, `moved`,
-    `arm-removed`, `field-removed`, `narrowed`, `required`; the pointers lead into both canonical schemas.
+    `arm-removed`, `field-removed`, `narrowed`, `required`; the pointers lead into both canonical schemas, `target_way`
+    through the types of the target.
     """
 
     direction: str
@@ -42,6 +43,7 @@ class Change:
     target_pointer: str
     arm: str = ""
     instead: Instead = field(default=NO_INSTEAD, compare=False)
+    target_way: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         arm = f" {self.arm}" if self.arm else ""

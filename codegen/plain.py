@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
@@ -44,6 +45,20 @@ def read_plain(revision: str, schema: Schema) -> dict[str, Schema]:
     return plain
 
 
+def plain_arms(revision: str, schema: Schema, node: Any) -> list[Schema]:
+    """The arms of a canonical node in plain form, as they stand in a union that it is an arm of."""
+    plain = _Reader(revision, schema).read(node, "")
+    arms: list[Schema] = plain.get("anyOf", [plain])
+    return arms
+
+
+def merged_places(revision: str, schema: Schema, node: Schema, pointer: str) -> dict[str, str]:
+    """Where the properties of an `allOf` stand, each as it is said most narrowly."""
+    places: dict[str, str] = {}
+    _Reader(revision, schema)._merge(node["allOf"], pointer, places)
+    return places
+
+
 def resolve(definitions: Mapping[str, Schema], node: Schema) -> Schema:
     """Follow references until something that is not one."""
     while "$ref" in node:
@@ -73,7 +88,10 @@ class _Reader:
         if "$ref" in node:
             return self._reference(self._only(node, pointer, "$ref")["$ref"], pointer)
         if "allOf" in node:
-            return self.read(self._merge(self._only(node, pointer, "allOf")["allOf"], pointer), pointer)
+            places: dict[str, str] = {}
+            return self._object(
+                self._merge(self._only(node, pointer, "allOf")["allOf"], pointer, places), pointer, places
+            )
         for keyword in ("anyOf", "oneOf"):
             if keyword in node:
                 return self._alternatives(self._only(node, pointer, keyword)[keyword], keyword, pointer)
@@ -113,7 +131,7 @@ class _Reader:
         except (KeyError, IndexError, ValueError, TypeError):
             raise UnknownSchemaForm(self.revision, pointer, f"a reference to {target!r}, which leads nowhere") from None
         self._followed.append(target)
-        found = self.read(node, pointer)
+        found = self.read(node, f"/$defs/{escaped(name)}/{path}")
         self._followed.pop()
         return found
 
@@ -150,9 +168,10 @@ class _Reader:
             return {**node, "items": self.read(node.get("items", {}), f"{pointer}/items")}
         return node
 
-    def _object(self, node: Schema, pointer: str) -> Schema:
+    def _object(self, node: Schema, pointer: str, places: Mapping[str, str] = MappingProxyType({})) -> Schema:
+        """An object; *places* says where properties stand that do not stand in it."""
         properties = {
-            name: self.read(child, f"{pointer}/properties/{escaped(name)}")
+            name: self.read(child, places.get(name, f"{pointer}/properties/{escaped(name)}"))
             for name, child in sorted(node.get("properties", {}).items())
         }
         if "" in properties:
@@ -172,20 +191,26 @@ class _Reader:
             result["additionalProperties"] = value
         return result
 
-    def _merge(self, parts: list[Schema], pointer: str) -> Schema:
-        """One object schema that says what all parts say."""
+    def _merge(self, parts: list[Schema], pointer: str, places: dict[str, str]) -> Schema:
+        """One object schema that says what all parts say; *places* gets where each property stands."""
         merged: Schema = {"type": "object", "properties": {}, "required": []}
-        for part in parts:
-            node = self.schema["$defs"][definition_of(part["$ref"])[0]] if "$ref" in part else part
-            node = self._merge(node["allOf"], pointer) if "allOf" in node else node
+        for index, part in enumerate(parts):
+            node, here = part, f"{pointer}/allOf/{index}"
+            if "$ref" in part:
+                name = definition_of(part["$ref"])[0]
+                node, here = self.schema["$defs"][name], f"/$defs/{escaped(name)}"
+            inner: dict[str, str] = {}
+            node = self._merge(node["allOf"], here, inner) if "allOf" in node else node
             ruled = ANNOTATIONS | {"type", "properties", "required", "additionalProperties"}
             opened = node.get("additionalProperties", {}) in ({}, True)
             if node.get("type") != "object" or not opened or node.keys() - ruled:
-                raise UnknownSchemaForm(self.revision, pointer, "an allOf of something other than open objects")
+                raise UnknownSchemaForm(self.revision, here, "an allOf of something other than open objects")
             for name, child in node.get("properties", {}).items():
-                merged["properties"][name] = self._narrow(
-                    merged["properties"].get(name, {}), child, f"{pointer}/{name}"
-                )
+                known = merged["properties"].get(name, {})
+                place = inner.get(name, f"{here}/properties/{escaped(name)}")
+                merged["properties"][name] = self._narrow(known, child, place)
+                if merged["properties"][name] == child or name not in places:
+                    places[name] = place
             merged["required"] = sorted({*merged["required"], *node.get("required", [])})
         return merged
 

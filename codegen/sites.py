@@ -24,6 +24,10 @@ class Site:
         source, target = self.source_pointer + pointer, self.target_pointer + pointer
         return Site(self.at + path, self.target_at + path, source, target)
 
+    def into(self, source: str, target: str) -> Site:
+        """The site of an arm of what stands here, by the way to it in each revision: its path is the same."""
+        return replace(self, source_pointer=self.source_pointer + source, target_pointer=self.target_pointer + target)
+
     def along(self, old: Sequence[str], new: Sequence[str]) -> Site:
         """The site of a member, by the way to it in the source and to what may be the same in the target."""
         ways = [("." + ".".join(way), "".join(f"/properties/{escaped(name)}" for name in way)) for way in (old, new)]

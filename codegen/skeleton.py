@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 
 from codegen.errors import UndecidedChange
-from codegen.model import Array, Object, Spec, Type
-from codegen.names import unescaped
+from codegen.model import Spec
 from codegen.overlay import Change
 from codegen.step_plan import StepPlan
 
@@ -101,7 +100,7 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
         return ['do = "drop-invalid"']
     if change.kind == "required":
         return ['do = "refuse"']
-    if _has_text_arm(target, _type_at(target, change.target_pointer)):
+    if _has_text_arm(target, change.target_way):
         return ['do = "text-block"', f'with = {{ template = "[{change.arm}]" }}']
     source = plan.newer if change.direction == "down" else plan.older
     if change.at.endswith("[]") or change.arm not in source.definitions:
@@ -109,24 +108,10 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
     return ['do = "refuse"', f"with = {{ reason = {json.dumps(f'{target.revision} has no {change.arm} here.')} }}"]
 
 
-def _has_text_arm(spec: Spec, type_: Type | None) -> bool:
-    return type_ is not None and any(spec.tag(arm) == ("type", "text") for arm in spec.arms(type_))
-
-
-def _type_at(spec: Spec, pointer: str) -> Type | None:
-    """The type that a pointer of a change leads to, references followed on the way."""
-    _, _, name, *parts = map(unescaped, pointer.split("/"))
-    type_: Type | None = spec.definitions.get(name)
-    while parts and type_ is not None:
-        part = parts.pop(0)
-        match spec.resolve(type_):
-            case Object(fields, _) if part == "properties" and parts:
-                field = fields.get(parts.pop(0))
-                type_ = field.type if field else None
-            case Object(_, extra) if part == "additionalProperties":
-                type_ = extra
-            case Array(item, _) if part == "items":
-                type_ = item
-            case _:
-                return None
-    return type_
+def _has_text_arm(spec: Spec, pointer: str) -> bool:
+    """Whether a block of text is one of what may stand where a pointer through the types leads."""
+    try:
+        type_ = spec.at(pointer)
+    except LookupError:
+        return False
+    return any(spec.tag(arm) == ("type", "text") for arm in spec.arms(type_))

@@ -93,7 +93,7 @@ def test_safe_default_for_an_arm_that_has_no_place_refuses() -> None:
 @pytest.mark.parametrize("pointer", ["/$defs/Gone", "/$defs/Tool/properties/gone/items", "/$defs/Tool/items"])
 def test_safe_default_for_an_arm_refuses_where_the_target_has_no_such_place(pointer: str) -> None:
     step = plan(*NARROWING)
-    arm = Change("up", "arm-removed", "Result.content", "nothing remains", "/$defs/Result", pointer, "Tool")
+    arm = Change("up", "arm-removed", "Result.content", "nothing remains", "", "", "Tool", target_way=pointer)
     assert safe_default(arm, step)[0] == 'do = "refuse"'
 
 

@@ -2733,7 +2733,7 @@ class URLElicitationRequiredErrorObjectData(Model):
 
     `URLElicitationRequiredErrorObjectData` of MCP 2025-11-25. Since 2025-11-25.
 
-    Source: `schema/2025-11-25/schema.json#/$defs/URLElicitationRequiredError/properties/error/properties/data`,
+    Source: `schema/2025-11-25/schema.json#/$defs/URLElicitationRequiredError/properties/error/allOf/1/properties/data`,
     https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
     """
 

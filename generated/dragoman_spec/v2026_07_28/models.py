@@ -1144,7 +1144,7 @@ class UnsupportedProtocolVersionErrorObjectData(Model):
 
     `UnsupportedProtocolVersionErrorObjectData` of MCP 2026-07-28. Since 2026-07-28.
 
-    Source: `schema/2026-07-28/schema.json#/$defs/UnsupportedProtocolVersionError/properties/error/properties/data`,
+    Source: `schema/2026-07-28/schema.json#/$defs/UnsupportedProtocolVersionError/properties/error/allOf/1/properties/data`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
     """
 
@@ -3027,7 +3027,7 @@ class MissingRequiredClientCapabilityErrorObjectData(Model):
 
     `MissingRequiredClientCapabilityErrorObjectData` of MCP 2026-07-28. Since 2026-07-28.
 
-    Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError/properties/error/properties/data`,
+    Source: `schema/2026-07-28/schema.json#/$defs/MissingRequiredClientCapabilityError/properties/error/allOf/1/properties/data`,
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
