@@ -9,9 +9,8 @@ only.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from math import isfinite
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -29,34 +28,39 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     SerializationInfo,
     SerializerFunctionWrapHandler,
     model_serializer,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, InitErrorDetails, ValidationError
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 from typing_extensions import TypeAliasType
 
-from ._reading import Metaclass, brief, shortcut
+from ._json import Wrong, not_json
+from ._reading import SHOWN, Metaclass, brief, shortcut, shown
 
-__all__ = ["Model", "NullKeepingModel", "constant", "describe", "not_json"]
+__all__ = ["Model", "NullKeepingModel", "constant", "describe"]
 
 T = TypeVar("T")
 META, META_NAME = "_meta", "meta"
 # Up to 3.12 Python leaves docstrings as indented as they stand in the source.
 INDENT = "    " if sys.version_info < (3, 13) else ""
 Words: TypeAlias = Mapping[str, Mapping[str, Any]]
+NOT_JSON = PydanticCustomError("not_json", "Input should be JSON")
 LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
 class _Shape(NamedTuple):
     """What the constructor of a model needs to know, by wire name where it is a name.
 
+    `aliases` has the wire names by attribute, `attributes` the attributes by wire name where that is another one;
     `objects` has the members that are one object: the model of it, or `dict`.
     """
 
     aliases: dict[str, str]
+    attributes: dict[str, str]
     optional: frozenset[str]
     constants: dict[str, Any]
     objects: dict[str, type[Any]]
@@ -93,18 +97,21 @@ class Model(BaseModel, metaclass=Metaclass):
                 values[key] = _given(value, shape.objects.get(key))
             elif key not in shape.optional:
                 values[key] = value
-        if (wrong := not_json(values)) is not None:
-            path, kind = wrong
-            error = {"type": kind, "loc": path, "input": _at(values, path)}
-            raise ValidationError.from_exception_data(type(self).__name__, [cast("InitErrorDetails", error)])
+        wrong = not_json(values)
+        if wrong is not None and wrong[1] != "not_json":
+            raise _refusal(type(self), values, *wrong)
         self.__pydantic_validator__.validate_python(values, self_instance=self)
+        if wrong is not None:
+            # Not JSON as it was given, such as a set where a list is asked for: what has become of it?
+            given = self.model_dump()
+            if (wrong := not_json(given)) is not None:
+                raise _refusal(type(self), given, *wrong)
 
     # Tells pydantic that validation need not go through this constructor: wire data has no Python names and no
     # filled-in constants.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     if not TYPE_CHECKING:
-        model_copy = brief("model_copy")
         model_dump = brief("model_dump")
         model_dump_json = brief("model_dump_json")
         model_json_schema = brief("model_json_schema")
@@ -118,9 +125,20 @@ class Model(BaseModel, metaclass=Metaclass):
                 return super().model_validate(obj, **options)
             return cls.__pydantic_validator__.validate_python(obj)
 
+        def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
+            if update:
+                fields, attributes = type(self).model_fields, _shape(type(self)).attributes
+                known = {name: META if name == META_NAME and name not in fields else name for name in update}
+                update = {attributes.get(name, known[name]): value for name, value in update.items()}
+            return super().model_copy(update=update, deep=deep)
+
+        model_copy.__doc__ = SHOWN["model_copy"]
+
         def __getattr__(self, name: str) -> Any:
             if name == META_NAME:
                 return (self.__pydantic_extra__ or {}).get(META)
+            if name not in (self.__pydantic_extra__ or {}):
+                _check_attribute(type(self), name)
             return super().__getattr__(name)
 
         def __setattr__(self, name: str, value: Any) -> None:
@@ -130,6 +148,7 @@ class Model(BaseModel, metaclass=Metaclass):
                 else:
                     self.__pydantic_extra__[META] = _given(value, dict)
             else:
+                _check_attribute(type(self), name)
                 super().__setattr__(name, value)
 
     @classmethod
@@ -157,6 +176,9 @@ class Model(BaseModel, metaclass=Metaclass):
         """What the constructor fills in where it is not given, by wire name."""
         return dict(_shape(cls).constants)
 
+    def __repr_str__(self, join: str) -> str:
+        return join.join(f"{name}={shown(value)}" for name, value in self.__repr_args__())
+
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """What is there, by attribute; what is absent is left out."""
         fields = type(self).model_fields
@@ -165,24 +187,46 @@ class Model(BaseModel, metaclass=Metaclass):
                 yield (META_NAME if name == META else name), value
 
 
+class _Unknown(str):
+    """The name of an unknown member that is called as an attribute is.
+
+    The names of what was given do not tell the two apart, unless by this class.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any]) -> Callable[[str], str]:
+        """What gives the names of unknown members this class, where they are attributes."""
+        return lambda name: cls(name) if name in attributes else name
+
+
 class NullKeepingModel(Model):
     """A model with an optional member that may be `null` on the wire.
 
     Absent and `null` both read as `None`, and stay apart.
     """
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        fields: Any = schema
+        while fields["type"] != "model-fields":
+            fields = handler.resolve_ref_schema(fields)["schema"]
+        fields["extras_keys_schema"] = core_schema.no_info_plain_validator_function(_Unknown.of(fields["fields"]))
+        return schema
+
     @model_serializer(mode="wrap")
     # Pydantic reads these annotations where the model stands, and a revision may have a definition called `Any`.
     def _leave_absent(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, object]:
         data: dict[str, object] = handler(self)
-        # An unknown member may be called as an attribute is; the names that were set do not tell the two apart.
-        unknown = self.__pydantic_extra__ or {}
+        given = {name for name in self.model_fields_set if name.__class__ is not _Unknown}
         for name, field in type(self).model_fields.items():
-            if name not in self.model_fields_set or name in unknown:
+            if name not in given:
                 key = name if info.by_alias is False else field.alias or name
                 if data.get(key, ...) is None:
                     del data[key]
-        return data
+        return {str(key): value for key, value in data.items()} if self.__pydantic_extra__ else data
 
 
 @cache
@@ -195,8 +239,10 @@ def _shape(model: type[Model]) -> _Shape:
         if field.is_required() and get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
     }
     objects = {key: kind for key, field in fields.items() if (kind := _object_type(field.annotation))}
+    aliases = {META_NAME: META} | {name: field.alias for name, field in model.model_fields.items() if field.alias}
     return _Shape(
-        aliases={META_NAME: META} | {name: field.alias for name, field in model.model_fields.items() if field.alias},
+        aliases=aliases,
+        attributes={alias: name for name, alias in aliases.items() if name in model.model_fields},
         optional=frozenset(key for key, field in fields.items() if not field.is_required()),
         # Not declared in `Model`: pydantic would look at the annotation again for each of its subclasses.
         constants=constants | getattr(model, "_filled", {}),
@@ -215,6 +261,13 @@ def _object_type(annotation: Any) -> type[Any] | None:
     return kind if isinstance(kind, type) and (kind is dict or issubclass(kind, Model)) else None
 
 
+def _check_attribute(model: type[Model], name: str) -> None:
+    """Say what an attribute is called that is asked for by its name on the wire."""
+    attribute = META_NAME if name == META else None if name.startswith("_") else _shape(model).attributes.get(name)
+    if attribute is not None and attribute != name:
+        raise AttributeError(f"{model.__name__!r} object has no attribute {name!r}: it is called {attribute!r}")
+
+
 def _given(value: Any, wanted: type[Any] | None) -> Any:
     """An argument of a constructor; a model where another object is asked for becomes the JSON object that it is."""
     if isinstance(value, Model):
@@ -222,39 +275,12 @@ def _given(value: Any, wanted: type[Any] | None) -> Any:
     return value
 
 
-def _at(value: Any, path: Sequence[str | int]) -> Any:
+def _refusal(model: type[Model], value: Any, path: Sequence[str | int], kind: Wrong) -> ValidationError:
+    """The error for a value of a model that is not JSON."""
     for part in path:
         value = value[part]
-    return value
-
-
-def not_json(value: Any) -> tuple[tuple[str | int, ...], Literal["finite_number", "recursion_loop"]] | None:
-    """Where in a value there is a number that JSON does not have, such as NaN, or an object or list that holds itself.
-
-    JSON may be deep: no recursion, and the way to a place is spelled only where something is wrong.
-    """
-    ways: list[Iterator[tuple[Any, Any]]] = [iter(((None, value),))]
-    path: list[Any] = []
-    held: dict[int, Any] = {}
-    while ways:
-        for key, found in ways[-1]:
-            kind = found.__class__
-            if kind is float:
-                if not isfinite(found):
-                    return (*path, key)[1:], "finite_number"
-            elif (kind is dict or kind is list) and found:
-                if id(found) in held:
-                    return (*path, key)[1:], "recursion_loop"
-                path.append(key)
-                held[id(found)] = found
-                ways.append(iter(found.items() if kind is dict else enumerate(found)))
-                break
-        else:
-            ways.pop()
-            if held:
-                path.pop()
-                held.popitem()
-    return None
+    error = {"type": NOT_JSON if kind == "not_json" else kind, "loc": path, "input": value}
+    return ValidationError.from_exception_data(model.__name__, [cast("InitErrorDetails", error)])
 
 
 def constant(value: T) -> T:

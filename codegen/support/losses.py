@@ -8,9 +8,10 @@ the steps and the translator. Nothing here imports pydantic.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from ._json import size
 
 At: TypeAlias = "tuple[At, str | int] | None"
 """A place in a frame: the parent's place and the key in it; `None` is the frame itself."""
@@ -51,7 +52,7 @@ class Loss:
 
     @property
     def bytes(self) -> int:
-        """Size of the compact JSON (UTF-8) of the value; measured when first asked for."""
+        """Size of the compact JSON (UTF-8) of the value, 0 if it is not JSON; measured when first asked for."""
         if self._bytes < 0:
             self._bytes = size(self.value)
         return self._bytes
@@ -140,32 +141,6 @@ def pointer(at: At, known: dict[int, str] | None = None) -> str:
     if type(key) is str and ("~" in key or "/" in key):
         key = key.replace("~", "~0").replace("/", "~1")
     return f"{above}/{key}"
-
-
-# Kept: `json.dumps` with options makes an encoder each time.
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def size(value: Any) -> int:
-    """Size of a value's compact JSON, in bytes of UTF-8."""
-    try:
-        return len(_compact(value).encode("utf-8", "surrogatepass"))
-    except RecursionError:
-        return _deep_size(value)
-
-
-def _deep_size(value: Any) -> int:
-    """As `size`, for values nested more deeply than the encoder goes."""
-    total, left = 0, [value]
-    while left:
-        item = left.pop()
-        if isinstance(item, (dict, list)):
-            total += 2 + max(len(item) - 1, 0)
-            left += item.values() if isinstance(item, dict) else item
-            total += sum(size(key) + 1 for key in item) if isinstance(item, dict) else 0
-        else:
-            total += size(item)
-    return total
 
 
 def settle(steps: list[Losses], source: Any) -> list[Note]:

@@ -66,3 +66,18 @@ class Step(NamedTuple):
     newer: str
     up: Mapping[str, Direction]
     down: Mapping[str, Direction]
+
+
+def error_repairs(direction: Direction, method: str | None) -> Convert:
+    """What is done to error responses for their codes: the first repair that changes one."""
+    repairs: list[tuple[int, int, Callable[[Any, str | None, Losses], Any]]]
+    repairs = [(repair.lowest, repair.highest, repair.convert) for repair in direction.errors]
+
+    def convert(frame: Any, at: At, out: Losses) -> Any:
+        code = frame["error"].get("code")
+        for lowest, highest, function in repairs:
+            if type(code) is int and lowest <= code <= highest and (new := function(frame, method, out)) is not frame:
+                return new
+        return frame
+
+    return convert

@@ -8,7 +8,7 @@ the way refuses or swallows runs no step before it. Losses are noted a step at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from dragoman_spec.revisions import REVISIONS, era
 from dragoman_spec.rules import ALIASES, NULLS, STRICT_METHODS, check_rules
 
-from .errors import TranslationError, Untranslatable
+from .errors import TranslationError, Untranslatable, blamed
 from .losses import At, Loss, Losses, LossGroup, Note, Swallowed, group, is_cosmetic, settle, spell
-from .step import Convert, Direction, Refusal, Step
+from .step import Convert, Direction, Refusal, Step, error_repairs
 
 Kind: TypeAlias = Literal["request", "notification", "result", "error"]
 Frame: TypeAlias = dict[str, Any]
@@ -130,6 +130,9 @@ class Translator:
         )
         self._routes: dict[tuple[str, str | None], _Route] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _translator, (self.source, self.target, self.profile, self.rules)
+
     @property
     def identity(self) -> bool:
         """Whether no frame is touched."""
@@ -168,8 +171,8 @@ class Translator:
         except TranslationError as error:
             error.method, error.source, error.target = method, self.source, self.target
             raise
-        except RecursionError:
-            raise self._too_deep(method) from None
+        except (RecursionError, TypeError, ValueError) as error:
+            raise blamed(error, frame, method, self.source, self.target) from None
 
     def definition(self, name: str, value: Any) -> tuple[str | None, Any, tuple[Loss, ...]]:
         """Convert a value of a definition.
@@ -184,8 +187,8 @@ class Translator:
         """
         try:
             return self._definition(name, value)
-        except RecursionError:
-            raise self._too_deep(name) from None
+        except (RecursionError, TypeError, ValueError) as error:
+            raise blamed(error, value, name, self.source, self.target) from None
 
     def _definition(self, name: str, value: Any) -> tuple[str | None, Any, tuple[Loss, ...]]:
         collected: list[Losses] = []
@@ -202,10 +205,6 @@ class Translator:
             if not isinstance(value, dict):
                 return None, None, spell(settle(collected, given))
         return name, value, spell(settle(collected, given))
-
-    def _too_deep(self, method: str | None) -> TranslationError:
-        where = {"method": method, "source": self.source, "target": self.target}
-        return TranslationError("", "values nested less deeply", "too many levels", **where)
 
     def _run(self, frame: Frame, route: _Route) -> Translation:
         if route.refusal is not None:
@@ -234,6 +233,8 @@ class Translator:
         return route
 
     def _compose(self, kind: str, method: str | None) -> _Route:
+        if kind not in (*TABLES, "error"):
+            raise ValueError(f"no kind {kind!r}; there are {', '.join((*TABLES, 'error'))}")
         steps: list[tuple[Convert, ...]] = []
         name = method
         if kind == "notification" and name in self._aliases:
@@ -258,7 +259,7 @@ class Translator:
             r.convert for r in direction.repairs if r.rule in self.rules and r.kind == kind and r.method in ("*", name)
         ]
         if kind == "error":
-            return [*found, *direction.every_error, *([_error_codes(direction, name)] if direction.errors else [])]
+            return [*found, *direction.every_error, *([error_repairs(direction, name)] if direction.errors else [])]
         table: Mapping[str, Convert] = getattr(direction, TABLES[kind])
         if name is not None and name in table:
             found.append(table[name])
@@ -384,17 +385,3 @@ def _same(value: Any, at: At, out: Losses) -> Any:
 
 def _renaming(name: str) -> Convert:
     return lambda frame, at, out: {**frame, "method": name}
-
-
-def _error_codes(direction: Direction, method: str | None) -> Convert:
-    repairs: list[tuple[int, int, Callable[[Any, str | None, Losses], Any]]]
-    repairs = [(repair.lowest, repair.highest, repair.convert) for repair in direction.errors]
-
-    def convert(frame: Any, at: At, out: Losses) -> Any:
-        code = frame["error"].get("code")
-        for lowest, highest, function in repairs:
-            if type(code) is int and lowest <= code <= highest and (new := function(frame, method, out)) is not frame:
-                return new
-        return frame
-
-    return convert

@@ -66,7 +66,8 @@ def _converted(chain: Translator, name: str, value: Any, method: str | None) -> 
     if kinds == ["result"] and method is None and any(way[chain.profile].results for way in chain.steps):
         raise MethodNeeded(chain.target)
     if kinds != ["error"] and method not in load(chain.source).METHODS:
-        return chain.definition(name, value)
+        _, value, losses = chain.definition(name, value)
+        return load(chain.target).ENVELOPES[kinds[0]], value, losses
     done = chain.translate(value, method)
     return (load(chain.target).ENVELOPES[kinds[0]] if done.frame is not None else None), done.frame, done.losses
 

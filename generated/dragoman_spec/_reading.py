@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import BaseModel
 from typing_extensions import TypeAliasType
 
-__all__ = ["Metaclass", "brief", "shortcut", "spell"]
+__all__ = ["SHOWN", "Metaclass", "brief", "shortcut", "shown", "spell"]
 
 # What users of a model need of pydantic, and what there is to say of it here: pydantic's own words fill three screens.
 SHOWN = {
@@ -82,6 +82,14 @@ def shortcut(method: Any) -> Any:
     method.__func__.__wrapped__ = vars(BaseModel)[name].__func__
     method.__func__.__doc__ = SHOWN[name]
     return method
+
+
+def shown(value: Any) -> str:
+    """A value as Python spells it; three dots if it is nested too deeply for that."""
+    try:
+        return repr(value)
+    except RecursionError:
+        return "..."
 
 
 def _parameters(model: Any) -> Iterator[Parameter]:

@@ -18,15 +18,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from dragoman_spec.revisions import load
 
-from ._base import Model, not_json
+from ._base import Model
+from ._json import NOT_JSON, not_json
 from ._locate import Problem, choose, choose_each, describe, nearest, read_errors
 from .errors import MethodNeeded, ValidationFailed
 
 SHOWN_METHODS = 3
-NOT_JSON = {
-    "finite_number": ("a finite number", "a number that JSON does not have"),
-    "recursion_loop": ("JSON, which has an end", "a value that holds itself"),
-}
 
 
 def validate(frame: Any, revision: str, method: str | None = None, *, allow_null: bool = False) -> None:

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ._json import NOT_JSON, not_json, pointer_to
+
 
 class Error(Exception):
     """Root of everything that Dragoman raises on purpose."""
@@ -199,3 +201,15 @@ class Untranslatable(TranslationError):
             **self.extra,
         }
         return {key: value for key, value in data.items() if value is not None}
+
+
+def blamed(error: Exception, value: Any, method: str | None, source: str, target: str) -> Exception:
+    """What to raise when a step has failed with an error of Python's: that the value is not JSON, if it is to blame."""
+    where = {"method": method, "source": source, "target": target}
+    if (wrong := not_json(value)) is not None:
+        path, kind = wrong
+        expected, found = NOT_JSON[kind]
+        return TranslationError(pointer_to(path), expected, found, **where)
+    if isinstance(error, RecursionError):
+        return TranslationError("", "values nested less deeply", "too many levels", **where)
+    return error

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, Literal
 
 Era = Literal["handshake", "per_request"]
@@ -32,6 +33,9 @@ class Header:
     members: Mapping[str, str]
     annotation: str | None
     is_encoded: bool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _parts(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +132,17 @@ class Facts:
     meta_refusal: tuple[int, int] | None
     http_status: Mapping[int, int]
     subscriptions: Mapping[str, str]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _parts(self)
+
+
+def _parts(value: Header | Facts) -> tuple[Any, ...]:
+    """How to make the value again in another process, which mappings that only read cannot go to."""
+    found = {field.name: getattr(value, field.name) for field in fields(value)}
+    frozen = [name for name, part in found.items() if isinstance(part, MappingProxyType)]
+    return _made, (type(value), found | {name: dict(found[name]) for name in frozen}, frozen)
+
+
+def _made(kind: type[Any], parts: Mapping[str, Any], frozen: Sequence[str]) -> Any:
+    return kind(**{**parts, **{name: MappingProxyType(parts[name]) for name in frozen}})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import pickle
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from pydantic import ValidationError
 
 from dragoman_spec import (
     Error,
+    Loss,
     MethodNeeded,
     MissingRequiredField,
     TranslationError,
@@ -17,7 +21,13 @@ from dragoman_spec import (
     Untranslatable,
     ValidationFailed,
     adapter,
+    convert,
+    facts,
+    translate,
+    translator,
+    v2025_06_18,
     v2025_11_25,
+    v2026_07_28,
     validate,
 )
 from tests.support.effort import effort
@@ -76,3 +86,187 @@ def test_result_of_a_notification_is_not_valid() -> None:
 def test_error_reaches_another_process_whole(error: Error) -> None:
     there = pickle.loads(pickle.dumps(error))
     assert (type(there), str(there), vars(there)) == (type(error), str(error), vars(error))
+
+
+# --- what Python has and JSON has not --------------------------------------------------------------------------------
+
+NOT_JSON = [b"x", {1}, frozenset(), object(), 1j, {1: 2}, [{"a": b"x"}]]
+
+
+@pytest.mark.parametrize("value", NOT_JSON, ids=repr)
+def test_arguments_that_are_not_json_are_refused(value: Any) -> None:
+    with pytest.raises(ValidationError, match=r"arguments\.a.*\n +Input should be JSON"):
+        v2025_11_25.CallToolRequestParams(name="x", arguments={"a": value})
+
+
+@pytest.mark.parametrize("value", NOT_JSON, ids=repr)
+def test_object_below_that_is_not_json_is_refused(value: Any) -> None:
+    with pytest.raises(ValidationError, match=r"params\.arguments\.a.*\n +Input should be JSON"):
+        v2025_11_25.CallToolRequest(id=1, params={"name": "x", "arguments": {"a": value}})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", NOT_JSON, ids=repr)
+def test_unknown_field_that_is_not_json_is_refused(value: Any) -> None:
+    with pytest.raises(ValidationError, match=r"vendor.*\n +Input should be JSON"):
+        v2025_11_25.TextContent(text="a", vendor=value)
+
+
+@pytest.mark.parametrize("value", NOT_JSON, ids=repr)
+def test_frame_with_what_is_not_json_is_not_valid(value: Any) -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": {"a": value}}}
+    with pytest.raises(ValidationFailed, match=r"/params/arguments/a.*expected JSON, found a Python value"):
+        validate(frame, "2025-11-25")
+
+
+def test_number_that_json_lacks_is_refused_beside_what_is_not_json() -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        v2025_11_25.ListRootsResult(roots=iter(()), vendor=float("nan"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [(1, "a"), OrderedDict(a=1), {"a": (1,)}, [None, True, 1.5, "a"], ()], ids=repr)
+def test_what_json_can_say_is_taken(value: Any) -> None:
+    params = v2025_11_25.CallToolRequestParams(name="x", arguments={"a": value})
+    assert json.loads(params.model_dump_json())["arguments"]["a"] == json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("make", [iter, tuple, set, lambda items: dict.fromkeys(items).keys()])
+def test_list_of_a_type_may_come_as_any_collection(make: Any) -> None:
+    assert v2025_11_25.Annotations(audience=make(["user"])).audience == ["user"]
+
+
+def held() -> dict[str, Any]:
+    value: dict[str, Any] = {"b": 1}
+    value["a"] = value
+    return value
+
+
+def test_frame_that_holds_itself_is_a_typed_error_of_the_translation() -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": held()}}
+    with pytest.raises(TranslationError, match="expected JSON, which has an end") as caught:
+        translate(frame, source="2025-06-18", target="2025-03-26", method="tools/call")
+    assert (caught.value.pointer, caught.value.method) == ("/result/structuredContent/a", "tools/call")
+
+
+def test_frame_that_is_not_json_is_a_typed_error_of_the_translation() -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": {"a/b": {1}}}}
+    with pytest.raises(TranslationError, match="found a Python value that is not JSON") as caught:
+        translate(frame, source="2025-06-18", target="2025-03-26", method="tools/call")
+    assert caught.value.pointer == "/result/structuredContent/a~1b"
+
+
+def test_model_that_holds_itself_is_a_typed_error_of_the_conversion() -> None:
+    model = v2025_11_25.CallToolResult(content=[])
+    model.structured_content = held()
+    with pytest.raises(TranslationError, match="expected JSON, which has an end"):
+        convert(model, to="2025-03-26")
+
+
+@pytest.mark.parametrize("value", [held(), {1}, [deep(3_000, "list"), held()]], ids=["itself", "set", "deep"])
+def test_loss_of_what_is_not_json_has_no_size(value: Any) -> None:
+    loss = Loss("/a", "dropped", value)
+    assert (loss.bytes, repr(loss), loss == Loss("/a", "dropped", value)) == (
+        0,
+        "Loss(pointer='/a', kind='dropped', bytes=0)",
+        True,
+    )
+
+
+def test_kind_of_frame_that_there_is_not_is_named() -> None:
+    with pytest.raises(ValueError, match="no kind 'nope'; there are request, notification, result, error"):
+        translator("2025-11-25", "2024-11-05").touches("nope", "tools/list")  # type: ignore[arg-type]
+
+
+# --- in another process ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", [lambda value: pickle.loads(pickle.dumps(value)), copy.deepcopy])
+@pytest.mark.parametrize("revision", ["2024-11-05", "2026-07-28"])
+def test_facts_reach_another_process_whole(way: Any, revision: str) -> None:
+    here = facts(revision)
+    there = way(here)
+    assert [getattr(there, name) for name in here.__slots__] == [getattr(here, name) for name in here.__slots__]
+    with pytest.raises(TypeError):
+        there.headers["name"] = None
+
+
+def test_translator_reaches_another_process_as_the_one_there() -> None:
+    here = translator("2025-11-25", "2024-11-05", profile="minimal", rules=())
+    assert pickle.loads(pickle.dumps(here)) is here
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("wire", "attribute"), [("inputSchema", "input_schema"), ("_meta", "meta")])
+def test_name_on_the_wire_is_not_an_attribute(wire: str, attribute: str) -> None:
+    tool = v2025_11_25.Tool(name="a", input_schema={"type": "object"})
+    with pytest.raises(AttributeError, match=f"no attribute '{wire}': it is called '{attribute}'"):
+        setattr(tool, wire, {"type": "object"})
+    with pytest.raises(AttributeError, match=f"no attribute '{wire}': it is called '{attribute}'"):
+        getattr(tool, wire)
+
+
+def test_metadata_of_a_model_without_any_is_not_called_as_on_the_wire() -> None:
+    annotations = v2025_11_25.Annotations()
+    with pytest.raises(AttributeError, match="it is called 'meta'"):
+        annotations._meta = {}
+
+
+def test_update_of_a_copy_may_have_names_on_the_wire() -> None:
+    tool = v2025_11_25.Tool(name="a", input_schema={"type": "object"}, meta={"a": 1})
+    copied = tool.model_copy(update={"inputSchema": {"type": "object", "b": 1}, "_meta": {"b": 2}, "vendor": 1})
+    assert copied.model_dump() == {
+        "name": "a",
+        "inputSchema": {"type": "object", "b": 1},
+        "_meta": {"b": 2},
+        "vendor": 1,
+    }
+    assert v2025_11_25.Annotations().model_copy(update={"meta": {"a": 1}}).model_dump() == {"_meta": {"a": 1}}
+
+
+def test_unknown_field_of_that_name_is_one() -> None:
+    model = v2025_11_25.Annotations.model_validate({"lastModified": "2025", "last_modified": 5, "a": 1})
+    assert model.last_modified == "2025"
+    model.other = 6  # type: ignore[attr-defined]
+    assert model.model_dump() == {"lastModified": "2025", "last_modified": 5, "a": 1, "other": 6}
+
+
+def test_model_is_shown_however_deep_it_is() -> None:
+    model = v2025_11_25.CallToolResult(content=[], structured_content=deep(5_000, "object"))
+    assert repr(model) == "CallToolResult(content=[], structured_content=...)"
+    assert str(model) == "content=[] structured_content=..."
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"content": [], "structuredContent": None, "structured_content": 5},
+        {"content": [], "structured_content": None},
+        {"content": [], "structuredContent": None, "structured_content": None},
+        {"content": [], "structured_content": 5, "structuredContent": 6},
+        {"content": [], "structured_content": 5},
+        {"content": [], "structuredContent": None},
+        {"content": []},
+    ],
+    ids=str,
+)
+def test_null_and_an_unknown_field_called_as_the_attribute_stay_apart(value: dict[str, Any]) -> None:
+    value = {"resultType": "complete", **value}
+    model = v2026_07_28.CallToolResult.model_validate(value)
+    assert model.model_dump() == value
+    assert json.loads(model.model_dump_json()) == value
+    assert v2026_07_28.CallToolResult.model_validate_json(json.dumps(value)).model_dump() == value
+    assert model.model_copy(deep=True).model_dump() == value
+    assert all(type(key) is str for key in model.model_dump())
+
+
+# --- whole frames ----------------------------------------------------------------------------------------------------
+
+
+def test_response_to_a_method_of_nobody_is_converted_as_such() -> None:
+    response = v2025_11_25.JSONRPCResultResponse(id=1, result={"a": 1})
+    converted = convert(response, to="2025-06-18", method="vendor/method")
+    assert (type(converted), converted.model_dump()) == (
+        v2025_06_18.JSONRPCResponse,
+        {"jsonrpc": "2.0", "id": 1, "result": {"a": 1}},
+    )
