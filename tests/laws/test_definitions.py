@@ -20,12 +20,13 @@ from dragoman_spec import (
     convert,
     load,
     translate,
+    validate,
 )
 from dragoman_spec._base import Model
 from tests.support.instances import random_instance, read_schema
 from tests.support.judge import canonical, is_valid, same
 from tests.support.profile import rounds
-from tests.support.renames import definition_in
+from tests.support.renames import definition_in, method_in
 from tests.support.strictness import KEPT_ON_PURPOSE, strict_validator
 from tests.support.subjects import PAIRS, REVISIONS
 
@@ -110,21 +111,24 @@ def test_models_without_counterpart_are_refused(source: str, target: str) -> Non
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_whole_response_is_converted_as_its_method_says(source: str, target: str) -> None:
     ours, theirs = (load(revision).ENVELOPES["result"] for revision in (source, target))
-    for seed in range(SEEDS):
-        result = random_instance(random.Random(f"{source}{seed}"), source, "CallToolResult")
+    requests = [method for method in load(source).METHODS.values() if method.kind == "request"]
+    for seed in range(SEEDS * len(requests)):
+        method = requests[seed % len(requests)]
+        assert method.result is not None
+        result = random_instance(random.Random(f"{source}{seed}"), source, method.result)
         frame = {"jsonrpc": "2.0", "id": 1, "result": {**result, **COMPLETE.get(source, {})}}
         response = getattr(load(source), ours).model_validate(frame)
         try:
-            expected = translate(frame, source=source, target=target, method="tools/call")
+            expected = translate(frame, source=source, target=target, method=method.name)
         except Untranslatable:
             with pytest.raises(Untranslatable):
-                convert(response, to=target, method="tools/call", losses=[])
+                convert(response, to=target, method=method.name, losses=[])
             continue
         losses: list[Loss] = []
-        converted = convert(response, to=target, method="tools/call", losses=losses)
+        converted = convert(response, to=target, method=method.name, losses=losses)
         assert (type(converted).__name__, losses) == (theirs, list(expected.losses))
         assert same(converted.model_dump(), expected.frame)
-        assert is_valid(converted.model_dump()["result"], target, "CallToolResult")
+        validate(converted.model_dump(), target, method_in(source, target, method.name))
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)

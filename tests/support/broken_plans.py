@@ -15,17 +15,14 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
-from codegen.load import load_spec
 from codegen.names import module_name
-from codegen.overlay import read_overlay
 from codegen.plan import Node, ObjectNode, UnionNode, Work
-from codegen.step_plan import DirectionPlan, StepPlan, plan_step
+from codegen.step_plan import DirectionPlan, StepPlan
 from codegen.steps import render_steps
 from dragoman_spec import REVISIONS, translation
-from tests.support.judge import ROOT
+from tests.support.left_out import plans
 
 Change = Callable[[DirectionPlan], DirectionPlan]
 
@@ -42,14 +39,6 @@ class Break:
 
     def __str__(self) -> str:
         return f"{self.revision} {self.direction}: {self.what}"
-
-
-@cache
-def plans() -> Mapping[str, StepPlan]:
-    """The good plans, by the newer revision."""
-    specs = [load_spec(ROOT, revision) for revision in REVISIONS]
-    found = [plan_step(one, two, read_overlay(ROOT, two.revision)) for one, two in pairwise(specs)]
-    return {plan.newer.revision: plan for plan in found}
 
 
 @cache
