@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dragoman.core.bridge.state import Keeper
     from dragoman.core.switch.per_call import PerCall
     from dragoman.middleware import Middleware, NoticeMiddleware
+    from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
 
 _OVER: Final = frozenset({FrontState.CLOSED, FrontState.FAILED})
@@ -70,6 +71,7 @@ class ProxyConfig:
         notice_middleware: The same around each notification.
         middleware_timeout_s: How long middleware may take for each of them, in seconds, without the time that a peer
             takes to answer.
+        board: Where the state of the servers is put up, for `dragoman.status`; None where nobody looks.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
         questions: How a per-request client is asked what a server with a handshake wants to know in the middle of a
@@ -101,6 +103,7 @@ class ProxyConfig:
     middleware: tuple[Middleware, ...] = field(default=(), hash=False)
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
     middleware_timeout_s: float = 60.0
+    board: StatusBoard | None = None
     names_server: bool = False
     questions: str = "auto"
     repeatable: frozenset[str] = frozenset()
@@ -272,8 +275,16 @@ def _random_key() -> tuple[bytes, bytes]:
 @functools.lru_cache(maxsize=8)
 def host_settings_of(config: ProxyConfig, one_server: bool = True) -> HostSettings:
     """Give what a host needs."""
-    around = config.middleware, config.notice_middleware, config.middleware_timeout_s
-    return HostSettings(config.limit_bytes, config.names_server, one_server, *around)
+    return HostSettings(
+        config.limit_bytes,
+        config.names_server,
+        one_server,
+        board=config.board,
+        server_name=config.server_name,
+        middleware=config.middleware,
+        notice_middleware=config.notice_middleware,
+        middleware_timeout_s=config.middleware_timeout_s,
+    )
 
 
 def watched(config: ProxyConfig, transport: Transport, side: Side) -> Transport:

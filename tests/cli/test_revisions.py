@@ -26,7 +26,8 @@ def test_describe_counts_the_definitions_of_the_schema(revision: str) -> None:
 
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_describe_says_whether_the_proxy_speaks_it(revision: str) -> None:
-    assert describe(revision)["proxy"] == (["stdio", "http", "websocket"] if revision in HANDSHAKE_REVISIONS else [])
+    expected = ["stdio", "http", *(["websocket"] if revision in HANDSHAKE_REVISIONS else [])]
+    assert describe(revision)["proxy"] == expected
 
 
 def test_table_aligns_its_columns() -> None:

@@ -115,6 +115,7 @@ def listen(
     """
     import asyncio
 
+    from dragoman.host.board import SocketTaken, told_at
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.serve import Address, HttpServer, bind, choose_loop, describe
 
@@ -128,6 +129,7 @@ def listen(
             ),
             _configure(args),
             give_back,
+            config.board,
         )
         listener = bind(where)
     except (TransportClosed, ValueError, OSError) as error:
@@ -145,7 +147,10 @@ def listen(
         warned = (caution, raise_limit(limits.connections, limits.sessions))
         cautions = [*filter(None, warned), *_cautions(args, front)]
         try:
-            await server.run(lambda: _announce(url, pool, cautions), pool.close)
+            async with told_at(args.status, config.board):
+                await server.run(lambda: _announce(url, pool, cautions), pool.close)
+        except SocketTaken as error:
+            return _fail(str(error), EXIT_CANNOT_LISTEN)
         finally:
             await pool.close()  # whatever happened, and what a session opened that was on its way: no child outlives us
         return EXIT_SIGNAL + caught[0] if caught else 0

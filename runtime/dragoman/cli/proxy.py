@@ -29,6 +29,7 @@ from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
     from dragoman.proxy import ProxyConfig
+    from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
     from dragoman.transports.base import Transport
 
@@ -75,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "lost changes its meaning or for any loss; or only count it (default: %(default)s)",
     )
     _add_patience(parser)
+    parser.add_argument(
+        "--status",
+        metavar="PATH",
+        help="make a Unix socket at PATH where `dragoman status PATH` finds out how the proxy and its servers are",
+    )
     parser.add_argument(
         "--no-retry-older",
         action="store_true",
@@ -206,6 +212,7 @@ def _serve(
     import asyncio
 
     from dragoman.cli.logs import set_up_logging
+    from dragoman.host.board import SocketTaken, told_at
     from dragoman.proxy import Proxy
     from dragoman.transports.defects import log_defects
     from dragoman.transports.stdio import take_standard_streams
@@ -226,7 +233,12 @@ def _serve(
         log_defects(asyncio.get_running_loop())
         proxy = Proxy(config, take_standard_streams(config.limit_bytes), connect)
         watch_signals(caught, proxy.stop)
-        finish = await proxy.run()
+        try:
+            async with told_at(args.status, config.board):
+                finish = await proxy.run()
+        except SocketTaken as error:
+            print(f"dragoman proxy: {error}", file=sys.stderr)
+            return 1
         if caught:
             return EXIT_SIGNAL + caught[0]
         if problem is not None and not isinstance(problem.__cause__, FileNotFoundError):
@@ -278,9 +290,18 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         trace=trace,
         middleware=args.around[0],
         notice_middleware=args.around[1],
+        board=_make_board(args),
         names_server=args.listen is None,
         **chosen_bridging(args),
     )
+
+
+def _make_board(args: argparse.Namespace) -> StatusBoard | None:
+    if args.listen is None and args.status is None:
+        return None
+    from dragoman.status import StatusBoard  # nobody else pays for it
+
+    return StatusBoard()
 
 
 def _fill_standard_descriptors() -> None:
@@ -302,6 +323,6 @@ def _revision_or_auto(text: str) -> str:
     allowed = ", ".join(("auto", *dragoman_spec.HANDSHAKE_REVISIONS))
     if text in dragoman_spec.REVISIONS:
         raise argparse.ArgumentTypeError(
-            f"{text} belongs to the per-request era, which the proxy does not bridge yet; choose from: {allowed}"
+            f"{text} has no handshake: a client of it says so with each request; choose from: {allowed}"
         )
     raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {allowed}")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import dragoman_spec
 
-PROXY_TRANSPORTS: Final = {"handshake": ("stdio", "http", "websocket"), "per_request": ()}
+PROXY_TRANSPORTS: Final = {"handshake": ("stdio", "http", "websocket"), "per_request": ("stdio", "http")}
 """The transports over which `dragoman proxy` speaks an era to its peers."""
 
 COLUMNS: Final = ("revision", "era", "methods", "definitions", "proxy")

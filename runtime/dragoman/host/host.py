@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.commands import (
     Abandon,
-    Alarm,
     Close,
     Command,
     Defer,
@@ -41,6 +40,7 @@ from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.errors import TransportClosed
 from dragoman.host.port import Port
 from dragoman.host.settings import FAILURES, WHAT_NEXT, HostSettings, Switch
+from dragoman.host.timers import Timers
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
@@ -63,14 +63,13 @@ class Host:
         self._connect = connect
         self._settings = settings
         self._ports: dict[Reached, Port] = {}
-        self._timers: dict[Sleeper, asyncio.TimerHandle] = {}
+        self._timers = Timers()
         self._chains: Chains | None = None
         if settings.middleware or settings.notice_middleware:
             from dragoman.host.chains import Chains
 
             around = settings.middleware, settings.notice_middleware
             self._chains = Chains(self, *around, settings.middleware_timeout_s)
-        self._reminders: dict[FrontEdge, asyncio.TimerHandle] = {}
         self._endings: dict[FrontEdge, asyncio.Future[Finish]] = {}
         self._closing: dict[asyncio.Task[None], Transport] = {}
         self._commands: deque[Command] = deque()  # that came out, and are not carried out yet
@@ -98,6 +97,7 @@ class Host:
         port = self._ports[front] = Port(self, front, transport, LABEL.get(), PRINCIPAL.get())
         if getattr(transport, "has_streams", False):
             front.use_streams()
+        self.put_up()
         is_stopped = False
         try:
             self.perform(begin)
@@ -113,7 +113,7 @@ class Host:
                 self.hurry(front)  # it is going already
             return finish
         finally:
-            self._stop_timers(front)
+            self._timers.stop_client(front)
             try:
                 await self.close_front(front, port, at_once=is_stopped)
             finally:
@@ -127,10 +127,21 @@ class Host:
         port.cut()
         self._ports.pop(front, None)
         self._endings.pop(front, None)
-        self._stop_timers(front)  # if our task was cancelled, its session may have gone on meanwhile
-        self._stop_reminder(front)
+        self._timers.forget(front)  # if our task was cancelled, its session may have gone on meanwhile
+        if not self._endings:
+            self.take_down()
         if self._chains is not None:
             self._chains.drop(front)
+
+    def put_up(self) -> None:
+        """Let be seen what servers there are."""
+        if self._settings.board is not None:
+            self._settings.board.put_up(self, self._settings.server_name, self.switch, self._endings)
+
+    def take_down(self) -> None:
+        """Let it not be seen any more."""
+        if self._settings.board is not None:
+            self._settings.board.take_down(self)
 
     async def close_front(self, front: FrontEdge, port: Port, at_once: bool) -> None:
         """Close a client's transport, and the servers that only it had.
@@ -138,8 +149,7 @@ class Host:
         The client comes last, for it is given what the server says at its end; not where somebody told us to stop: then
         everything that was asked is answered already, and neither side waits for the other.
         """
-        for sleeper in [one for one in self._timers if isinstance(one, UpstreamEdge)]:  # nothing is started any more
-            self._stop_timer(sleeper)
+        self._timers.stop_servers()
         servers = [other for other in self._ports.values() if isinstance(other.edge, UpstreamEdge)]
         for server in servers:  # which may say its last words meanwhile
             server.closing = asyncio.ensure_future(server.transport.close())
@@ -299,12 +309,9 @@ class Host:
                 if port is not None:
                     self.send(port, frames)
             case Wake(sleeper, after_s):
-                self._stop_timer(sleeper)
-                if after_s is not None:
-                    self._timers[sleeper] = asyncio.get_running_loop().call_later(after_s, self._expire, sleeper)
+                self._timers.wake(sleeper, after_s, self._expire)
             case Remind(front, after_s):
-                later = asyncio.get_running_loop().call_later
-                self._reminders[front] = later(after_s, self.tick, front)
+                self._timers.remind(front, after_s, self.tick)
             case Defer() | Settle() | Abandon():
                 self._take_deferred(command)
             case Open(upstream):
@@ -320,12 +327,10 @@ class Host:
                     ending.set_result(command)
 
     def _expire(self, sleeper: Sleeper) -> None:
-        self._timers.pop(sleeper, None)
         self.perform(sleeper.expire)
 
     def tick(self, front: FrontEdge) -> None:
         """Tell an edge that time has passed."""
-        self._reminders.pop(front, None)
         self.perform(front.tick)
 
     def _take_deferred(self, command: Defer | Settle | Abandon) -> None:
@@ -354,13 +359,15 @@ class Host:
         except TransportClosed as error:
             self._close(upstream)
             self._not_started = str(error)
+            if self._settings.board is not None:
+                self._settings.board.note_problem(self._settings.server_name, str(error))
             if not self._settings.one_server:  # otherwise the session fails, and says so
                 logger.error("%s", error)
             reason = self._not_started if self._settings.names_server else error.unnamed
             self.perform(upstream.close, reason, Outcome.SERVER_NOT_STARTED)
 
     def _close(self, upstream: UpstreamEdge, then: Callable[[], None] = lambda: None) -> None:
-        self._stop_timer(upstream)
+        self._timers.stop(upstream)
         port = self._ports.pop(upstream, None)
         if port is None:
             then()
@@ -388,18 +395,3 @@ class Host:
             logger.error("%s", reason)
             port.transport.hurry()
             self.take_end(port, reason)
-
-    def _stop_timers(self, front: FrontEdge) -> None:
-        self._stop_timer(front)
-        for sleeper in list(self._timers):
-            if isinstance(sleeper, Alarm) and sleeper.front is front:
-                self._stop_timer(sleeper)
-
-    def _stop_timer(self, sleeper: Sleeper) -> None:
-        if (timer := self._timers.pop(sleeper, None)) is not None:
-            timer.cancel()
-
-    def _stop_reminder(self, front: FrontEdge) -> None:
-        reminder = self._reminders.pop(front, None)
-        if reminder is not None:
-            reminder.cancel()

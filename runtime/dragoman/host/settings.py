@@ -5,7 +5,7 @@ Lives here: values and a protocol, no code. Used by `host`, `shared`, and by who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -15,6 +15,7 @@ from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 
 if TYPE_CHECKING:
     from dragoman.middleware import Middleware, NoticeMiddleware
+    from dragoman.status import StatusBoard
 
 FAILURES: Final = frozenset(
     {
@@ -37,6 +38,10 @@ class Switch(Protocol):
     def outbox(self) -> Outbox:
         """Where its commands are."""
 
+    @property
+    def servers(self) -> Iterable[UpstreamEdge]:
+        """Those that it has."""
+
     def gone(self, upstream: UpstreamEdge) -> None:
         """Take note that a server which the switch has closed is gone."""
 
@@ -49,6 +54,8 @@ class HostSettings:
         limit_bytes: How much a server that reads nothing may have us write in answer to what it asks.
         names_server: Whether a client is told which command it is, or which address, that cannot be used.
         one_server: Whether all that a client says goes to one server: then it is not read while that does not keep up.
+        board: Where it puts up what servers it has; None where nobody looks.
+        server_name: What the user calls them.
         middleware: Around requests.
         notice_middleware: Around notifications.
         middleware_timeout_s: How long it may take for each.
@@ -57,6 +64,8 @@ class HostSettings:
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     names_server: bool = False
     one_server: bool = True
+    board: StatusBoard | None = None
+    server_name: str = ""
     middleware: Sequence[Middleware] = ()
     notice_middleware: Sequence[NoticeMiddleware] = ()
     middleware_timeout_s: float = 60.0

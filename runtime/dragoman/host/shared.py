@@ -103,6 +103,12 @@ class SharedHost(Host):
         port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
         upstream.takes_headers = getattr(port.transport, "takes_headers", False)
         port.transport.start(port)
+        self.put_up()
+
+    def take_down(self) -> None:
+        """The server is seen until it is closed, whoever leaves."""
+        if self.closing is not None:
+            super().take_down()
 
     def join(self) -> FrontEdge:
         """Take in a client; follow up with `serve`."""
@@ -139,6 +145,7 @@ class SharedHost(Host):
                 handle.cancel()
         self._close(self.switch.upstream)
         self.closing = asyncio.ensure_future(self._see_off())
+        self.take_down()
         self._tasks[self.closing] = self
         self.closing.add_done_callback(self._tasks.pop)
         logger.info("a shared server is closed: %s", self.switch.counters.describe())

@@ -8,6 +8,7 @@ Ids pass unchanged: the proxy needs no ids of its own, and no table of progress 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.calls import Call
@@ -59,6 +60,11 @@ class Direct:
             self._each.release()
         self.front.release()
         self.upstream.release()
+
+    @property
+    def servers(self) -> Iterable[UpstreamEdge]:
+        """The one that it has."""
+        return (self.upstream,)
 
     # What the front edge says
 

@@ -11,6 +11,7 @@ one was set, the request; its answer ends it. Nothing lasts, so what needs to la
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,6 +98,11 @@ class PerCall:
         self._asked: dict[bytes, tuple[Run, bytes]] = {}
         self._questions = 0
         self.front = FrontEdge(wiring, self.outbox, self)
+
+    @property
+    def servers(self) -> Iterable[UpstreamEdge]:
+        """Those that are at work."""
+        return list(self.runs)
 
     def open(self) -> None:
         """Begin."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from dragoman.core.label import LABEL
 from dragoman.transports.base import Transport
@@ -28,12 +29,16 @@ from dragoman.transports.http.exchange import (
     Send,
     read_headers,
 )
+from dragoman.transports.http.health import HEALTH, READY, answer_health
 from dragoman.transports.http.legacy import LegacyFront
 from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.websocket import WebSocketFront, refuse
+
+if TYPE_CHECKING:
+    from dragoman.status import StatusBoard
 
 logger = logging.getLogger("dragoman.http")
 
@@ -46,6 +51,7 @@ class HttpFront:
         config: What was decided.
         tidy: Called a few seconds after sessions have ended, or many connections where `serve` runs it, for whoever
             wants to give memory back then.
+        board: The state of the servers, told at `/healthz` and `/readyz`; None: there are no such paths.
     """
 
     def __init__(
@@ -53,7 +59,9 @@ class HttpFront:
         serve: Callable[[Transport, Caller], Runner],
         config: FrontConfig | None = None,
         tidy: Callable[[], None] | None = None,
+        board: StatusBoard | None = None,
     ) -> None:
+        self.board = board
         self.config = config or FrontConfig()
         self.sessions = Sessions(self.config, serve, tidy)
         self.budget = Budget(self.config.limits.memory_bytes, self.config.limits.body_bytes)
@@ -76,6 +84,8 @@ class HttpFront:
 
     async def close(self, reason: str = "the server is stopping") -> None:
         """End every session, and wait until everything of theirs is gone."""
+        if self.board is not None:
+            self.board.stop()
         await self.sessions.close(reason)
         await self._websocket.close()
 
@@ -88,6 +98,9 @@ class HttpFront:
             exchange.extra = self._gate.check_origin(exchange.headers, scope["scheme"], host)
             if exchange.method == "OPTIONS" and b"access-control-request-method" in exchange.headers:
                 await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
+                return
+            if self.board is not None and (path := find_path(scope)) in (HEALTH, READY) and path not in self._services:
+                await answer_health(exchange, path, self.board, self._gate)
                 return
             exchange.principal = self._gate.authenticate(exchange.headers)
             if exchange.principal:

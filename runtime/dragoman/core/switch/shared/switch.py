@@ -21,6 +21,7 @@ messages are not assumed to be about other requests (`suspects`).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 from dragoman.core.bridge.verdict import Verdict
@@ -80,6 +81,11 @@ class Shared:
     def counters(self) -> SharingCounters:
         """What did not find its way."""
         return self._desk.counters
+
+    @property
+    def servers(self) -> Iterable[UpstreamEdge]:
+        """The one that it has."""
+        return (self.upstream,)
 
     @property
     def asks(self) -> bool:

@@ -1,0 +1,132 @@
+"""`dragoman status`: how a running proxy is, and its servers.
+
+Lives here: asking it, and showing what it says. Must not: know more than it says (`dragoman.status`). Called by
+`dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any, Final
+
+from dragoman.cli.options import seconds
+
+EXIT_NOT_READY: Final = 1
+EXIT_NO_ANSWER: Final = 3
+
+_PATH: Final = "/readyz"
+_MOST: Final = 16 * 1024 * 1024
+_COLUMNS: Final = ("server", "state", "revision", "clients", "restarts", "trouble")
+
+
+class NoAnswer(Exception):
+    """The proxy did not say how it is: why."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `status`."""
+    parser.epilog = "exit status: 0 if the proxy serves, 1 if it does not, 3 if it does not answer"
+    parser.add_argument("where", metavar="URL|PATH", help="where the proxy listens; or the socket of its `--status`")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("DRAGOMAN_AUTH_TOKEN"),
+        metavar="TOKEN",
+        help="the bearer token, where the proxy wants one to show its servers (default: $DRAGOMAN_AUTH_TOKEN)",
+    )
+    parser.add_argument(
+        "--timeout", type=seconds, default=5.0, metavar="S", help="how long to wait for an answer (default: 5)"
+    )
+    parser.add_argument("--json", action="store_true", help="print what the proxy says as it is")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, and show the answer."""
+    try:
+        said = _ask_url(args) if "://" in args.where else _ask_socket(args.where, args.timeout)
+    except NoAnswer as error:
+        print(f"dragoman status: {args.where}: {error}", file=sys.stderr)
+        return EXIT_NO_ANSWER
+    if args.json:
+        print(json.dumps(said))
+    else:
+        show(said)
+    return 0 if said["ready"] else EXIT_NOT_READY
+
+
+def show(said: dict[str, Any]) -> None:
+    """Print it for a person."""
+    print("ready" if said["ready"] else "not ready")
+    for name, problem in said.get("problems", {}).items():
+        print(f"{name or 'the server'}: {problem}")
+    servers = said.get("servers")
+    if servers is None:
+        print("the servers are shown to those with a token: --token")
+        return
+    rows = [_COLUMNS, *dict.fromkeys(_row(server) for server in servers)]
+    if len(rows) == 1:
+        print("no servers at present: they are started when clients come")
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _row(server: dict[str, Any]) -> tuple[str, ...]:
+    revision = server["revision"] or "-"
+    return (
+        server["name"] or "-",
+        server["state"],
+        revision,
+        str(server["clients"]),
+        str(server["restarts"]),
+        server["trouble"],
+    )
+
+
+def _ask_url(args: argparse.Namespace) -> dict[str, Any]:
+    parts = urllib.parse.urlsplit(args.where)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise NoAnswer("expected http(s)://HOST:PORT, or the path of a socket")
+    url = urllib.parse.urlunsplit((parts.scheme, parts.netloc, _PATH, "", ""))
+    headers = {"Authorization": f"Bearer {args.token}"} if args.token else {}
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(urllib.request.Request(url, headers=headers), timeout=args.timeout) as answer:
+            return _read(answer.read(_MOST))
+    except urllib.error.HTTPError as error:
+        if error.code != 503:
+            raise NoAnswer(f"answered with {error.code} {error.reason}") from None
+        with error:
+            return _read(error.read(_MOST))
+    except (OSError, ValueError) as error:
+        raise NoAnswer(str(getattr(error, "reason", error))) from None
+
+
+def _ask_socket(path: str, timeout_s: float) -> dict[str, Any]:
+    told = b""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(timeout_s)
+            connection.connect(path)
+            while len(told) < _MOST and (part := connection.recv(65536)):
+                told += part
+    except OSError as error:
+        raise NoAnswer(error.strerror or str(error)) from None
+    return _read(told)
+
+
+def _read(told: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(told)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or not isinstance(said.get("ready"), bool):
+        raise NoAnswer("what answers there is not a proxy of ours")
+    return said

@@ -1,0 +1,64 @@
+"""What is to be done later: the timers of one host.
+
+Lives here: starting and stopping them. Must not: know what is done then. Used by `host`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from dragoman.core.commands import Alarm, Sleeper
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.upstream import UpstreamEdge
+
+
+class Timers:
+    """One timer for each sleeper, and one reminder for each client.
+
+    It does not hold whoever it is for, but in timers that run: a circle stays until somebody looks for such.
+    """
+
+    def __init__(self) -> None:
+        self._timers: dict[Sleeper, asyncio.TimerHandle] = {}
+        self._reminders: dict[FrontEdge, asyncio.TimerHandle] = {}
+
+    def wake(self, sleeper: Sleeper, after_s: float | None, expire: Callable[[Sleeper], None]) -> None:
+        """Call this with a sleeper after so many seconds, in place of an earlier time; None: not at all."""
+        self.stop(sleeper)
+        if after_s is not None:
+            self._timers[sleeper] = asyncio.get_running_loop().call_later(after_s, self._wake, sleeper, expire)
+
+    def remind(self, front: FrontEdge, after_s: float, tick: Callable[[FrontEdge], None]) -> None:
+        """Call this with a client's edge after so many seconds."""
+        self._reminders[front] = asyncio.get_running_loop().call_later(after_s, self._remind, front, tick)
+
+    def stop(self, sleeper: Sleeper) -> None:
+        """Let a sleeper sleep."""
+        if (timer := self._timers.pop(sleeper, None)) is not None:
+            timer.cancel()
+
+    def stop_servers(self) -> None:
+        """Let all edges of servers sleep: nothing is started any more."""
+        for sleeper in [sleeper for sleeper in self._timers if isinstance(sleeper, UpstreamEdge)]:
+            self.stop(sleeper)
+
+    def stop_client(self, front: FrontEdge) -> None:
+        """Let everything sleep that is for a client's session, but its reminder."""
+        self.stop(front)
+        for sleeper in [one for one in self._timers if isinstance(one, Alarm) and one.front is front]:
+            self.stop(sleeper)
+
+    def forget(self, front: FrontEdge) -> None:
+        """Let everything sleep that is for a client's session."""
+        self.stop_client(front)
+        if (reminder := self._reminders.pop(front, None)) is not None:
+            reminder.cancel()
+
+    def _wake(self, sleeper: Sleeper, expire: Callable[[Sleeper], None]) -> None:
+        self._timers.pop(sleeper, None)
+        expire(sleeper)
+
+    def _remind(self, front: FrontEdge, tick: Callable[[FrontEdge], None]) -> None:
+        self._reminders.pop(front, None)
+        tick(front)

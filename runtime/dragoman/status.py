@@ -1,0 +1,130 @@
+"""The state of a running proxy: which servers it has, what they speak, and whether it can serve.
+
+Lives here: the values, and the board on which hosts put up what they have. Must not: ask anybody anything; the board is
+read when somebody looks. Shown by `/readyz` (`transports.http.health`), by a socket (`host.board`) and by
+`dragoman status`.
+
+    board = StatusBoard()
+    proxy = Proxy(ProxyConfig(board=board), front, connect)
+    board.read().servers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman_spec import HANDSHAKE_REVISIONS
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.upstream import UpstreamEdge
+
+_CONNECTING: Final = (UpstreamState.IDLE, UpstreamState.OFFERED, UpstreamState.PROBED)
+_OPEN: Final = (UpstreamState.ACCEPTED, UpstreamState.READY)
+_REOPENING: Final = (UpstreamState.RENEWING, UpstreamState.RESTORING, UpstreamState.DROPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """One server.
+
+    Attributes:
+        name: What the user calls it; empty where there is only one.
+        state: `connecting`, `ready`, `reopening` (its session is gone, and it is there), `restarting` or `lost`.
+        revision: What it speaks; None until that is known.
+        era: `handshake` or `per-request`; None until that is known.
+        clients: How many clients it serves.
+        restarts: How often it has been started again.
+        trouble: Why it was lost last; empty if it never was.
+    """
+
+    name: str
+    state: str
+    revision: str | None = None
+    era: str | None = None
+    clients: int = 0
+    restarts: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyStatus:
+    """A proxy.
+
+    Attributes:
+        ready: Whether it serves: it is not being stopped, and no server that it has tried is out of reach.
+        servers: Those that run or should.
+        problems: Why a server could not be started or reached when it was tried last, by its name.
+    """
+
+    ready: bool
+    servers: tuple[ServerStatus, ...]
+    problems: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return asdict(self)
+
+
+class _HasServers(Protocol):
+    """A switch, as far as its servers go."""
+
+    @property
+    def servers(self) -> Iterable[UpstreamEdge]:
+        """Those that it has."""
+
+
+class StatusBoard:
+    """Where hosts put up the servers that they have; it may be that of several proxies."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[object, tuple[str, _HasServers, Sized]] = {}
+        self._problems: dict[str, str] = {}
+        self._stopping = False
+
+    def put_up(self, host: object, name: str, switch: _HasServers, clients: Sized) -> None:
+        """Add the servers of a host: what the user calls them, who has them, and whom they serve."""
+        self._hosts[host] = name, switch, clients
+
+    def take_down(self, host: object) -> None:
+        """Remove them: the host is closed."""
+        self._hosts.pop(host, None)
+
+    def note_problem(self, name: str, reason: str) -> None:
+        """Take note that a server could not be started or reached; it counts until it is seen ready."""
+        self._problems[name] = reason
+
+    def stop(self) -> None:
+        """Take note that the proxy serves nobody new."""
+        self._stopping = True
+
+    def read(self) -> ProxyStatus:
+        """Look at everything that is up."""
+        hosts = list(self._hosts.values())
+        servers = tuple(
+            _describe(name, edge, len(clients)) for name, switch, clients in hosts for edge in switch.servers
+        )
+        for server in servers:
+            if server.state == "ready":
+                self._problems.pop(server.name, None)
+        names = {server.name for server in servers}
+        troubled = {name for name in names if all(one.state == "restarting" for one in servers if one.name == name)}
+        ready = not (self._stopping or self._problems or troubled)
+        return ProxyStatus(ready, servers, dict(self._problems))
+
+
+def _describe(name: str, edge: UpstreamEdge, clients: int) -> ServerStatus:
+    """Say how a server is."""
+    state, revision = edge.state, edge.revision
+    era = None if revision is None else "handshake" if revision in HANDSHAKE_REVISIONS else "per-request"
+    if state in _CONNECTING:
+        word = "connecting"
+    elif state in _OPEN:
+        word = "ready"
+    elif state in _REOPENING:
+        word = "reopening"
+    else:
+        word = state.value
+    return ServerStatus(name, word, revision, era, clients, edge.restarts, edge.trouble)
