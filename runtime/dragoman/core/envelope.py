@@ -28,8 +28,8 @@ class Frame(NamedTuple):
         body: The decoded JSON, if somebody had to decode it.
         stream: The id of the request on whose stream a request or notification came, or goes; None where it is the
             connection's own. A response has none: its key says where it belongs.
-        headers: What goes with a request where there are headers, beside those that its body gives; with an error, when
-            it is worth another try.
+        headers: What goes with a request where there are headers; of one that came, those that repeat arguments. With
+            an error, when it is worth another try.
     """
 
     raw: bytes

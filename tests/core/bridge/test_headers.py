@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.bridge.annotations import Mirrored
-from dragoman.core.bridge.headers import check_headers, decode_value, encode_value, make_headers
+from dragoman.core.bridge.headers import (
+    check_arguments,
+    check_headers,
+    decode_value,
+    encode_value,
+    make_headers,
+    select_arguments,
+)
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.errors import RemoteProtocolError
 
@@ -19,6 +27,14 @@ PATHS = (
     Mirrored(("where", "zone"), "Zone", "integer"),
     Mirrored(("dry",), "Dry", "boolean"),
 )
+
+
+def check(headers: Iterable[tuple[str, str]], body: dict[str, Any], mirrored: Sequence[Mirrored] = ()) -> None:
+    """Hold all headers against a request, as a front and the switch behind it do."""
+    listed = list(headers)
+    check_headers(listed, body)
+    if body["method"] == "tools/call":
+        check_arguments(select_arguments(listed), body["params"], mirrored)
 
 
 def body(method: str, **params: Any) -> dict[str, Any]:
@@ -71,13 +87,13 @@ def test_annotated_arguments_are_mirrored(arguments: dict[str, Any], headers: di
     request = call(**arguments)
     made = make_headers(request, PATHS)
     assert {name[10:]: value for name, value in made if name.startswith("Mcp-Param-")} == headers
-    check_headers(made, request, PATHS)
+    check(made, request, PATHS)
 
 
 def test_a_call_without_arguments_mirrors_none() -> None:
     request = body("tools/call", name="add")
     assert len(make_headers(request, PATHS)) == 3
-    check_headers(make_headers(request, PATHS), request, PATHS)
+    check(make_headers(request, PATHS), request, PATHS)
 
 
 @pytest.mark.parametrize(
@@ -119,38 +135,38 @@ def test_what_is_no_value_is_refused(value: str) -> None:
 @pytest.mark.parametrize("zone", ["42", "42.0", "042", "+42", "=?base64?NDI=?="])
 def test_integers_are_compared_as_numbers(zone: str) -> None:
     request = call(where={"zone": 42})
-    check_headers([*make_headers(request), ("mcp-param-zone", zone)], request, PATHS)
+    check([*make_headers(request), ("mcp-param-zone", zone)], request, PATHS)
 
 
 def test_names_of_headers_have_no_case() -> None:
     request = call(region="a")
-    check_headers([(name.upper(), value) for name, value in make_headers(request, PATHS)], request, PATHS)
+    check([(name.upper(), value) for name, value in make_headers(request, PATHS)], request, PATHS)
 
 
 def test_headers_that_are_not_of_the_protocol_are_left_alone() -> None:
     request = call(region="a")
-    check_headers([("Host", "a"), *make_headers(request, PATHS), ("Accept", "b"), ("Accept", "c")], request, PATHS)
+    check([("Host", "a"), *make_headers(request, PATHS), ("Accept", "b"), ("Accept", "c")], request, PATHS)
 
 
 def test_white_space_around_a_value_is_none_of_it() -> None:
     request = call(region="a")
-    check_headers([(name, f" {value}\t") for name, value in make_headers(request, PATHS)], request, PATHS)
+    check([(name, f" {value}\t") for name, value in make_headers(request, PATHS)], request, PATHS)
 
 
 def test_headers_of_tools_that_nobody_knows_are_left_alone() -> None:
     request = call(region="a")
-    check_headers([*make_headers(request), ("Mcp-Param-Other", "é")], request)
+    check([*make_headers(request), ("Mcp-Param-Other", "é")], request)
 
 
 @pytest.mark.parametrize("request_", [body("tools/list"), body("tools/call"), body("tools/call", name=5)])
 def test_a_request_that_names_nothing_needs_no_name(request_: dict[str, Any]) -> None:
-    check_headers(make_headers(request_), request_)
+    check(make_headers(request_), request_)
 
 
 def test_a_name_of_nothing_is_a_mismatch() -> None:
     request = body("tools/call")
     with pytest.raises(RemoteProtocolError) as caught:
-        check_headers([*make_headers(request), ("Mcp-Name", "add")], request)
+        check([*make_headers(request), ("Mcp-Name", "add")], request)
     assert caught.value.data == {"header": "Mcp-Name", "pointer": "/params/name"}
 
 
@@ -181,7 +197,7 @@ GOOD = {"MCP-Protocol-Version": E, "Mcp-Method": "tools/call", "Mcp-Name": "add"
 def test_a_mismatch_names_header_and_place(change: dict[str, Any], header: str, pointer: str) -> None:
     headers = [(name, value) for name, value in {**GOOD, **change}.items() if value is not None]
     with pytest.raises(RemoteProtocolError) as caught:
-        check_headers(headers, call(region="a", dry=True) if "Mcp-Param-Dry" in change else call(region="a"), PATHS)
+        check(headers, call(region="a", dry=True) if "Mcp-Param-Dry" in change else call(region="a"), PATHS)
     assert caught.value.code == -32020
     assert caught.value.data == {"header": header, "pointer": pointer}
     assert header in caught.value.message
@@ -197,7 +213,7 @@ def test_a_request_whose_header_and_body_are_of_two_eras_is_a_mismatch(
     headers: dict[str, str], request_: dict[str, Any]
 ) -> None:
     with pytest.raises(RemoteProtocolError) as caught:
-        check_headers(headers.items(), request_)
+        check(headers.items(), request_)
     assert caught.value.code == -32020
 
 
@@ -205,16 +221,16 @@ def test_a_request_whose_header_and_body_are_of_two_eras_is_a_mismatch(
 def test_numbers_that_differ_are_a_mismatch(said: str, zone: Any) -> None:
     request = call(where={"zone": zone})
     with pytest.raises(RemoteProtocolError):
-        check_headers([*make_headers(request), ("Mcp-Param-Zone", said)], request, PATHS)
+        check([*make_headers(request), ("Mcp-Param-Zone", said)], request, PATHS)
 
 
 def test_names_with_slashes_are_pointed_at() -> None:
     request = call(**{"a/b~c": "x"})
     with pytest.raises(RemoteProtocolError) as caught:
-        check_headers(make_headers(request), request, [Mirrored(("a/b~c",), "A", "string")])
+        check(make_headers(request), request, [Mirrored(("a/b~c",), "A", "string")])
     assert caught.value.data == {"header": "Mcp-Param-A", "pointer": "/params/arguments/a~1b~0c"}
 
 
 def test_a_body_without_a_version_matches_no_header() -> None:
     with pytest.raises(RemoteProtocolError):
-        check_headers([("Mcp-Method", "ping"), ("MCP-Protocol-Version", E)], {"method": "ping"})
+        check([("Mcp-Method", "ping"), ("MCP-Protocol-Version", E)], {"method": "ping"})

@@ -15,7 +15,7 @@ from dragoman.core.bridge.caching import CacheableRequest, ResultCache, Watch, p
 from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
 from dragoman.core.bridge.discovery import read_initialize, to_discover_result, to_initialize_result
 from dragoman.core.bridge.errors import answer_error
-from dragoman.core.bridge.headers import check_headers, make_headers
+from dragoman.core.bridge.headers import check_arguments, check_headers, make_headers, select_arguments
 from dragoman.core.bridge.inputs import InputLoop
 from dragoman.core.bridge.listening import ListenStream
 from dragoman.core.bridge.listens import Listens
@@ -86,7 +86,9 @@ def test_headers(params: dict[str, Any], method: str, schema: Any) -> None:
     except ValueError:
         mirrored = ()
     headers = make_headers(body, mirrored)
-    check_headers(headers, body, mirrored)
+    check_headers(headers, body)
+    if method == "tools/call":
+        check_arguments(select_arguments(headers), body["params"], mirrored)
     assert all((value.isascii() and value.isprintable()) or "\t" in value for _, value in headers)
 
 

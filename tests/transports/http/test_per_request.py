@@ -67,7 +67,16 @@ async def begin(stage: Stage, frame: dict[str, Any] | None = None) -> asyncio.Ta
     offer = await stage.server.hear()
     stage.server.answer(offer["id"], **initialized("2025-11-25"))
     assert (await stage.server.hear())["method"] == "notifications/initialized"
+    if (frame or call())["method"] == "tools/call":
+        await lists(stage)
     return task
+
+
+async def lists(stage: Stage, **schema: Any) -> None:
+    """The proxy lists the tools before the first call, to know which arguments have headers."""
+    heard = await stage.server.hear()
+    assert heard["method"] == "tools/list"
+    stage.server.answer(heard["id"], tools=[{"name": "echo", "inputSchema": {"type": "object", **schema}}])
 
 
 @on_loop
@@ -257,3 +266,45 @@ async def test_a_body_that_cannot_be_read_is_refused_without_a_null() -> None:
         reply = await within(stage.post(b"hello", **{"mcp-protocol-version": NEW, "mcp-method": "tools/list"}))
         answer = await reply.frame()
         assert (reply.status, answer["error"]["code"], "id" in answer) == (400, -32700, False)
+
+
+ZONE = {"properties": {"zone": {"type": "string", "x-mcp-header": "Zone"}}}
+
+
+async def calls_with_headers(stage: Stage, **headers: str) -> Reply:
+    """A call of a tool whose argument is repeated in a header, for which the proxy asks first."""
+    task = posts(stage, {**call(7, arguments={"zone": "north"})}, **headers)
+    await until(lambda: bool(stage.servers))
+    offer = await stage.server.hear()
+    stage.server.answer(offer["id"], **initialized("2025-11-25"))
+    assert (await stage.server.hear())["method"] == "notifications/initialized"
+    await lists(stage, **ZONE)
+    if headers == {"mcp-param-zone": "north"}:
+        stage.server.answer((await stage.server.hear())["id"], **content("there"))
+    return await within(task)
+
+
+@pytest.mark.parametrize("headers", [{}, {"mcp-param-zone": "south"}, {"mcp-param-zone": "=?base64?!?="}])
+@on_loop
+async def test_a_header_that_does_not_repeat_its_argument_is_refused(headers: dict[str, str]) -> None:
+    async with playing() as stage:
+        reply = await calls_with_headers(stage, **headers)
+        answer = await reply.frame()
+        assert (reply.status, answer["error"]["code"], answer["id"]) == (400, -32020, 7)
+        assert answer["error"]["data"] == {"header": "Mcp-Param-Zone", "pointer": "/params/arguments/zone"}
+
+
+@on_loop
+async def test_a_header_that_repeats_its_argument_is_taken() -> None:
+    async with playing() as stage:
+        reply = await calls_with_headers(stage, **{"mcp-param-zone": "north"})
+        assert text_of(await reply.frame()) == "there"
+
+
+@on_loop
+async def test_a_tool_whose_annotations_are_invalid_is_offered_without_them() -> None:
+    async with playing() as stage:
+        listing = await begin(stage, asks(1, "tools/list"))
+        await lists(stage, properties={"a": {"type": "array", "x-mcp-header": "A"}})
+        (tool,) = (await (await within(listing)).frame())["result"]["tools"]
+        assert tool["inputSchema"] == {"type": "object", "properties": {"a": {"type": "array"}}}

@@ -112,6 +112,27 @@ async def test_headers_made_from_an_outdated_list_are_made_again() -> None:
     assert [len(stateless.posts(method)) for method in ("tools/list", "tools/call")] == [2, 2]
 
 
+@pytest.mark.parametrize("mismatches", [1, 2])
+@on_loop
+async def test_a_client_without_a_session_is_not_told_of_our_headers(mismatches: int) -> None:
+    async def mismatch(request: Request, reply: Reply) -> None:
+        if len(stateless.posts("tools/call")) > mismatches:
+            await answer(request, reply)
+            return
+        error = {"code": -32020, "message": "Header mismatch"}
+        await reply.json({"jsonrpc": "2.0", "id": request.frame["id"], "error": error}, status="400 Bad Request")
+
+    stateless = Stateless(mismatch)
+    meta = {META + "protocolVersion": NEWER, META + "clientCapabilities": {}}
+    async with server(stateless) as url, client(url, opened=False) as peer:
+        told = await peer.ask("tools/call", name="x", arguments={"city": "Oslo"}, _meta=meta)
+        listed = await peer.ask("tools/list", _meta=meta)
+    assert [tool["name"] for tool in listed["result"]["tools"]] == ["x"]
+    assert all(call.headers["mcp-param-city"] == "Oslo" for call in stateless.posts("tools/call"))
+    assert [len(stateless.posts(method)) for method in ("tools/list", "tools/call")] == [3, 2]
+    assert told.get("error", {}).get("code") == (None if mismatches == 1 else -32603)
+
+
 @pytest.mark.parametrize(
     ("status", "code"), [("404 Not Found", -32601), ("400 Bad Request", -32602), ("500 Oh", -32603)]
 )

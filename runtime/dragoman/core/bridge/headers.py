@@ -59,15 +59,12 @@ def make_headers(body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()) -> 
     return headers
 
 
-def check_headers(
-    headers: Iterable[tuple[str, str]], body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()
-) -> None:
-    """Hold the headers of a request that came against its body.
+def check_headers(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -> None:
+    """Hold the headers of a request that came against its body, but for those of arguments.
 
     Args:
         headers: As they came, values as text of one character a byte.
         body: Of the request.
-        mirrored: The annotations of the tool that it calls, as far as they are known.
 
     Raises:
         RemoteProtocolError: One is missing, malformed, or says something else (-32020); the data name header and
@@ -82,7 +79,28 @@ def check_headers(
         _compare(found, NAME, params[field], f"/params/{field}", encoded=True)
     elif field is not None and NAME.lower() in found:
         raise _mismatch(NAME, f"/params/{field}", "is there, but the body names nothing")
-    for argument in mirrored if method == "tools/call" else ():
+
+
+def select_arguments(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Give the headers that repeat arguments."""
+    return tuple((name, value) for name, value in headers if name.lower().startswith(PARAM_PREFIX.lower()))
+
+
+def check_arguments(
+    headers: Iterable[tuple[str, str]], params: Mapping[str, Any], mirrored: Sequence[Mirrored]
+) -> None:
+    """Hold the headers that repeat arguments against a call of a tool.
+
+    Args:
+        headers: As they came.
+        params: Of the call.
+        mirrored: The annotations of the tool.
+
+    Raises:
+        RemoteProtocolError: As for `check_headers`.
+    """
+    found = _collect(headers)
+    for argument in mirrored:
         _compare_argument(found, argument, _look_up(params.get("arguments"), argument.path))
 
 

@@ -81,6 +81,11 @@ class Request:
         return params
 
     @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Those that repeat its arguments, where it came with headers."""
+        return self.frame.headers
+
+    @property
     def token(self) -> Any:
         """The progress token; None without one."""
         return self.params["_meta"].get("progressToken")

@@ -11,24 +11,34 @@ Where there are several callers, or HTTP with its headers on the way to the serv
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.bridge.annotations import Mirrored, find_mirrored
 from dragoman.core.bridge.capabilities import Path
-from dragoman.core.bridge.errors import Say, answer_error
-from dragoman.core.bridge.names import INTERNAL_ERROR, META_SUBSCRIPTION_ID, METHOD_NOT_FOUND, NEWER
+from dragoman.core.bridge.errors import Refresh, Say, answer_error
+from dragoman.core.bridge.names import (
+    FACTS,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    META_SUBSCRIPTION_ID,
+    METHOD_NOT_FOUND,
+    NEWER,
+)
+from dragoman.core.bridge.relay import unwrap, wrap
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame
+from dragoman.core.switch.to_handshake.works import bind
+from dragoman.core.switch.tool_headers import LIST, PageAsker, TakePage, ToolHeaders
+from dragoman.core.wiring import Bridging
+from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
 
 _LISTEN: Final = "subscriptions/listen"
-_TOOLS: Final = 4096
 
 
 class ByBytes:
@@ -108,15 +118,17 @@ class ByIds:
         front: The edge that has the clients' connection.
         requests: Their requests.
         edge: The server's.
+        bridging: Who the clients are, and what binds a state to them.
 
     Attributes:
-        mirrored: The arguments of each tool that are repeated in headers, as far as the server has listed it.
+        tools: Which arguments of the server's tools go in headers.
     """
 
-    __slots__ = ("_edge", "_front", "_lent", "_requests", "mirrored")
+    __slots__ = ("_bridging", "_edge", "_front", "_lent", "_requests", "tools")
 
-    def __init__(self, front: FrontEdge, requests: PerRequestFront, edge: PerRequestEdge) -> None:
-        self.mirrored: dict[str, Sequence[Mirrored]] = {}
+    def __init__(self, front: FrontEdge, requests: PerRequestFront, edge: PerRequestEdge, bridging: Bridging) -> None:
+        self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=not bridging.shares_channel)
+        self._bridging = bridging
         self._front = front
         self._requests = requests
         self._edge = edge
@@ -124,11 +136,49 @@ class ByIds:
         edge.sessions.append(self)
 
     def carry(self, request: Request) -> None:
-        """Hand on a request."""
-        name = request.params.get("name")
-        mirrored = self.mirrored.get(name, ()) if isinstance(name, str) else ()
-        asker = _Asker(self, self._requests, request)
-        self._lent[request] = self._edge.ask(asker, request.method, dict(request.params), mirrored)
+        """Hand on a request, once it is known which headers it has to have."""
+        if self.tools.needs_list(request.method, request.params):
+            self._list(request, lambda: self._check(request))
+        else:
+            self._check(request)
+
+    def send_again(self, request: Request) -> None:
+        """Hand on a request once more: its headers were made of a list of tools that is outdated."""
+        self._list(request, lambda: self._send(request, has_refreshed=True))
+
+    def _list(self, request: Request, then: Callable[[], None]) -> None:
+        meta = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
+
+        def ask(params: dict[str, Any], take: TakePage) -> None:
+            self._edge.ask(PageAsker(request, take), LIST, {**params, "_meta": meta})
+
+        self.tools.list(ask, then)
+
+    def _check(self, request: Request) -> None:
+        try:
+            self.tools.check(request)
+            self._send(request)
+        except RemoteProtocolError as error:
+            self._requests.refuse(request, error.code, error.message, error.data)
+        except ValueError as error:
+            self._requests.refuse(request, INVALID_PARAMS, str(error))
+
+    def _send(self, request: Request, has_refreshed: bool = False) -> None:
+        if self._requests.requests.get(request.key) is not request:
+            return  # it was cancelled meanwhile
+        params, bridging = dict(request.params), self._bridging
+        if bridging.principal and request.method in FACTS.input_required:
+            params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
+        asker = _Asker(self, self._requests, request, has_refreshed)
+        mirrored = self.tools.mirrored(request.method, params)
+        self._lent[request] = self._edge.ask(asker, request.method, params, mirrored)
+
+    def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
+        """Give a result whose state is good for this client alone: the server may know all of them by one name."""
+        bridging = self._bridging
+        if not bridging.principal or result.get("resultType") != "input_required":
+            return result
+        return dict(wrap(result, bridging.keeper(), bind(bridging, request), bridging.now(), bridging.nonce()))
 
     def cancel(self, request: Request, reason: str) -> None:
         """Hand on that nobody waits any more."""
@@ -155,27 +205,17 @@ class ByIds:
         """End with the server."""
         self._front.lost(reason, outcome)
 
-    def note_tools(self, result: dict[str, Any]) -> None:
-        """Take note of which arguments the tools that are listed want repeated in headers."""
-        tools = result.get("tools")
-        for tool in tools if isinstance(tools, list) else ():
-            if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or len(self.mirrored) >= _TOOLS:
-                continue
-            try:
-                self.mirrored[tool["name"]] = find_mirrored(tool.get("inputSchema"))
-            except ValueError as error:
-                logger.warning("tool %s has an annotation that is invalid: %s", tool["name"][:200], error)
-
 
 class _Asker:
     """One request that is with the server."""
 
-    __slots__ = ("_request", "_requests", "_switch")
+    __slots__ = ("_has_refreshed", "_request", "_requests", "_switch")
 
-    def __init__(self, switch: ByIds, requests: PerRequestFront, request: Request) -> None:
+    def __init__(self, switch: ByIds, requests: PerRequestFront, request: Request, has_refreshed: bool) -> None:
         self._switch = switch
         self._requests = requests
         self._request = request
+        self._has_refreshed = has_refreshed
 
     @property
     def owner(self) -> object:
@@ -193,18 +233,25 @@ class _Asker:
         self._switch.forget(request)
         if frame.kind == "error":
             path, declared = Path(request.metadata.revision, NEWER), request.metadata.capabilities
-            said = answer_error(body["error"], request.method, path, declared=declared, has_refreshed=True)
+            has_refreshed = self._has_refreshed
+            said = answer_error(body["error"], request.method, path, declared=declared, has_refreshed=has_refreshed)
+            if isinstance(said, Refresh):
+                self._switch.send_again(request)
+                return
             if isinstance(said, Say):
                 self._requests.refuse(request, said.code, said.message, said.data)
                 return
-        elif request.method == "tools/list":
-            self._switch.note_tools(body["result"])
+        elif request.method == LIST:
+            body = {**body, "result": self._switch.tools.note(LIST, body["result"])}
         elif request.method == _LISTEN:
             body = {**body, "result": _name_again(body["result"], request)}
+        if frame.kind == "result":
+            body = {**body, "result": self._switch.bind_state(request, body["result"])}
         self._requests.put_answer(request, {**body, "id": request.id})
 
     def take_notice(self, frame: Frame) -> None:
         """Give a notification to the client, under the id that it knows."""
+        self._switch.tools.hear(frame.method)
         params = frame.body.get("params")
         params = _name_again(params, self._request) if isinstance(params, dict) else None
         if frame.method == CANCELLED:

@@ -14,7 +14,7 @@ import asyncio
 from typing import Any
 
 from dragoman.core.bridge.errors import find_http_status
-from dragoman.core.bridge.headers import check_headers
+from dragoman.core.bridge.headers import check_headers, select_arguments
 from dragoman.core.bridge.metadata import claims_per_request
 from dragoman.core.bridge.names import METHOD_NOT_FOUND, NEWER
 from dragoman.core.edges.per_request_front import read_request
@@ -94,6 +94,7 @@ class PerRequestHttpFront:
                 raise RequestRefused(429, reason, (b"retry-after", b"1"), key=frame.key)
             if transport.over:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
+            frame = frame._replace(headers=select_arguments(_list_headers(exchange)))
             post = transport.post(frame, takes_stream)
             exchange.hold.release()
             watch = asyncio.ensure_future(exchange.wait_for_disconnect())
@@ -190,9 +191,8 @@ async def _wait(post: Post, limit_s: float | None) -> bool:
 
 def _find_fault(exchange: HttpExchange, frame: Frame) -> tuple[int, RemoteProtocolError] | None:
     """Find out whether a request can be served at all; give the status and the error if it cannot."""
-    listed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in exchange.scope["headers"]]
     try:
-        check_headers(listed, frame.body)
+        check_headers(_list_headers(exchange), frame.body)
         if frame.kind == "request":
             read_request(frame)
             if frame.method == "initialize":
@@ -200,6 +200,10 @@ def _find_fault(exchange: HttpExchange, frame: Frame) -> tuple[int, RemoteProtoc
     except RemoteProtocolError as error:
         return find_http_status(NEWER, error.code, is_about_metadata=True), error
     return None
+
+
+def _list_headers(exchange: HttpExchange) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in exchange.scope["headers"]]
 
 
 async def _reply_error(exchange: HttpExchange, frame: Frame, status: int, error: RemoteProtocolError) -> None:

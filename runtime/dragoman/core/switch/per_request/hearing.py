@@ -64,6 +64,7 @@ class ClientNotices:
 
     def take_notice(self, number: int, frame: Frame) -> None:
         """Take a notification of a stream."""
+        self._switch.tools.hear(frame.method)
         params = frame.body.get("params")
         if frame.method == ACKNOWLEDGED:
             granted = params.get("notifications") if isinstance(params, dict) else None

@@ -156,7 +156,7 @@ class RunningCall:
                 self._finish(result)
             case errors.Refresh():
                 self._has_refreshed = True
-                self._switch.tools.list(self.send_again)
+                self._switch.tools.list(self._switch.ask_page, self.send_again)
             case _:
                 self._end()
                 body = {**frame.body, "id": decode(self._call.key)}

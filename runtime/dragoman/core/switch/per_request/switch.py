@@ -36,7 +36,7 @@ from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import connection_closed
 from dragoman.core.switch.per_request.hearing import ClientNotices
 from dragoman.core.switch.per_request.running import RunningCall, describe_losses
-from dragoman.core.switch.per_request.tools import Tools
+from dragoman.core.switch.tool_headers import LIST, PageAsker, TakePage, ToolHeaders
 from dragoman.core.translate import INVALID_PARAMS, OnLoss, Refusal
 from dragoman.core.wiring import Wiring
 from dragoman.errors import TranslationError
@@ -65,7 +65,7 @@ class PerRequest:
     Attributes:
         path: The way between the two.
         metadata: What every request says of the client.
-        tools: What is known of the server's tools.
+        tools: Which arguments of the server's tools go in headers.
     """
 
     takes_arrays = False
@@ -94,7 +94,7 @@ class PerRequest:
         self._running: dict[bytes, RunningCall] = {}
         self._posed: dict[bytes, RunningCall] = {}
         self._questions = 0
-        self.tools = Tools(self)
+        self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=False)
         self._client = Asked(greeting.revision, greeting.capabilities)
         capabilities = verdict.discovered.get("capabilities")
         self._capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
@@ -157,7 +157,7 @@ class PerRequest:
         if call.method not in self.own:
             running = self._running[call.key] = RunningCall(self, call, params)
             if self.tools.needs_list(call.method, params):
-                self.tools.list(running.start)
+                self.tools.list(self.ask_page, running.start)
             else:
                 running.start()
         elif call.method == _LEVEL:
@@ -204,6 +204,10 @@ class PerRequest:
         """Send a request to the server, with the client's metadata."""
         stamped = stamp(params, self.metadata)
         return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped))
+
+    def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
+        """Ask for a page of the list of tools."""
+        self.send(PageAsker(self, take), LIST, params)
 
     def next_question(self, running: RunningCall) -> bytes:
         """Give an id for a question to the client."""

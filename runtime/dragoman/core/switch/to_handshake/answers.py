@@ -21,6 +21,7 @@ from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.switch.to_handshake.reading import read_response
 from dragoman.core.switch.to_handshake.works import Work
+from dragoman.core.switch.tool_headers import LIST, offer_valid
 from dragoman.core.translate import Adaptor, Refusal
 
 
@@ -51,11 +52,13 @@ class Answers:
         path: The way between client and server.
         identity: Who the server is; empty where it does not say.
         downward: Translates for the client.
+        strips: Whether its clients come with headers: annotations that tell them which must be valid then.
     """
 
-    __slots__ = ("_downward", "_identity", "_path")
+    __slots__ = ("_downward", "_identity", "_path", "_strips")
 
-    def __init__(self, path: Path, identity: Mapping[str, Any], downward: Adaptor) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, Any], downward: Adaptor, strips: bool = False) -> None:
+        self._strips = strips
         self._path = path
         self._identity = identity
         self._downward = downward
@@ -82,7 +85,10 @@ class Answers:
             return VisitFirst(body["error"])
         body = {**body, "id": request_id}
         if frame.kind == "result":
-            body["result"] = self.sign(leave_off_relation(body["result"]))
+            result = leave_off_relation(body["result"])
+            if self._strips and method == LIST:
+                result = dict(offer_valid(result, strips=True))
+            body["result"] = self.sign(result)
         adapted = self._downward.adapt(Frame(b"", frame.kind, key, None, body), method)
         if isinstance(adapted, Frame):
             return adapted if adapted.raw else adapted._replace(raw=encode_line(body))

@@ -1,6 +1,6 @@
 """What a frame holds on its way between a per-request client and a server with a handshake.
 
-Lives here: reading. Must not: decide anything. Called by `switch`.
+Lives here: reading and writing it. Must not: decide anything. Called by `switch`.
 """
 
 from __future__ import annotations
@@ -8,10 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dragoman.core.bridge.names import FACTS
-from dragoman.core.envelope import Frame, decoded
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.discovery import to_initialize_params
+from dragoman.core.bridge.names import FACTS, OLDER
+from dragoman.core.edges.greeting import Greeting
+from dragoman.core.edges.per_request_front import Request
+from dragoman.core.envelope import Frame, decoded, request_frame
 
+IDENTITY: Final = {"name": "dragoman", "version": "0"}
+"""Who the server is told that its client is, where the client does not say its name."""
+
+_OPENING_KEY: Final = b'"dragoman-initialize"'
 _METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
+
+
+def write_greeting(request: Request, path: Path) -> Greeting:
+    """Write the `initialize` that opens the server's session in the name of a request's client."""
+    params = to_initialize_params(request.metadata, path, IDENTITY)
+    frame = decoded(request_frame(_OPENING_KEY, "initialize", params))
+    return Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
 
 
 def read_response(frame: Frame) -> dict[str, Any]:

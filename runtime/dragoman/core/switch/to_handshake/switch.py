@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import dragoman_spec
 from dragoman.core.bridge.capabilities import Path
-from dragoman.core.bridge.discovery import to_discover_result, to_initialize_params
+from dragoman.core.bridge.discovery import to_discover_result
 from dragoman.core.bridge.metadata import take_off
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, OLDER
 from dragoman.core.bridge.replay import Replay
@@ -26,23 +26,24 @@ from dragoman.core.bridge.strategy import Strategy, promotes
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.commands import Outbox, Outcome, Side, Wake
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
+from dragoman.core.edges.greeting import INITIALIZED_FRAME
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, classify, decoded, request_frame
+from dragoman.core.envelope import Frame, Malformed, classify, decoded
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.switch.relay import ByBytes, ByIds
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
+from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
 from dragoman.core.switch.to_handshake.asking import Asking, without_answers
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import without_metadata
+from dragoman.core.switch.to_handshake.reading import without_metadata, write_greeting
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor, Refusal
@@ -51,10 +52,6 @@ from dragoman.errors import InitializationTimeout, RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
 
-IDENTITY: Final = {"name": "dragoman", "version": "0"}
-"""Who the server is told that its client is, where the client does not say its name."""
-
-_OPENING_KEY: Final = b'"dragoman-initialize"'
 _LISTEN: Final = "subscriptions/listen"
 _DISCOVER: Final = FACTS.lifecycle["discover"]
 _KNOWN: Final = dragoman_spec.load(NEWER).METHODS
@@ -97,6 +94,7 @@ class ToHandshake:
         self._listed = ListedTools(self._works)
         self._promoting = Promoting(bridging, self.requests, upstream, self._works, self._answers)
         self._tasks: ServerTasks | None = None
+        self._headers = ArgumentHeaders(self._listed, is_checked=False)
         upstream.hand_to(self)
 
     def release(self) -> None:
@@ -169,13 +167,11 @@ class ToHandshake:
     # Opening the server's session
 
     def _open(self, request: Request) -> None:
-        params = to_initialize_params(request.metadata, self._path, IDENTITY)
-        frame = decoded(request_frame(_OPENING_KEY, "initialize", params))
-        greeting = Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
+        greeting = write_greeting(request, self._path)
         settings, counters = self._wiring.settings, self._front.exchange.counters
         introduce = pass_on(greeting, self._wiring.translate, settings, counters)
         self._opens_until_s = self._bridging.steady_s() + settings.init_timeout_s
-        refusal = self.upstream.ask(greeting, introduce, _OPENING_KEY)
+        refusal = self.upstream.ask(greeting, introduce, greeting.key)
         if refusal is not None:
             self._fail_waiting(Failed(refusal.code, refusal.message, refusal.data))
 
@@ -201,7 +197,8 @@ class ToHandshake:
             logger.warning("the client is not told of what its revision does not have: %s", named)
         info = initialized.get("serverInfo")
         self._upward, self._downward = self._adaptor(NEWER, revision), self._adaptor(revision, NEWER)
-        self._answers = Answers(self._path, info if isinstance(info, dict) else {}, self._downward)
+        strips = not self._bridging.shares_channel
+        self._answers = Answers(self._path, info if isinstance(info, dict) else {}, self._downward, strips)
         capabilities = initialized.get("capabilities")
         self._serve_session(upstream, revision, capabilities if isinstance(capabilities, dict) else {})
         logger.info("the server speaks %s, the client %s", revision, NEWER)
@@ -212,6 +209,7 @@ class ToHandshake:
 
     def _serve_session(self, upstream: UpstreamEdge, revision: str, capabilities: Mapping[str, Any]) -> None:
         bridging, front, works = self._bridging, self.requests, self._works
+        self._headers = ArgumentHeaders(self._listed, not bridging.shares_channel and "tools" in capabilities)
         self._promoting = promoting = Promoting(bridging, front, upstream, works, self._answers)
         self._asking = Asking(bridging, front, upstream, works, self, promoting, self._listed, revision)
         self._tasks = ServerTasks(bridging, front, works, promoting, self._listed, capabilities, revision)
@@ -234,7 +232,7 @@ class ToHandshake:
         if self._bridging.shares_channel and not upstream.takes_headers:
             relay = ByBytes(self._front, self.requests, upstream)
         else:
-            relay = ByIds(self._front, self.requests, PerRequestEdge(upstream))
+            relay = ByIds(self._front, self.requests, PerRequestEdge(upstream), self._bridging)
         self.requests.hand_to(relay)
         self._schedule()
         for request in self._take_waiting():
@@ -276,11 +274,20 @@ class ToHandshake:
     # Requests and their answers
 
     def _serve(self, request: Request) -> None:
+        if self._headers.needs_list(request):
+            self._listed.list(lambda: self._serve_checked(request))
+        else:
+            self._serve_checked(request)
+
+    def _serve_checked(self, request: Request) -> None:
+        if self.requests.requests.get(request.key) is not request:
+            return  # it was cancelled meanwhile
         asking, hearing, tasks = self._asking, self._hearing, self._tasks
         assert asking is not None
         assert hearing is not None
         assert tasks is not None
         try:
+            self._headers.check(request)
             if request.method == _DISCOVER:
                 self.requests.answer(request, self._discovered)
                 return

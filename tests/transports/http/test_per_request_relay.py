@@ -1,0 +1,103 @@
+"""Clients over HTTP and a server on a pipe whose requests each speak for themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dragoman.proxy import Proxy, ProxyConfig
+from tests.proxy.test_per_request import NEW, asks
+from tests.proxy.test_per_request_relay import INTRODUCED
+from tests.transports.http.stage import Stage, on_loop, serving, until, within
+from tests.transports.http.test_per_request import QUICK, call, posts
+from tests.transports.http.wire import Reply
+
+ZONE = {"type": "object", "properties": {"zone": {"type": "string", "x-mcp-header": "Zone"}}}
+BAD = {"type": "object", "properties": {"zone": {"type": "array", "x-mcp-header": "Zone"}}}
+TOOLS = [{"name": "echo", "inputSchema": ZONE}, {"name": "bad", "inputSchema": BAD}]
+LISTED = {"resultType": "complete", "tools": TOOLS, "ttlMs": 0, "cacheScope": "private"}
+
+
+def play(stage: Stage, principal: str = "") -> list[Any]:
+    """Serve clients of this principal; give the transports to them."""
+    fronts: list[Any] = []
+
+    def make(transport: Any) -> Proxy:
+        fronts.append(transport)
+        return Proxy(ProxyConfig(), transport, stage.connect, principal=principal)
+
+    stage.make = make
+    return fronts
+
+
+async def begin(stage: Stage, frame: dict[str, Any], **headers: str) -> asyncio.Task[Reply]:
+    """The first request, whose server says that it has no handshake."""
+    task = posts(stage, frame, **headers)
+    await until(lambda: bool(stage.servers))
+    offer = await stage.server.hear()
+    stage.server.say({"jsonrpc": "2.0", "id": offer["id"], "error": {"code": -32601, "message": "no"}})
+    probe = await stage.server.hear()
+    stage.server.answer(probe["id"], **INTRODUCED)
+    return task
+
+
+async def lists(stage: Stage) -> None:
+    heard = await stage.server.hear()
+    assert (heard["method"], heard["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"]) == ("tools/list", NEW)
+    stage.server.answer(heard["id"], **LISTED)
+
+
+@pytest.mark.parametrize("headers", [{}, {"mcp-param-zone": "south"}])
+@on_loop
+async def test_a_header_that_does_not_repeat_its_argument_is_refused(headers: dict[str, str]) -> None:
+    async with serving() as stage:
+        play(stage)
+        calling = await begin(stage, call(arguments={"zone": "north"}, meta={"progressToken": 1}), **headers)
+        await lists(stage)
+        reply = await within(calling)
+        assert (reply.status, (await reply.frame())["error"]["code"]) == (400, -32020)
+
+
+@on_loop
+async def test_a_call_that_is_cancelled_while_tools_are_listed_does_not_go_on() -> None:
+    async with serving(QUICK) as stage:
+        fronts = play(stage)
+        calling = await begin(stage, call())
+        heard = await stage.server.hear()
+        assert heard["method"] == "tools/list"
+        (await within(calling)).leave()
+        await until(lambda: not len(fronts[0]))
+        listing = posts(stage, asks(3, "tools/list"))
+        stage.server.answer((await stage.server.hear())["id"], **LISTED)
+        offered = (await (await within(listing)).frame())["result"]["tools"]
+        stripped = {"type": "object", "properties": {"zone": {"type": "array"}}}
+        assert offered == [TOOLS[0], {"name": "bad", "inputSchema": stripped}]
+        stage.server.answer(heard["id"], **LISTED)
+        last = posts(stage, asks(4, "prompts/list"))
+        heard = await stage.server.hear()
+        assert heard["method"] == "prompts/list"
+        stage.server.answer(heard["id"], resultType="complete", prompts=[], ttlMs=0, cacheScope="private")
+        await within(last)
+
+
+@pytest.mark.parametrize("principal", ["", "alice"])
+@on_loop
+async def test_a_state_of_the_server_is_good_for_its_request_alone(principal: str) -> None:
+    async with serving() as stage:
+        play(stage, principal)
+        calling = await begin(stage, asks(1, "prompts/get", name="a"))
+        heard = await stage.server.hear()
+        stage.server.answer(heard["id"], resultType="input_required", requestState="secret")
+        asked = (await (await within(calling)).frame())["result"]
+        assert (asked["requestState"] == "secret") == (principal == "")
+        retrying = posts(stage, asks(2, "prompts/get", name="a", requestState=asked["requestState"]))
+        heard = await stage.server.hear()
+        assert heard["params"]["requestState"] == "secret"
+        stage.server.answer(heard["id"], resultType="complete", messages=[])
+        await within(retrying)
+        if principal:
+            other = posts(stage, asks(3, "prompts/get", name="b", requestState=asked["requestState"]))
+            answer = await (await within(other)).frame()
+            assert (answer["error"]["code"], answer["error"]["data"]["reason"]) == (-32602, "other-request")
