@@ -50,8 +50,6 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
         parser: Of the command.
         asked: What stands on the command line beside options, for the usage.
     """
-    asked = f" {asked}" if asked else ""
-    parser.usage = f"%(prog)s [OPTION ...]{asked} (-- COMMAND [ARG ...] | --url URL)"
     parser.add_argument(
         "--revision",
         type=_revision_or_any,
@@ -68,6 +66,18 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
         metavar="S",
         help="how long an answer may take, without progress (default: 60)",
     )
+    add_server_arguments(parser, asked)
+
+
+def add_server_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
+    """Describe the options that name a server.
+
+    Args:
+        parser: Of the command.
+        asked: What stands on the command line beside options, for the usage.
+    """
+    asked = f" {asked}" if asked else ""
+    parser.usage = f"%(prog)s [OPTION ...]{asked} (-- COMMAND [ARG ...] | --url URL)"
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
     defaults: dict[str, Any] = {"listen": None, "stderr": None, "no_rules": [], "more_rules": []}
     parser.set_defaults(
@@ -75,8 +85,8 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
     )
 
 
-def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:
-    """Open a session, do the work in it, and give the exit code."""
+def check_server_arguments(args: argparse.Namespace) -> None:
+    """End with a usage error unless the options name one server."""
     if bool(args.command) == (args.url is not None):
         found = "; found both" if args.command else ""
         args.usage_error(f"expected a server: either `-- COMMAND` or `--url URL`{found}")
@@ -84,6 +94,11 @@ def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int
     nonsense = next(filter(None, (*said, check_upstream(args), check_child(args))), None)
     if nonsense is not None:
         args.usage_error(nonsense)
+
+
+def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:
+    """Open a session, do the work in it, and give the exit code."""
+    check_server_arguments(args)
     import asyncio
     import logging
 
@@ -121,11 +136,12 @@ async def _serve(args: argparse.Namespace, work: Callable[[Client], Awaitable[in
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
     ask = Questions(revision, os.isatty(0)).answer if can_ask else None
     options: dict[str, Any] = {"timeout_s": args.timeout, "init_timeout_s": args.timeout, "elicitation": ask}
-    async with connect(_opener(args), args.revision, **options) as client:
+    async with connect(opener_of_server(args), args.revision, **options) as client:
         return await work(client)
 
 
-def _opener(args: argparse.Namespace) -> Callable[[], Transport]:
+def opener_of_server(args: argparse.Namespace) -> Callable[[], Transport]:
+    """Give what opens a transport to the server that the options name."""
     if args.url is not None:
         from dragoman.transports.upstream.connect import open_upstream
 

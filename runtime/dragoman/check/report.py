@@ -1,0 +1,150 @@
+"""Reports: for a person, as JSON, and as JUnit XML for what shows the results of tests.
+
+Lives here: laying out. Must not: judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
+from xml.sax.saxutils import quoteattr
+
+from dragoman.check.findings import CheckReport, Finding, LostFor, RevisionReport
+from dragoman.check.rules import RULES
+
+_SHOWN: Final = 5
+"""How many places of one rule a person is shown."""
+
+_LOST_SHOWN: Final = 8
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def is_bad(finding: Finding, is_strict: bool) -> bool:
+    """Whether a finding makes the check fail."""
+    return is_strict or finding.level == "must"
+
+
+def write_text(report: CheckReport) -> str:
+    """Lay a report out for a person."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: CheckReport) -> Iterator[str]:
+    yield f"{report.target}"
+    for one in report.revisions:
+        yield from _revision_lines(one)
+    yield from _lost_lines(report.lost)
+    yield ""
+    yield _sum(report)
+
+
+def _revision_lines(report: RevisionReport) -> Iterator[str]:
+    yield ""
+    if not report.served:
+        yield f"{report.revision}: not spoken ({report.why})"
+        return
+    counts = Counter(finding.level for finding in report.findings)
+    said = ", ".join(f"{counts[level]} {level}" for level in ("must", "should") if counts[level])
+    named = f" {report.server};" if report.server else ""
+    yield f"{report.revision}:{named} {report.asked} requests, {len(report.rules)} rules, {said or 'nothing'} broken"
+    for rule in dict.fromkeys(finding.rule for finding in report.findings):
+        found = [finding for finding in report.findings if finding.rule == rule]
+        yield f"  {found[0].level.upper():<6} {rule}: {RULES[rule].says}"
+        for finding in found[:_SHOWN]:
+            at = f" at {finding.pointer}" if finding.pointer else ""
+            yield f"         {finding.about}{at}: expected {finding.expected}, found {finding.found}"
+        if len(found) > _SHOWN:
+            yield f"         and {len(found) - _SHOWN} more"
+        for page in dict.fromkeys(finding.page for finding in found):
+            yield f"         {page}"
+
+
+def _lost_lines(lost: tuple[LostFor, ...]) -> Iterator[str]:
+    for target in dict.fromkeys(one.target for one in lost):
+        of_target = sorted((one for one in lost if one.target == target), key=lambda one: one.cosmetic)
+        yield ""
+        yield f"Clients of {target} would lose, through a proxy that translates:"
+        for one in of_target[:_LOST_SHOWN]:
+            small = " (cosmetic)" if one.cosmetic else ""
+            yield f"  {one.kind} {one.pointer or 'the result'} of {one.method}, {one.count} times{small}"
+        if len(of_target) > _LOST_SHOWN:
+            yield f"  and {len(of_target) - _LOST_SHOWN} other fields"
+
+
+def _sum(report: CheckReport) -> str:
+    if not report.served:
+        return "The server speaks none of these revisions."
+    counts = Counter(finding.level for finding in report.findings)
+    spoken = f"{len(report.served)} of {len(report.revisions)} revisions"
+    return f"{spoken} spoken; {counts['must']} violations, {counts['should']} recommendations not followed."
+
+
+def write_json(report: CheckReport) -> dict[str, Any]:
+    """Give a report as a JSON object."""
+    return {
+        "target": report.target,
+        "served": list(report.served),
+        "revisions": [
+            {
+                "revision": one.revision,
+                "served": one.served,
+                "why": one.why,
+                "server": one.server,
+                "requests": one.asked,
+                "rules": list(one.rules),
+                "findings": [asdict(finding) for finding in one.findings],
+            }
+            for one in report.revisions
+        ],
+        "lost": [asdict(one) for one in report.lost],
+    }
+
+
+def write_junit(report: CheckReport, is_strict: bool) -> str:
+    """Lay a report out as JUnit XML: a suite for each revision that is spoken, a case for each rule.
+
+    Args:
+        report: To lay out.
+        is_strict: Whether recommendations count as failures.
+    """
+    suites = [_write_suite(one, is_strict) for one in report.revisions if one.served]
+    tests = sum(len(one.rules) for one in report.revisions)
+    failed = sum(len(_failed_rules(one, is_strict)) for one in report.revisions)
+    head = f"<testsuites name={_quoted(report.target)} tests='{tests}' failures='{failed}'>"
+    return "\n".join(("<?xml version='1.0' encoding='utf-8'?>", head, *suites, "</testsuites>")) + "\n"
+
+
+def _failed_rules(report: RevisionReport, is_strict: bool) -> set[str]:
+    return {finding.rule for finding in report.findings if is_bad(finding, is_strict)}
+
+
+def _write_suite(report: RevisionReport, is_strict: bool) -> str:
+    failed = _failed_rules(report, is_strict)
+    lines = [f"<testsuite name={_quoted(report.revision)} tests='{len(report.rules)}' failures='{len(failed)}'>"]
+    for rule in report.rules:
+        found = [finding for finding in report.findings if finding.rule == rule]
+        case = f"<testcase classname={_quoted(report.revision)} name={_quoted(rule)}"
+        if not found:
+            lines.append(f"{case}/>")
+            continue
+        told = "\n".join(_tell(finding) for finding in found)
+        tag = "failure" if rule in failed else "system-out"
+        message = f" message={_quoted(RULES[rule].says)}" if rule in failed else ""
+        lines += [f"{case}>", f"<{tag}{message}>{_escaped(told)}</{tag}>", "</testcase>"]
+    return "\n".join([*lines, "</testsuite>"])
+
+
+def _tell(finding: Finding) -> str:
+    at = f" at {finding.pointer}" if finding.pointer else ""
+    return f"{finding.about}{at}: expected {finding.expected}, found {finding.found} ({finding.page})"
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("\ufffd", text))
+
+
+def _escaped(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,227 @@
+"""Talking to a server under check: requests in the manner of one revision, straight to its transport.
+
+Lives here: ids, metadata and headers of what we say, and how long an answer is waited for. Must not: judge answers
+(`listening`), or choose what to ask (`visit`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Final
+
+import dragoman_spec
+from dragoman.check.findings import FindingLog
+from dragoman.check.listening import CheckedRequest, CheckListener
+from dragoman.core.bridge.headers import make_headers
+from dragoman.core.bridge.metadata import Metadata, stamp
+from dragoman.core.envelope import Frame, encode_error, encode_result
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.transports.base import Transport
+
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAnswer:
+    """What a request came to.
+
+    Attributes:
+        about: What was asked, in words.
+        body: The whole response; None where there was none.
+    """
+
+    about: str
+    body: dict[str, Any] | None
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """The result, if it is one."""
+        found = None if self.body is None else self.body.get("result")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """The error, if it is one."""
+        found = None if self.body is None else self.body.get("error")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def code(self) -> int | None:
+        """The code of the error, if it is one."""
+        found = None if self.error is None else self.error.get("code")
+        return found if isinstance(found, int) else None
+
+    @property
+    def told(self) -> str:
+        """What it was, for a person."""
+        if self.error is not None:
+            return f"the error {self.error.get('code')}: {str(self.error.get('message'))[:80]}"
+        return "no answer" if self.body is None else "a result"
+
+
+class Talk:
+    """A conversation with one server in one revision.
+
+    Args:
+        transport: To the server, not started.
+        findings: Where rules that are broken are written down.
+        timeout_s: How long an answer may take, without progress, in seconds.
+
+    Attributes:
+        listener: Who hears what it says.
+        asked: How many requests were sent.
+        capabilities: What the server declared.
+        server: How it names itself.
+    """
+
+    def __init__(self, transport: Transport, findings: FindingLog, timeout_s: float) -> None:
+        self.findings = findings
+        self.revision = findings.revision
+        self.facts = dragoman_spec.facts(findings.revision)
+        self.timeout_s = timeout_s
+        self.listener = CheckListener(findings, self._answer)
+        self.asked = 0
+        self.capabilities: Mapping[str, Any] = {}
+        self.server = ""
+        self._transport = transport
+        self._metadata = Metadata(self.revision, {}, client_info()) if self.facts.era == "per_request" else None
+
+    @property
+    def methods(self) -> Mapping[str, Any]:
+        """The methods of the revision."""
+        found: Mapping[str, Any] = dragoman_spec.load(self.revision).METHODS
+        return found
+
+    @property
+    def codes(self) -> Mapping[int, str]:
+        """The error codes that the revision has a name for."""
+        found: Mapping[int, str] = dragoman_spec.load(self.revision).ERROR_CODES
+        return found
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the server is gone."""
+        return self.listener.over is not None
+
+    def start(self) -> None:
+        """Begin.
+
+        Raises:
+            TransportError: The server cannot be reached.
+        """
+        self._transport.start(self.listener)
+
+    async def close(self) -> None:
+        """End it."""
+        await self._transport.close()
+
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        about: str = "",
+        key: bytes | None = None,
+        token: str | None = None,
+        patience_s: float | None = None,
+        metadata: Metadata | None = None,
+        stamped: bool = True,
+        quietly: bool = False,
+        repeats: bool = False,
+    ) -> CheckedAnswer:
+        """Ask, and wait for the answer.
+
+        Args:
+            method: Of the request.
+            params: Of the request, without metadata.
+            about: What it is, for a person; the method if nothing is said.
+            key: Its id; a fresh number if none is given.
+            token: Its progress token.
+            patience_s: How long to wait; as the conversation says, if nothing is said.
+            metadata: What it says of the client in a revision without a handshake; the usual if nothing is said.
+            stamped: Whether it says that at all.
+            quietly: Whether no answer is nothing to tell of.
+            repeats: Whether the same was asked before.
+        """
+        about = about or method
+        if self.is_over:
+            return CheckedAnswer(about, None)
+        self.asked += 1
+        key = key or b"%d" % self.asked
+        asked = CheckedRequest(method, about, asyncio.get_running_loop().create_future(), token, repeats=repeats)
+        self.listener.expect(key, asked)
+        self._transport.send([self._write(key, method, params, token, metadata or self._metadata, stamped)])
+        body = await self._wait(asked, patience_s or self.timeout_s)
+        if body is None and not asked.answer.done():
+            self.listener.give_up(key)
+            if not quietly:
+                waited = f"nothing within {patience_s or self.timeout_s:g} s"
+                self.findings.note("answered", f"the request {about}", "a response", waited)
+        elif body is None and self.is_over and not quietly:
+            self.findings.note("alive", f"the request {about}", "a response", str(self.listener.over))
+        return CheckedAnswer(about, body)
+
+    def tell(self, method: str) -> None:
+        """Send a notification."""
+        body = {"jsonrpc": "2.0", "method": method}
+        self.send(Frame(encode_line(body), "notification", None, method))
+
+    def send(self, frame: Frame) -> None:
+        """Send a frame as it is."""
+        if not self.is_over:
+            self._transport.send([frame])
+
+    async def _wait(self, asked: CheckedRequest, patience_s: float) -> dict[str, Any] | None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + patience_s
+
+        def go_on() -> None:
+            nonlocal end
+            end = loop.time() + patience_s
+
+        asked.on_progress = go_on
+        while not asked.answer.done() and (left_s := end - loop.time()) > 0:
+            await asyncio.wait([asked.answer], timeout=left_s)
+        return asked.answer.result() if asked.answer.done() else None
+
+    def _write(
+        self,
+        key: bytes,
+        method: str,
+        params: Mapping[str, Any] | None,
+        token: str | None,
+        metadata: Metadata | None,
+        stamped: bool,
+    ) -> Frame:
+        said = dict(params or {})
+        if metadata is not None and stamped:
+            said = stamp(said, metadata)
+        if token is not None:
+            said["_meta"] = {**said.get("_meta", {}), "progressToken": token}
+        body: dict[str, Any] = {"jsonrpc": "2.0", "id": decode(key), "method": method}
+        if said or metadata is not None:
+            body["params"] = said
+        headers = () if metadata is None else tuple(make_headers(stamped_body(body, metadata)))
+        return Frame(encode_line(body), "request", key, method, None, None, headers)
+
+    def _answer(self, key: bytes, method: str) -> None:
+        """Answer a request of the server: a client that has declared nothing can do nothing."""
+        if method in self.facts.local:
+            raw, kind = encode_result(key, {}), "result"
+        else:
+            raw, kind = encode_error(key, METHOD_NOT_FOUND, f"the client has not declared {method}"), "error"
+        self._transport.send([Frame(raw, kind, key, None)])
+
+
+def stamped_body(body: Mapping[str, Any], metadata: Metadata) -> dict[str, Any]:
+    """Give the body that headers are made from: they say the revision also of a request that does not."""
+    return {**body, "params": stamp(body.get("params"), metadata)}
+
+
+def client_info() -> dict[str, Any]:
+    """Give how a check names itself."""
+    return {"name": "dragoman-check", "version": version("dragoman")}

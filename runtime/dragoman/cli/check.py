@@ -1,0 +1,112 @@
+"""`dragoman check`: what a server does that its revisions forbid.
+
+Lives here: options, and where reports go. Must not: know a rule (`dragoman.check`). Called by `dragoman.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import dragoman_spec
+from dragoman.cli.options import revision, seconds
+from dragoman.cli.session import EXIT_GONE, EXIT_UNFIT, add_server_arguments, check_server_arguments, opener_of_server
+from dragoman.cli.signals import raise_on_interrupt
+from dragoman.cli.upstream import choose_loop, configure_upstream
+from dragoman.errors import TransportError
+
+if TYPE_CHECKING:
+    from dragoman.check.findings import CheckReport
+    from dragoman.check.rules import Wires
+
+EXIT_BROKEN: Final = 1
+"""The server breaks a rule."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `check`."""
+    add_server_arguments(parser, "")
+    parser.add_argument(
+        "--revision",
+        dest="revisions",
+        type=revision,
+        action="append",
+        default=[],
+        metavar="REV",
+        help="speak only this revision; may be repeated (default: each that the server takes)",
+    )
+    parser.add_argument("--call", action="store_true", help="call the tools that say that they only read")
+    parser.add_argument("--strict", action="store_true", help="fail also if a recommendation is not followed")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--junit", metavar="FILE", help="write the report to this file as JUnit XML, too")
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=10.0,
+        metavar="S",
+        help="how long an answer may take, without progress (default: 10)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check a server."""
+    check_server_arguments(args)
+    import asyncio
+    import logging
+
+    from dragoman.check.check import check_server
+    from dragoman.cli.logs import set_up_logging
+
+    set_up_logging("warning")
+    logging.getLogger("dragoman").setLevel("CRITICAL")  # what the transports warn of, the report has
+    raise_on_interrupt()
+    work = check_server(
+        opener_of_server(args),
+        target=_name_of(args),
+        over=_transport_of(args),
+        revisions=args.revisions or dragoman_spec.REVISIONS,
+        timeout_s=args.timeout,
+        calls_tools=args.call,
+        http=configure_upstream(args) if _transport_of(args) == "http" else None,
+    )
+    try:
+        with asyncio.Runner(loop_factory=choose_loop()) as runner:
+            report = runner.run(work)
+    except TransportError as error:
+        print(f"dragoman: {error}", file=sys.stderr)
+        return EXIT_GONE
+    return _tell(report, args)
+
+
+def _name_of(args: argparse.Namespace) -> str:
+    """Give what the server is called in reports: of a URL what is not secret."""
+    if args.url is None:
+        return shlex.join(args.command)
+    from dragoman.transports.upstream.config import describe_url
+
+    return describe_url(args.url)
+
+
+def _transport_of(args: argparse.Namespace) -> Wires:
+    if args.url is None:
+        return "stdio"
+    return "http" if args.url.lower().startswith("http") else "any"
+
+
+def _tell(report: CheckReport, args: argparse.Namespace) -> int:
+    from dragoman.check.report import is_bad, write_json, write_junit, write_text
+    from dragoman.cli.terminal import shown
+
+    if args.junit is not None:
+        Path(args.junit).write_text(write_junit(report, args.strict), encoding="utf-8")
+    if args.json:
+        print(json.dumps(write_json(report), indent=2, ensure_ascii=False))
+    else:
+        print(shown(write_text(report)), end="")
+    if not report.served:
+        return EXIT_UNFIT
+    return EXIT_BROKEN if any(is_bad(finding, args.strict) for finding in report.findings) else 0
