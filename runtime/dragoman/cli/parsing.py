@@ -48,6 +48,11 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}{''.join(dict.fromkeys(near))}{self._hint}")
         return options
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print; that nobody reads it, or that it cannot be written, is for `dragoman.cli` to deal with."""
+        if message:
+            (file or sys.stderr).write(message)
+
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Give `; did you mean …?` for a name that is not known, or nothing if none is near."""
