@@ -9,7 +9,10 @@ import argparse
 import difflib
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -23,6 +26,10 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, *, hint: str = "", **about: Any) -> None:
         super().__init__(allow_abbrev=False, **about)
         self._hint = hint
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help; whoever called is told if it cannot be written, which argparse keeps to itself."""
+        (sys.stdout if file is None else file).write(self.format_help())
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
