@@ -21,6 +21,8 @@ from tests.proxy.conversation import (
     result,
     server,
     server_closes,
+    server_restarts,
+    time_passes,
 )
 from tests.proxy.test_per_request import NEW, asks
 
@@ -109,8 +111,28 @@ def test_a_server_may_not_ask() -> None:
             expect_to_server(lambda frame: frame["id"] == 1),
             server(request("q", "roots/list")),
             expect_to_server(refused),
+            server(result(1, {"tools": []})),
+            expect_to_client(result(1, {"tools": []})),
+        ]
+    )
+
+
+def test_a_server_that_is_gone_is_opened_again_by_the_next_request() -> None:
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            *opening(),
+            expect_to_server(lambda frame: frame["id"] == 1),
             server_closes(),
-            expect_to_client(an_error(1, -32000)),
-            expect_end(Outcome.SERVER_CLOSED),
+            expect_to_client(an_error(1, -32000, "closed")),
+            client(notification("notifications/cancelled", requestId=1)),
+            client(asks(2, "tools/list")),
+            time_passes(0.01),
+            server_restarts(),
+            expect_to_server(asks(2, "tools/list")),
+            server(result(2, {"tools": []})),
+            expect_to_client(result(2, {"tools": []})),
+            client_closes(),
+            expect_end(Outcome.CLIENT_CLOSED),
         ]
     )

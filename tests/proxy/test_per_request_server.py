@@ -28,7 +28,7 @@ from tests.proxy.conversation import (
     server_restarts,
     time_passes,
 )
-from tests.proxy.per_request import IDENTITY, META, NEWER, complete, discovered, opening, stamped, valid
+from tests.proxy.per_request import IDENTITY, META, NEWER, asks, complete, discovered, opening, stamped, valid
 
 A, B, C, D = HANDSHAKE_REVISIONS
 PROBE = "dragoman-discover-1"
@@ -444,15 +444,69 @@ def test_a_request_of_the_server_is_refused_and_reaches_nobody() -> None:
 # Ends
 
 
-def test_a_server_that_is_gone_ends_the_session() -> None:
+def test_a_server_that_is_gone_is_opened_again_by_the_next_request() -> None:
     hold(
         [
             *opening(D),
             client(request(7, "tools/call", name="x")),
             expect_to_server(stamped(1, "tools/call", name="x")),
             server_closes(),
-            expect_to_client(an_error(7, -32000)),
-            expect_end(Outcome.SERVER_CLOSED),
+            expect_to_client(an_error(7, -32000, "closed")),  # it may have run
+            client(request(8, "tools/list")),
+            time_passes(0.01),
+            server_restarts(),
+            expect_to_server(stamped(2, "tools/list")),
+            server(complete(2, tools=[], ttlMs=0, cacheScope="private")),
+            expect_to_client(result(8, {"tools": []})),
+            client(request(9, "tools/call", name="x")),
+            expect_to_server(stamped(3, "tools/call", name="x")),
+            server_closes(),
+            expect_to_client(an_error(9, -32000, "closed")),
+            client_closes(),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
+def test_what_a_client_hears_is_asked_for_again_when_the_server_is_gone() -> None:
+    changed = notification("notifications/tools/list_changed")
+    listens = {"toolsListChanged": True}
+    hold(
+        [
+            *opening(D, tools={"listChanged": True}),
+            expect_to_server(stamped(1, "subscriptions/listen", notifications=listens)),
+            server(acknowledged(1, listens)),
+            server_closes(),
+            time_passes(1.5),
+            server_restarts(),
+            expect_to_server(stamped(2, "subscriptions/listen", notifications=listens)),
+            server(acknowledged(2, listens)),
+            expect_to_client(changed),  # as it may have
+        ]
+    )
+
+
+def acknowledged(key: int, granted: dict[str, Any]) -> dict[str, Any]:
+    meta = {META + "subscriptionId": key}
+    return notification("notifications/subscriptions/acknowledged", notifications=granted, _meta=meta)
+
+
+def test_a_question_outlives_the_server_that_asked_it() -> None:
+    asked = {"r": {"method": "roots/list"}}
+    hold(
+        [
+            *opening(D, client_has={"roots": {}}),
+            client(request(7, "tools/call", name="x")),
+            expect_to_server(stamped(1, "tools/call", name="x")),
+            server(asks(1, "s", **asked)),
+            expect_to_client(lambda frame: frame["method"] == "roots/list"),
+            server_closes(),
+            client(result("dragoman-question-1", {"roots": []})),
+            time_passes(0.01),
+            server_restarts(),
+            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"r": {"roots": []}}, requestState="s")),
+            server(complete(2, content=[])),
+            expect_to_client(result(7, {"content": []})),
         ]
     )
 

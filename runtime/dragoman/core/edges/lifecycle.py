@@ -84,6 +84,7 @@ class UpstreamState(Enum):
     RESTORING = "restoring"
     DROPPED = "dropped"
     RESTARTING = "restarting"
+    ABSENT = "absent"
     LOST = "lost"
 
 
@@ -107,6 +108,7 @@ class UpstreamEvent(Enum):
     RESTORED = "restored"
     CRASHED = "crashed"
     DUE = "due"
+    VANISHED = "vanished"
     CLOSED = "closed"
 
 
@@ -131,6 +133,7 @@ class UpstreamAction(Enum):
     NOTE_RESTART = "note restart"
     TELL_RETURNED = "tell returned"
     WATCH = "watch"
+    CLOSE = "close"
     TELL_LOST = "tell lost"
 
 
@@ -285,6 +288,10 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.DROPPED, _V.CRASHED): (_U.RESTARTING, (_B.WAIT_TO_RESTART,)),
         (_U.RESTARTING, _V.DUE): (_U.RENEWING, (_B.REOPEN, _B.NOTE_RESTART, _B.OFFER_AGAIN)),
         (_U.RESTARTING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        # A server without a handshake keeps nothing that could be lost: it is opened again when it is needed.
+        (_U.READY, _V.VANISHED): (_U.ABSENT, (_B.CLOSE, _B.TELL_LOST)),
+        (_U.ABSENT, _V.NEEDED): (_U.READY, (_B.REOPEN,)),
+        (_U.ABSENT, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
     },
 )
 """The session with a server of a revision that opens with `initialize`."""

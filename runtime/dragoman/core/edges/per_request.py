@@ -25,6 +25,7 @@ from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, twin_of
 from dragoman.core.exact_json import encode_line
+from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.lines import show
 
 logger = logging.getLogger("dragoman.session")
@@ -76,30 +77,19 @@ class Lent:
         return b"%d" % self.number
 
 
-class PerRequestSession(Protocol):
-    """A client's session that has requests here."""
-
-    def lost(self, reason: str, outcome: Outcome) -> None:
-        """The server is gone."""
-
-
 class PerRequestEdge:
     """The machine for one server.
 
     Args:
         upstream: The connection.
-
-    Attributes:
-        sessions: Whoever may have requests with the server.
     """
 
-    __slots__ = ("_last", "_lent", "sessions", "upstream")
+    __slots__ = ("_last", "_lent", "upstream")
 
     def __init__(self, upstream: UpstreamEdge) -> None:
         self.upstream = upstream
         self._lent: dict[bytes, Lent] = {}
         self._last = 0
-        self.sessions: list[PerRequestSession] = []
         upstream.serve(self)
 
     def ask(self, asker: Asker, method: str, params: dict[str, Any], mirrored: Sequence[Mirrored] = ()) -> Lent:
@@ -134,10 +124,16 @@ class PerRequestEdge:
         self.upstream.send(Frame(encode_line(body), "notification", None, CANCELLED, body))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
-        """The connection is gone, and every request with it."""
-        self._lent.clear()
-        for session in list(self.sessions):
-            session.lost(reason, outcome)
+        """The server is gone: what it was asked may have run, so it is answered with an error and not sent again.
+
+        Nothing else is lost. The next request opens the server again.
+        """
+        logger.warning("the server is gone, and is opened again when it is needed: %s", reason)
+        lent, self._lent = list(self._lent.values()), {}
+        for one in lent:
+            error = {"code": CONNECTION_CLOSED, "message": reason}
+            body = {"jsonrpc": "2.0", "id": one.number, "error": error}
+            one.asker.take_answer(Frame(b"", "error", one.key, None, body))
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.commands import Open, Outbox, Outcome, Wake
+from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, Introduce, Offer, Retried
@@ -51,6 +51,7 @@ class UpstreamEdge(Restarting):
         "_answered",
         "_doubted",
         "_follower",
+        "_keeps_nothing",
         "_loss",
         "_offer",
         "_offered",
@@ -89,6 +90,7 @@ class UpstreamEdge(Restarting):
         self._probe: Probe | None = None
         self._probes = 0
         self._verdict: Verdict | None = None
+        self._keeps_nothing = False  # whether it has no handshake
         self._begin_to_watch()
 
     @property
@@ -111,7 +113,11 @@ class UpstreamEdge(Restarting):
 
     def send(self, frame: Frame) -> None:
         """Write a frame to the server, or keep it until there is a new session in place of one that is gone."""
-        if self._renewal is not None:
+        if self.state is UpstreamState.ABSENT:
+            if frame.kind != "request":
+                return  # it was about something that is lost
+            self._advance(UpstreamEvent.NEEDED)
+        elif self._renewal is not None:
             if self.state is not UpstreamState.READY and self._keep(frame, self._renewal):
                 return
             if frame.method in NOTED or frame.kind == "batch":
@@ -201,7 +207,8 @@ class UpstreamEdge(Restarting):
 
     def _end(self, reason: str, outcome: Outcome) -> None:
         self._loss = reason, outcome
-        self._advance(UpstreamEvent.CLOSED)
+        vanished = self._keeps_nothing and self.state is UpstreamState.READY
+        self._advance(UpstreamEvent.VANISHED if vanished else UpstreamEvent.CLOSED)
 
     def _interrupt(self, failure: Failed) -> None:
         self._owner.interrupted(self, failure)
@@ -321,6 +328,7 @@ class UpstreamEdge(Restarting):
         assert self._verdict is not None
         verdict, self._verdict = self._verdict, None
         self._offer = self._waiting = self._probe = None
+        self._keeps_nothing = True
         self._owner.discovered(self, verdict)
 
     def _tell_accepted(self) -> None:
@@ -372,4 +380,5 @@ _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
     UpstreamAction.NOTE_RESTART: UpstreamEdge._note_restart,
     UpstreamAction.TELL_RETURNED: UpstreamEdge._tell_returned,
     UpstreamAction.WATCH: UpstreamEdge._watch,
+    UpstreamAction.CLOSE: lambda edge: edge._outbox.add(Close(edge)),
 }

@@ -97,6 +97,7 @@ class PerCall:
         self._level: Any = None
         self._asked: dict[bytes, tuple[Run, bytes]] = {}
         self._questions = 0
+        self._lasting: UpstreamEdge | None = None  # that has no handshake, so one does for all requests
         self.front = FrontEdge(wiring, self.outbox, self)
 
     @property
@@ -113,6 +114,8 @@ class PerCall:
         self.front.release()
         for upstream in self.runs:
             upstream.release()
+        if self._lasting is not None:
+            self._lasting.release()
         self.runs.clear()
         self._asked.clear()
 
@@ -275,11 +278,13 @@ class PerCall:
         from dragoman.core.edges.per_request import PerRequestEdge
         from dragoman.core.switch.per_request.switch import PerRequest
 
+        self._lasting = upstream
         PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def gone(self, upstream: UpstreamEdge) -> None:
         """Take note that a server is gone which was closed."""
-        self.ending -= 1
+        if upstream is not self._lasting:
+            self.ending -= 1
 
     def _new_upstream(self) -> UpstreamEdge:
         return UpstreamEdge(self._wiring.settings, self.outbox, self)

@@ -31,6 +31,7 @@ from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame
+from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.switch.to_handshake.works import bind
 from dragoman.core.switch.tool_headers import LIST, PageAsker, TakePage, ToolHeaders
 from dragoman.core.wiring import Bridging
@@ -107,15 +108,15 @@ class ByBytes:
             self._requests.put_frame(request, frame)
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
-        """End with the server."""
-        self._front.lost(reason, outcome)
+        """Fail what the server was asked; the next request opens it again."""
+        logger.warning("the server is gone, and is opened again when it is needed: %s", reason)
+        self._requests.fail_all(Failed(CONNECTION_CLOSED, reason, {}))
 
 
 class ByIds:
     """Hands on under ids of ours.
 
     Args:
-        front: The edge that has the clients' connection.
         requests: Their requests.
         edge: The server's.
         bridging: Who the clients are, and what binds a state to them.
@@ -124,16 +125,14 @@ class ByIds:
         tools: Which arguments of the server's tools go in headers.
     """
 
-    __slots__ = ("_bridging", "_edge", "_front", "_lent", "_requests", "tools")
+    __slots__ = ("_bridging", "_edge", "_lent", "_requests", "tools")
 
-    def __init__(self, front: FrontEdge, requests: PerRequestFront, edge: PerRequestEdge, bridging: Bridging) -> None:
+    def __init__(self, requests: PerRequestFront, edge: PerRequestEdge, bridging: Bridging) -> None:
         self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=not bridging.shares_channel)
         self._bridging = bridging
-        self._front = front
         self._requests = requests
         self._edge = edge
         self._lent: dict[Request, Lent] = {}
-        edge.sessions.append(self)
 
     def carry(self, request: Request) -> None:
         """Hand on a request, once it is known which headers it has to have."""
@@ -200,10 +199,6 @@ class ByIds:
 
     def expire(self) -> None:
         """Nothing to do: nothing is waited for."""
-
-    def lost(self, reason: str, outcome: Outcome) -> None:
-        """End with the server."""
-        self._front.lost(reason, outcome)
 
 
 class _Asker:

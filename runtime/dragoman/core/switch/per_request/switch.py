@@ -7,7 +7,7 @@ handshake; from then on it serves the client in its place.
 Theory of operation. The client's session is all ours: `initialize`, `ping`, the log level and subscriptions end here.
 What it asks of the server crosses by the steps, gets the metadata of the session stamped onto it, and runs as a
 `RunningCall`, which turns results that want input into questions on the stream of the call. What comes back crosses by
-the steps again. Losing the server ends the session, as it does where both have a handshake.
+the steps again. A server that is lost has kept nothing: its calls fail, and the next request opens it again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dragoman.core.bridge.posing import Asked
 from dragoman.core.bridge.questions import ROOTS, embed_answer
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key
-from dragoman.core.commands import Outbox, Outcome
+from dragoman.core.commands import Outbox
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import FrontState
@@ -106,7 +106,6 @@ class PerRequest:
         greeting = self.front.greeting
         assert greeting is not None
         self.front.serve(self)
-        self.edge.sessions.append(self)
         introduced = to_initialize_result(self._discovered, self.path, self._server_name)
         self.report("the answer to initialize", introduced.losses)
         body = {"jsonrpc": "2.0", "id": decode(greeting.key), "result": introduced.result}
@@ -120,7 +119,6 @@ class PerRequest:
         self._hearing.close()
         self._running.clear()
         self._posed.clear()
-        self.edge.sessions.remove(self)
 
     @property
     def client(self) -> Asked:
@@ -191,12 +189,6 @@ class PerRequest:
         except ValueError as error:
             body = {"error": {"code": PARSE_ERROR, "message": str(error)}}
         running.take_reply(frame.key, body)
-
-    # What the server's edge says
-
-    def lost(self, reason: str, outcome: Outcome) -> None:
-        """End the client's session with its server."""
-        self.front.lost(reason, outcome)
 
     # What calls and streams need
 

@@ -232,7 +232,7 @@ class ToHandshake:
         if self._bridging.shares_channel and not upstream.takes_headers:
             relay = ByBytes(self._front, self.requests, upstream)
         else:
-            relay = ByIds(self._front, self.requests, PerRequestEdge(upstream), self._bridging)
+            relay = ByIds(self.requests, PerRequestEdge(upstream), self._bridging)
         self.requests.hand_to(relay)
         self._schedule()
         for request in self._take_waiting():
