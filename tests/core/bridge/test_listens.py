@@ -178,25 +178,3 @@ def test_the_end_is_said_in_both_ways() -> None:
     )
     dragoman_spec.validate({"jsonrpc": "2.0", "id": "x", "result": ended.result}, E, method="subscriptions/listen")
     assert len(desk) == 0
-
-
-def test_a_new_session_is_subscribed_to_anew_and_anything_may_have_changed() -> None:
-    desk = listens()
-    open_(desk, toolsListChanged=True, resourceSubscriptions=[A])
-    desk.settle(A, True)
-    open_(desk, "two", resourceSubscriptions=[B])
-    assert desk.restart() == [
-        Subscribe(A),
-        Subscribe(B),
-        TellListener(ONE, TOOLS, tag(1)),
-        TellListener(ONE, UPDATED, tag(1, uri=A)),
-    ]
-
-
-def test_after_a_new_session_a_listener_waits_for_the_new_subscription() -> None:
-    desk = listens()
-    open_(desk, resourceSubscriptions=[A])
-    desk.settle(A, True)
-    desk.restart()
-    assert open_(desk, "two", resourceSubscriptions=[A]) == []
-    assert [command.to.connection for command in desk.settle(A, True) if isinstance(command, TellListener)] == ["two"]

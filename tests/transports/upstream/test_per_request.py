@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from tests.support.waiting import hang, linger
-from tests.transports.upstream.stage import REVISION, Reply, Request, client, on_loop, server
+from tests.transports.upstream.stage import (
+    REVISION,
+    Reply,
+    Request,
+    client,
+    hello,
+    on_loop,
+    server,
+    shake_hands,
+)
 
 NEWER = "2026-07-28"
 META = "io.modelcontextprotocol/"
@@ -255,3 +264,32 @@ async def test_a_server_with_a_handshake_is_posted_initialize_alone_first() -> N
         answered = await peer.initialize(REVISION)
     assert answered["error"]["message"] == "clientInfo is odd"
     assert seen == ["initialize"]
+
+
+@on_loop
+async def test_a_session_that_is_opened_for_requests_is_renewed_once_and_asked_again_for_what_stands() -> None:
+    seen: list[tuple[str, str]] = []
+    sessions = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal sessions
+        session = request.headers.get("mcp-session-id", "")
+        seen.append((request.rpc or request.method, session))
+        if request.rpc == "initialize":
+            sessions += 1
+            has = {"resources": {"subscribe": True}}
+            opened = {**hello(), "capabilities": has}
+            await reply.result(request, opened, f"Mcp-Session-Id: s{sessions}")
+        elif request.rpc == "tools/call" and session == "s1":
+            await reply.status("404 Not Found")
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {"content": []})
+
+    meta = {META + "protocolVersion": NEWER, META + "clientCapabilities": {}}
+    async with server(serve) as url, client(url, opened=False) as peer:
+        peer.start("subscriptions/listen", notifications={"resourceSubscriptions": ["file:///a"]}, _meta=meta)
+        await peer.until(lambda: any(name == "resources/subscribe" for name, _ in seen))
+        assert "result" in await peer.ask("tools/call", name="x", _meta=meta)
+    posts = [one for one in seen if one[0] not in ("GET", "DELETE", "initialize", "notifications/initialized")]
+    assert posts == [(name, key) for key in ("s1", "s2") for name in ("resources/subscribe", "tools/call")]
+    assert sessions == 2

@@ -186,17 +186,6 @@ class Listens:
             for to, listen in ended.items()
         ]
 
-    def restart(self) -> list[Command]:
-        """Take note that the server's session is a new one: subscribe anew, and say that anything may have changed."""
-        self._subscribed = dict.fromkeys(self._subscribed, False)
-        commands: list[Command] = [Subscribe(uri) for uri in self._subscribed]
-        for to, listen in self._listens.items():
-            missed: list[tuple[str, Any]] = [(FACTS.subscriptions[name], None) for name in listen.lists]
-            missed += [(UPDATED, {"uri": uri}) for uri in listen.uris if uri not in listen.unsettled]
-            if listen.is_acknowledged:
-                commands += [TellListener(to, method, _tag(params, listen.request_id)) for method, params in missed]
-        return commands
-
     def _acknowledge(self, to: ListenId) -> list[Command]:
         listen = self._listens[to]
         if listen.is_acknowledged or listen.unsettled:
