@@ -54,6 +54,8 @@ class DirectionPlan:
     methods: Mapping[str, str]
     error: Key | None
     """What serves every error response, whatever its code."""
+    odd_errors: bool
+    """Whether the source has errors that are not objects."""
     errors: tuple[ErrorCode, ...]
     every_error: tuple[Action, ...]
     repairs: tuple[Repair, ...]
@@ -148,6 +150,7 @@ def _plan_direction(way: Derivation) -> DirectionPlan:
         renamed=renamed,
         methods=methods,
         error=error if error in nodes else None,
+        odd_errors=_odd_errors(way.source),
         errors=tuple(entry for entry in way.overlay.errors if entry.direction == way.direction),
         every_error=tuple(_action(hook) for hook in _frame_hooks(way, "error", None)),
         repairs=tuple(_repairs(way)),
@@ -189,6 +192,13 @@ def _error(way: Derivation) -> Key | None:
     key = way.free_key("error_frame")
     way.nodes[key] = replace(node, label="error responses")
     return key
+
+
+def _odd_errors(spec: Spec) -> bool:
+    """Whether `error` of an error response may be something else than an object."""
+    shapes = [spec.resolve(Ref(name)) for name in ENVELOPES["error"] if name in spec.definitions]
+    members = [shape.fields["error"].type for shape in shapes if isinstance(shape, Object) and "error" in shape.fields]
+    return any(not isinstance(spec.resolve(arm), Object) for member in members for arm in spec.arms(member))
 
 
 def _busy(table: Mapping[str, Key], nodes: Mapping[Key, Node]) -> dict[str, Key]:

@@ -39,7 +39,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, Val
 from typing_extensions import TypeAliasType
 
 from ._json import Wrong, not_json
-from ._reading import SHOWN, Metaclass, brief, shortcut, shown
+from ._reading import Metaclass, brief, shortcut, shown
 
 __all__ = ["Model", "NullKeepingModel", "constant", "describe"]
 
@@ -125,14 +125,13 @@ class Model(BaseModel, metaclass=Metaclass):
                 return super().model_validate(obj, **options)
             return cls.__pydantic_validator__.validate_python(obj)
 
+        @shortcut
         def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
             if update:
                 fields, attributes = type(self).model_fields, _shape(type(self)).attributes
                 known = {name: META if name == META_NAME and name not in fields else name for name in update}
                 update = {attributes.get(name, known[name]): value for name, value in update.items()}
             return super().model_copy(update=update, deep=deep)
-
-        model_copy.__doc__ = SHOWN["model_copy"]
 
         def __getattr__(self, name: str) -> Any:
             if name == META_NAME:

@@ -43,7 +43,9 @@ class Direction(NamedTuple):
     """One way over a step. A method without an entry passes unchanged.
 
     `requests`, `notifications` and `results` convert whole frames, by method; `definitions` convert values of a
-    definition, by its name in the source revision; `renamed` has the names that differ in the target.
+    definition, by its name in the source revision; `renamed` has the names that differ in the target. `error` converts
+    every error response, whatever its code; `odd_errors` says whether the source has errors that are not objects, which
+    `errors`, `every_error` and repairs are not made for.
     """
 
     requests: Mapping[str, Convert] = _NONE
@@ -54,6 +56,8 @@ class Direction(NamedTuple):
     swallowed: frozenset[str] = frozenset()
     renamed: Mapping[str, str] = _NONE
     methods: Mapping[str, str] = _NONE
+    error: Convert | None = None
+    odd_errors: bool = False
     errors: tuple[ErrorRepair, ...] = ()
     every_error: tuple[Convert, ...] = ()
     repairs: tuple[Repair, ...] = ()
@@ -68,7 +72,27 @@ class Step(NamedTuple):
     down: Mapping[str, Direction]
 
 
-def error_repairs(direction: Direction, method: str | None) -> Convert:
+def error_functions(direction: Direction, method: str | None, repairs: list[Convert], *, odd: bool) -> list[Convert]:
+    """What is done to error responses.
+
+    Args:
+        direction: One way over a step.
+        method: The method that they answer.
+        repairs: The repairs of rules that are on.
+        odd: Whether an error may come that is not an object, from here or from a step before.
+    """
+    hooks = [*direction.every_error, *([_error_repairs(direction, method)] if direction.errors else [])]
+    node = [direction.error] if direction.error else []
+    if odd:
+        return [*map(_of_objects, repairs), *node, *map(_of_objects, hooks)]
+    return [*repairs, *node, *hooks]
+
+
+def _of_objects(function: Convert) -> Convert:
+    return lambda frame, at, out: function(frame, at, out) if isinstance(frame["error"], dict) else frame
+
+
+def _error_repairs(direction: Direction, method: str | None) -> Convert:
     """What is done to error responses for their codes: the first repair that changes one."""
     repairs: list[tuple[int, int, Callable[[Any, str | None, Losses], Any]]]
     repairs = [(repair.lowest, repair.highest, repair.convert) for repair in direction.errors]

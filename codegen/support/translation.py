@@ -18,7 +18,7 @@ from dragoman_spec.rules import ALIASES, NULLS, STRICT_METHODS, check_rules
 
 from .errors import TranslationError, Untranslatable, blamed
 from .losses import At, Loss, Losses, LossGroup, Note, Swallowed, group, is_cosmetic, settle, spell
-from .step import Convert, Direction, Refusal, Step, error_repairs
+from .step import Convert, Direction, Refusal, Step, error_functions
 
 Kind: TypeAlias = Literal["request", "notification", "result", "error"]
 Frame: TypeAlias = dict[str, Any]
@@ -163,6 +163,8 @@ class Translator:
         if self.source == self.target:
             return Translation(frame)
         kind, method = _classify(frame, method)
+        if kind == "error" and not (isinstance(frame["error"], dict) or self._takes_odd_errors(1)):
+            raise TranslationError("/error", "an object", type(frame["error"]).__name__)
         route = self._route(kind, method)
         if route.idle:
             return Translation(frame)
@@ -254,12 +256,16 @@ class Translator:
             name = direction.methods.get(name, name) if name is not None else None
         return _Route(tuple(steps)) if steps else _IDLE
 
+    def _takes_odd_errors(self, steps: int | None = None) -> bool:
+        """Whether what comes to one of the first steps may be an error that is not an object."""
+        return any(way[self.profile].odd_errors for way in self.steps[:steps])
+
     def _functions(self, direction: Direction, kind: str, name: str | None) -> list[Convert]:
         found = [
             r.convert for r in direction.repairs if r.rule in self.rules and r.kind == kind and r.method in ("*", name)
         ]
         if kind == "error":
-            return [*found, *direction.every_error, *([error_repairs(direction, name)] if direction.errors else [])]
+            return error_functions(direction, name, found, odd=self._takes_odd_errors())
         table: Mapping[str, Convert] = getattr(direction, TABLES[kind])
         if name is not None and name in table:
             found.append(table[name])
@@ -353,8 +359,6 @@ def _classify(frame: Frame, method: str | None) -> tuple[Kind, str | None]:
             raise TranslationError("/method", "a string", type(name).__name__)
         return ("request" if "id" in frame else "notification"), name
     if "error" in frame:
-        if not isinstance(frame["error"], dict):
-            raise TranslationError("/error", "an object", type(frame["error"]).__name__)
         return "error", method
     if "result" in frame:
         if method is None:
@@ -375,7 +379,9 @@ def _busy(direction: Direction, rules: frozenset[str]) -> bool:
         direction.methods,
     )
     return (
-        any(parts) or any((direction.errors, direction.every_error)) or any(r.rule in rules for r in direction.repairs)
+        any(parts)
+        or any((direction.error, direction.errors, direction.every_error))
+        or any(r.rule in rules for r in direction.repairs)
     )
 
 

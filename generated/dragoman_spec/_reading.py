@@ -26,6 +26,8 @@ SHOWN = {
     "model_validate": "Make a model of a JSON object as `json.loads` gives it; raises pydantic's ValidationError.",
     "model_validate_json": "Make a model of JSON text or bytes.",
 }
+GIVES: dict[str, Any] = {"model_dump": dict[str, Any], "model_dump_json": str, "model_json_schema": dict[str, Any]}
+"""What they give, for signatures: the types of their options would take four lines each."""
 
 
 class _Spelled(str):
@@ -71,16 +73,17 @@ def brief(name: str) -> Any:
     function = method.__func__ if isinstance(method, classmethod) else method
     copied = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
     copied.__kwdefaults__ = function.__kwdefaults__
-    copied.__annotations__ = function.__annotations__
+    copied.__annotations__ = {"return": GIVES[name]} if name in GIVES else {}
     copied.__doc__ = SHOWN[name]
     return classmethod(copied) if isinstance(method, classmethod) else copied
 
 
 def shortcut(method: Any) -> Any:
-    """A class method in place of one of pydantic's, with its signature and fewer words."""
-    name = method.__func__.__name__
-    method.__func__.__wrapped__ = vars(BaseModel)[name].__func__
-    method.__func__.__doc__ = SHOWN[name]
+    """A method in place of one of pydantic's, with its parameters and fewer words."""
+    function: Any = method.__func__ if isinstance(method, classmethod) else method
+    known = brief(function.__name__)
+    function.__wrapped__ = known.__func__ if isinstance(known, classmethod) else known
+    function.__doc__ = SHOWN[function.__name__]
     return method
 
 
@@ -113,7 +116,16 @@ def spell(annotation: Any) -> str:
         return " | ".join(dict.fromkeys(map(spell, arguments)))
     if annotation is NoneType:
         return "None"
+    if isinstance(annotation, TypeAliasType) and _is_dict(annotation.__value__):
+        return spell(annotation.__value__)  # `ToolInputSchema`: what else it says is checked, but no type
     name = getattr(origin or annotation, "__name__", str(annotation))
     if isinstance(annotation, TypeAliasType) or not arguments:
         return str(name)
     return f"{name}[{', '.join(map(spell, arguments))}]"
+
+
+def _is_dict(annotation: Any) -> bool:
+    """Whether a type is a dict, whatever else is checked of it."""
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return get_origin(annotation) is dict

@@ -38,6 +38,16 @@ def test_signature_says_what_is_filled_in() -> None:
     assert signature(v2026_07_28.EmptyResult.__value__).parameters["result_type"].default == "complete"
 
 
+def test_json_schema_is_a_dict_in_a_signature() -> None:
+    assert signature(v2025_11_25.Tool).parameters["input_schema"].annotation == "dict[str, Any]"
+
+
+def test_methods_of_pydantic_have_short_signatures() -> None:
+    assert str(signature(v2025_11_25.Tool.model_copy)) == "(self, *, update=None, deep=False)"
+    assert str(signature(v2025_11_25.Tool.model_dump)).startswith("(self, *, mode='python', include=None, ")
+    assert str(signature(v2025_11_25.Tool.model_validate)).startswith("(obj, *, strict=None, ")
+
+
 def test_help_says_what_a_model_is_for_on_its_first_screen() -> None:
     lines = pydoc.plain(pydoc.render_doc(v2025_11_25.Tool)).splitlines()
     assert " |      name: The name of the tool, for `tools/call`." in lines[:40]

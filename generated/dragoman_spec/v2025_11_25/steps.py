@@ -2349,7 +2349,8 @@ _DOWN_STRICT = Direction(
         # name-urls-in-message
         ErrorRepair(-32042, -32042, lambda x, method, out: mcp.name_urls(x, method, out, cosmetic=True)),
     ),
-    every_error=(down_error_frame,),
+    error=down_error_frame,
+    every_error=(),
     repairs=(
         Repair(
             "flatten-sampling-tools",
@@ -2412,7 +2413,8 @@ _DOWN_MINIMAL = Direction(
         # name-urls-in-message
         ErrorRepair(-32042, -32042, lambda x, method, out: mcp.name_urls(x, method, out, cosmetic=True)),
     ),
-    every_error=(down_error_frame,),
+    error=down_error_frame,
+    every_error=(),
     repairs=(
         Repair(
             "flatten-sampling-tools",

@@ -10,6 +10,7 @@ import pytest
 from codegen.errors import UnknownSchemaForm, UnusedDecision
 from dragoman_spec import Untranslatable
 from tests.codegen.releases.cases import REFUSED, Frame, Release, both
+from tests.codegen.releases.errors import ERRORS
 from tests.codegen.releases.methods import METHODS
 from tests.codegen.releases.refused import MISRULED, UNREADABLE
 from tests.codegen.releases.requests import REQUESTS
@@ -26,6 +27,7 @@ RELEASES = [
     *SHAPES,
     *METHODS,
     *REQUESTS,
+    *ERRORS,
     *(Release(name, OF_TOOLS[name][1], asks, frames) for name, _, _, asks, frames in PAIRS),
 ]
 
