@@ -9,6 +9,7 @@ import pytest
 import dragoman_spec
 from dragoman.core.calls import Call
 from dragoman.core.commands import Side
+from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.exchange import Exchange
@@ -24,6 +25,7 @@ class Ends:
     """Both ends of an exchange: what stands for the client's edge, and for what is behind it."""
 
     takes_arrays = True
+    reads = NOTHING_READ
     wants_lines = True
     own: frozenset[str] = frozenset()
 

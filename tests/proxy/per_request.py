@@ -48,7 +48,8 @@ def stamped(key: Any, method: str, has: dict[str, Any] | None = None, **params: 
     """Match a request to the server: valid, stamped with the client's name and capabilities, and with these params."""
 
     def matches(frame: Any) -> bool:
-        dragoman_spec.validate(frame, NEWER)
+        if not method.startswith("tasks/"):  # they are of an extension, which the schemas do not have
+            dragoman_spec.validate(frame, NEWER)
         meta = frame["params"].get("_meta", {})
         found = {name: value for name, value in frame["params"].items() if name != "_meta"}
         assert (frame["id"], frame["method"], found) == (key, method, params), frame

@@ -19,8 +19,11 @@ from dragoman.core.batches import Batch
 from dragoman.core.envelope import Frame, decoded, key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dragoman.core.edges.front import FrontEdge
     from dragoman.core.switch.shared.loans import Loan
+    from dragoman.core.translate import Refusal
 
 CANCELLED_KEPT: Final = 1024
 """How many cancelled requests are remembered, in case their answer was already on its way."""
@@ -55,9 +58,10 @@ class Call:
         own: Whether somebody in the proxy asks it: then the answer is for them, as it comes.
         token: Its progress token as canonical JSON, where somebody has to know it.
         stream: Of a server's request, the id of the client's request on whose stream it went out, if it did.
+        translate: What makes the answer one of who asked, in place of the steps alone.
     """
 
-    __slots__ = ("batch", "front", "key", "loan", "method", "own", "stream", "token")
+    __slots__ = ("batch", "front", "key", "loan", "method", "own", "stream", "token", "translate")
 
     def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: FrontEdge | None = None) -> None:
         self.key = key
@@ -68,6 +72,7 @@ class Call:
         self.own = False
         self.token: bytes | None = None
         self.stream: bytes | None = None
+        self.translate: Callable[[Frame], Frame | Refusal | None] | None = None
 
 
 @dataclass(slots=True)

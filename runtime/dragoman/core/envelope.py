@@ -161,6 +161,11 @@ def rewrite(frame: Frame, body: Any) -> Frame:
     return frame._replace(raw=encode_line(body), body=body)
 
 
+def show_key(key: bytes | None) -> str:
+    """Give an id for people."""
+    return (key or b"none")[:60].decode(errors="replace")
+
+
 def error_frame(key: bytes | None, code: int, message: str, data: Any = None) -> Frame:
     """Make the error response to the request with this id; a missing id is null, as JSON-RPC says."""
     return Frame(encode_error(key, code, message, data), "error", key, None)

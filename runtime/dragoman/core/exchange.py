@@ -26,6 +26,7 @@ from dragoman.core.envelope import (
     error_frame,
     notification_frame,
     rewrite,
+    show_key,
     twin_of,
     written,
 )
@@ -65,10 +66,12 @@ class Exchange:
 
     __slots__ = (
         "_adaptors",
+        "_apart",
         "_around",
         "_behind",
         "_consent",
         "_own",
+        "_reads",
         "_timeouts",
         "_wants_lines",
         "calls",
@@ -93,8 +96,8 @@ class Exchange:
         self.identity = True
         self.front = front
         self._behind = behind if timeouts is None else timeouts
-        self._own = behind.own
-        self._wants_lines = behind.wants_lines
+        self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
+        self._apart = behind.own.union(behind.reads)
         self._around = around
         self._timeouts = timeouts
         self.notes_tokens = timeouts is not None
@@ -126,7 +129,8 @@ class Exchange:
             self._timeouts.serve(behind)
         if self._around is not None:
             self._around.serve(self._timeouts or behind)
-        self._own, self._wants_lines = behind.own, behind.wants_lines
+        self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
+        self._apart = behind.own.union(behind.reads)
         self._write_where_wanted()
 
     def _write_where_wanted(self) -> None:
@@ -146,7 +150,7 @@ class Exchange:
         for part in (self._timeouts, self._around):
             if part is not None:
                 part.release()
-        del self.front, self._behind
+        del self.front, self._behind, self._reads
 
     def relay(self, side: Side, frame: Frame) -> None:
         """Carry one frame from this peer to the other."""
@@ -250,16 +254,18 @@ class Exchange:
             return
         if self.notes_tokens and side is Side.CLIENT:
             self.calls[side].note_token(call, frame)
-        if side is Side.CLIENT and method in self._own:
-            self._behind.carry(call, frame)
-            return
+        if side is Side.CLIENT and method in self._apart:
+            if method in self._own:
+                self._behind.carry(call, frame)
+                return
+            frame = self._reads[method](call, frame)
         refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
         adapted = refusal or self._adaptors[side].adapt(frame, method)
         if adapted is None:
             adapted = Refusal(METHOD_NOT_FOUND, f"the {side.other.value}'s revision has no {method}", {})
         if isinstance(adapted, Refusal):
             self.calls[side].take(key)
-            self._deliver(side, call, _write_refusal(key, adapted))
+            self._deliver(side, call, adapted.answer(key))
         elif self._around is not None:
             self._around.take_request(side, call, adapted)
         elif side is Side.CLIENT:
@@ -292,7 +298,7 @@ class Exchange:
     def _refuse_duplicate(self, side: Side, frame: Frame, call: Call) -> None:
         # "The request ID MUST NOT have been previously used by the requestor within the same session." The answer
         # carries no id: it would end the request that rightly holds it.
-        reason = f"the id {_shown(frame.key)} of this {frame.method} request belongs to one that is not answered yet"
+        reason = f"the id {show_key(frame.key)} of this {frame.method} request belongs to one that is not answered yet"
         self.counters.malformed += 1
         logger.warning("malformed request from the %s: %s", side.value, reason)
         self._deliver(side, call, error_frame(None, INVALID_REQUEST, reason))
@@ -360,17 +366,17 @@ class Exchange:
         if self._around is not None and not is_final:
             self._around.take_answer(side, call, written(frame), self)
             return
-        adapted = self._adaptors[side].adapt(frame, call.method)
+        adapted = self._adaptors[side].adapt(frame, call.method) if call.translate is None else call.translate(frame)
         if adapted is None:  # who asked must not wait for ever
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
-        answer = _write_refusal(call.key, adapted) if isinstance(adapted, Refusal) else adapted
+        answer = adapted.answer(call.key) if isinstance(adapted, Refusal) else adapted
         self._deliver(side.other, call, answer)
 
     def note_unmatched(self, side: Side, key: bytes) -> None:
         """Take note of an answer of this peer that nobody waits for."""
         # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
         self.counters.unmatched += 1
-        logger.debug("the %s answered %s, which was never asked or is already answered", side.value, _shown(key))
+        logger.debug("the %s answered %s, which was never asked or is already answered", side.value, show_key(key))
 
     def take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Call | None]:
         """Find the request whose id came back as another type, and give the response its id again."""
@@ -378,7 +384,7 @@ class Exchange:
         call = None if twin is None else self.calls[side.other].take(twin)
         if twin is None or call is None:
             return frame, None
-        logger.debug("the %s answered %s as %s", side.value, _shown(twin), _shown(key))
+        logger.debug("the %s answered %s as %s", side.value, show_key(twin), show_key(key))
         try:
             return rewrite(frame, {**decoded(frame).body, "id": decode(twin)})._replace(key=twin), call
         except ValueError as error:
@@ -388,11 +394,3 @@ class Exchange:
         whole = frame if call.batch is None else call.batch.answer(frame)
         if whole is not None:
             self.front.post(side, whole)
-
-
-def _write_refusal(key: bytes, refusal: Refusal) -> Frame:
-    return error_frame(key, refusal.code, refusal.message, refusal.data or None)
-
-
-def _shown(key: bytes | None) -> str:
-    return (key or b"none")[:60].decode(errors="replace")

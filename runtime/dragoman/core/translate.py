@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
 
 from dragoman.core.commands import Side
-from dragoman.core.envelope import PARSE_ERROR, Frame, written
+from dragoman.core.envelope import PARSE_ERROR, Frame, error_frame, written
 from dragoman.core.exact_json import decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Translation
@@ -108,6 +108,10 @@ class Refusal(NamedTuple):
     code: int
     message: str
     data: dict[str, Any]
+
+    def answer(self, key: bytes) -> Frame:
+        """Give it as the response to the request with this id."""
+        return error_frame(key, self.code, self.message, self.data or None)
 
 
 class Crossing(NamedTuple):

@@ -133,6 +133,11 @@ def declares_tasks(capabilities: Mapping[str, Any]) -> bool:
     return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
 
 
+def bridges_tasks(path: Path, capabilities: Mapping[str, Any]) -> bool:
+    """Whether a client with a handshake is told that tools run as tasks at a server with these capabilities."""
+    return path.tasks and path.cell == "LM" and path.client == OLDER and declares_tasks(capabilities)
+
+
 def spell_required(path: str) -> dict[str, Any]:
     """Give a capability, such as `elicitation.url`, as the object in which a client declares it."""
     spelled: dict[str, Any] = {}
@@ -202,7 +207,7 @@ def _tell_tasks(capabilities: Mapping[str, Any], path: Path) -> dict[str, Any]:
         and (runs_tools_as_tasks(capabilities) or (path.promotes and "tools" in capabilities))
     ):
         return {"extensions": {TASKS_EXTENSION: {}}}
-    if path.tasks and path.client == OLDER and declares_tasks(capabilities):
+    if bridges_tasks(path, capabilities):
         return {"tasks": _TASKS_OF_TOOLS}
     return {}
 

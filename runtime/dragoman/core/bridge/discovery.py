@@ -83,17 +83,20 @@ def to_initialize_params(metadata: Metadata, path: Path, own: Mapping[str, Any])
     return {"protocolVersion": OLDER, "capabilities": told.capabilities, "clientInfo": dict(info)}
 
 
-def read_initialize(params: Mapping[str, Any], path: Path) -> tuple[Metadata, tuple[Loss, ...]]:
+def read_initialize(
+    params: Mapping[str, Any], path: Path, *, wants_task: bool = False
+) -> tuple[Metadata, tuple[Loss, ...]]:
     """Read off `initialize` what is stamped onto each request that follows to a per-request server.
 
     Args:
         params: Of the client's request, in its own revision.
         path: The way between the two.
+        wants_task: Whether it is for a request that asks for a task.
 
     Returns:
         The metadata, in which the log level is still absent; and what of the capabilities cannot be told.
     """
-    told = declare_up(_object(params.get("capabilities")), path)
+    told = declare_up(_object(params.get("capabilities")), path, wants_task=wants_task)
     info = params.get("clientInfo")
     named = info if isinstance(info, dict) and "name" in info and "version" in info else None
     losses = tuple(Loss("/params" + loss.pointer, loss.kind, loss.value) for loss in told.losses)

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned
 from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Binding, Keeper, Moment, Reason, State, refuse
+from dragoman.core.bridge.tasks import spell_time
 from dragoman_spec import Loss
 
 KIND: Final = "task"
@@ -260,8 +260,8 @@ class PromotedTasks:
             "taskId": task.task_id,
             "status": task.status,
             **message,
-            "createdAt": _stamp(task.created_s),
-            "lastUpdatedAt": _stamp(task.updated_s),
+            "createdAt": spell_time(task.created_s),
+            "lastUpdatedAt": spell_time(task.updated_s),
             "ttlMs": task.ttl_ms,
             "pollIntervalMs": task.poll_ms,
         }
@@ -288,7 +288,3 @@ def _read_ms(value: Any, otherwise: int) -> int:
 def _read_message(told: Mapping[str, Any]) -> str | None:
     message = told.get("statusMessage")
     return message if isinstance(message, str) else None
-
-
-def _stamp(time_s: float) -> str:
-    return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

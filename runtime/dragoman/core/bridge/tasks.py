@@ -8,6 +8,7 @@ after the extension's own page (SEP-2663), field by field.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -41,6 +42,11 @@ def relate(params: Mapping[str, Any] | None, task_id: str) -> dict[str, Any]:
     given = dict(params or {})
     meta = given.get("_meta")
     return {**given, "_meta": {**(meta if isinstance(meta, dict) else {}), RELATED_TASK: {"taskId": task_id}}}
+
+
+def spell_time(time_s: float) -> str:
+    """Give a time, in seconds since 1970, as tasks have it."""
+    return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def leave_off_relation(result: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,9 @@ Lives here: the protocol, no code. `core.switch` implements it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.core.calls import Call
 from dragoman.core.envelope import Frame
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from dragoman.core.edges.per_request_front import PerRequestFront
 
 
+NOTHING_READ: Final[Mapping[str, Callable[[Call, Frame], Frame]]] = MappingProxyType({})
+
+
 class Behind(Protocol):
     """Who serves the client of a front edge. Frames are in the server's revision.
 
@@ -24,11 +29,13 @@ class Behind(Protocol):
         wants_lines: Whether what crossed is to be written; somebody who changes every frame writes it anyway.
         own: The methods of the client's requests and notifications that it takes as they came, in the client's
             revision: those that mean nothing to its server.
+        reads: What reads requests of these methods before they cross, and gives what is to cross.
     """
 
     takes_arrays: bool
     wants_lines: bool
     own: frozenset[str]
+    reads: Mapping[str, Callable[[Call, Frame], Frame]]
 
     def ask(self, front: FrontEdge) -> Refusal | None:
         """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""

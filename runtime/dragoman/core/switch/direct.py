@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.calls import Call
 from dragoman.core.commands import Close, Outbox, Outcome, Side
+from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
@@ -41,6 +42,7 @@ class Direct:
     takes_arrays = True
     wants_lines = True
     own: frozenset[str] = frozenset()
+    reads = NOTHING_READ
 
     def __init__(self, wiring: Wiring) -> None:
         self.outbox = Outbox()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.commands import Close, Outbox, Outcome
+from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME, Greeting
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
@@ -85,6 +86,7 @@ class PerCall:
     takes_arrays = False
     wants_lines = True
     own: frozenset[str] = frozenset()
+    reads = NOTHING_READ
 
     def __init__(self, wiring: Wiring, limit: int = 64) -> None:
         self.outbox = Outbox()

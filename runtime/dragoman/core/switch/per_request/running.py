@@ -41,6 +41,7 @@ class RunningCall:
         switch: Who made it.
         call: The client's request.
         params: Of it, in the server's revision, not stamped.
+        wants_task: Whether the client asked for a task.
     """
 
     __slots__ = (
@@ -54,14 +55,16 @@ class RunningCall:
         "_posed",
         "_progress",
         "_switch",
+        "_wants_task",
     )
 
     hears_logs = True
 
-    def __init__(self, switch: PerRequest, call: Call, params: dict[str, Any]) -> None:
+    def __init__(self, switch: PerRequest, call: Call, params: dict[str, Any], wants_task: bool = False) -> None:
         self._switch = switch
         self._call = call
         self._params = params
+        self._wants_task = wants_task
         self._lent: Lent | None = None
         self._loop: InputLoop | None = None
         self._posed: dict[bytes, tuple[str, str]] = {}  # the ids of questions, their methods and names within the call
@@ -79,7 +82,7 @@ class RunningCall:
         """Send the request to the server: the first time, or again; not where the call is over meanwhile."""
         if self._is_over:
             return
-        self._lent = self._switch.send(self, self._call.method, params)
+        self._lent = self._switch.send(self, self._call.method, params, takes_tasks=self._wants_task)
 
     def start(self) -> None:
         """Send it the first time."""
@@ -114,6 +117,9 @@ class RunningCall:
             self._take_error(frame)
             return
         result: Mapping[str, Any] = frame.body["result"]
+        if self._wants_task and result.get("resultType") == "task":
+            self._finish(result)
+            return
         if self._loop is None:
             try:
                 kind = read_type(result, self._call.method)
@@ -202,7 +208,7 @@ class RunningCall:
         self._switch.report(question.method, question.losses)
         key = self._switch.next_question(self)
         self._posed[key] = question.method, name
-        self._switch.pose(_write_question(key, question, self._call.key))
+        self._switch.pose(write_question(key, question, self._call.key))
 
     def _wait(self, after_s: float) -> None:
         if not after_s:
@@ -238,7 +244,8 @@ class RunningCall:
         self._switch.forget(self._call)
 
 
-def _write_question(key: bytes, question: Question, stream: bytes) -> Frame:
+def write_question(key: bytes, question: Question, stream: bytes) -> Frame:
+    """Give the request that puts a question to the client, on the stream of its own request."""
     frame = request_frame(key, question.method, question.params or {})
     if question.params is None:
         body = {"jsonrpc": "2.0", "id": decode(key), "method": question.method}

@@ -16,9 +16,9 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.capabilities import Path, bridges_tasks
 from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
 from dragoman.core.bridge.metadata import stamp
 from dragoman.core.bridge.names import FACTS, METHOD_NOT_FOUND, OLDER, OLDER_FACTS
@@ -27,6 +27,7 @@ from dragoman.core.bridge.questions import ROOTS, embed_answer
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.commands import Outbox
+from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import FrontState
@@ -36,7 +37,8 @@ from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import connection_closed
 from dragoman.core.switch.per_request.hearing import ClientNotices
 from dragoman.core.switch.per_request.running import RunningCall, describe_losses
-from dragoman.core.switch.tool_headers import LIST, PageAsker, TakePage, ToolHeaders
+from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
+from dragoman.core.switch.tool_headers import CALL, LIST, PageAsker, TakePage, ToolHeaders
 from dragoman.core.translate import INVALID_PARAMS, OnLoss, Refusal
 from dragoman.core.wiring import Wiring
 from dragoman.errors import TranslationError
@@ -50,6 +52,20 @@ QUESTION_ID: Final = "dragoman-question-"
 _PING: Final = "ping"
 _LEVEL: Final = "logging/setLevel"
 _ROOTS_CHANGED: Final = "notifications/roots/list_changed"
+
+
+class UnderWay(Protocol):
+    """What is done about a request of the client."""
+
+    def cancel(self, reason: str | None) -> None:
+        """The client does not wait any more."""
+
+
+class Questioner(Protocol):
+    """Who asks the client something."""
+
+    def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
+        """The client has answered, or somebody did in its place."""
 
 
 class PerRequest:
@@ -73,6 +89,7 @@ class PerRequest:
     own: frozenset[str] = frozenset(
         {_PING, _LEVEL, INITIALIZED, CANCELLED, PROGRESS, _ROOTS_CHANGED, *OLDER_FACTS.standing}
     )
+    reads = NOTHING_READ
 
     def __init__(
         self, wiring: Wiring, outbox: Outbox, front: FrontEdge, edge: PerRequestEdge, verdict: Verdict
@@ -85,19 +102,26 @@ class PerRequest:
         self.front = front
         self.edge = edge
         self.now_s: Callable[[], float] = wiring.now_s
-        self.path = Path(client=greeting.revision, server=verdict.revision)
+        bridging = wiring.bridging
+        self.path = Path(client=greeting.revision, server=verdict.revision, tasks=bridging is not None)
         params = greeting.frame.body.get("params")
-        self.metadata, losses = read_initialize(params if isinstance(params, dict) else {}, self.path)
+        params = params if isinstance(params, dict) else {}
+        self.metadata, losses = read_initialize(params, self.path)
+        self._with_tasks = read_initialize(params, self.path, wants_task=True)[0].capabilities
         self._settings = wiring.settings
         self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
         self._discovered = verdict.discovered
-        self._running: dict[bytes, RunningCall] = {}
-        self._posed: dict[bytes, RunningCall] = {}
+        self._running: dict[bytes, UnderWay] = {}
+        self._posed: dict[bytes, Questioner] = {}
         self._questions = 0
         self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=False)
         self._client = Asked(greeting.revision, greeting.capabilities)
         capabilities = verdict.discovered.get("capabilities")
         self._capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
+        self._tasks: ClientTasks | None = None
+        if bridging is not None and bridges_tasks(self.path, self._capabilities):
+            self._tasks = ClientTasks(self, wiring, bridging)
+            self.own, self.reads = self.own | METHODS, self._tasks.reads
         self._hearing = ClientNotices(self, self._capabilities)
         self.report("initialize", losses)
 
@@ -153,11 +177,14 @@ class PerRequest:
         params = body.get("params")
         params = params if isinstance(params, dict) else {}
         if call.method not in self.own:
-            running = self._running[call.key] = RunningCall(self, call, params)
+            wants_task = call.method == CALL and call.translate is not None
+            running = self._running[call.key] = RunningCall(self, call, params, wants_task)
             if self.tools.needs_list(call.method, params):
                 self.tools.list(self.ask_page, running.start)
             else:
                 running.start()
+        elif self._tasks is not None and call.method in METHODS:
+            self._tasks.take_request(call, params)
         elif call.method == _LEVEL:
             self.front.take_answer(call, self._set_level(call, params), own=True)
         elif call.method == _PING:
@@ -192,16 +219,21 @@ class PerRequest:
 
     # What calls and streams need
 
-    def send(self, asker: Asker, method: str, params: Mapping[str, Any]) -> Lent:
-        """Send a request to the server, with the client's metadata."""
-        stamped = stamp(params, self.metadata)
+    def send(self, asker: Asker, method: str, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
+        """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
+        metadata = replace(self.metadata, capabilities=self._with_tasks) if takes_tasks else self.metadata
+        stamped = stamp(params, metadata)
         return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped))
 
     def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
         """Ask for a page of the list of tools."""
         self.send(PageAsker(self, take), LIST, params)
 
-    def next_question(self, running: RunningCall) -> bytes:
+    def hold(self, call: Call, running: UnderWay) -> None:
+        """Take note of what is done about a request, in case that its client cancels it."""
+        self._running[call.key] = running
+
+    def next_question(self, running: Questioner) -> bytes:
         """Give an id for a question to the client."""
         self._questions += 1
         key = encode(f"{QUESTION_ID}{self._questions}")

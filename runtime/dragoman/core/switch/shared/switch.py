@@ -28,6 +28,7 @@ from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Outcome
 from dragoman.core.declared import read_declared
+from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused
@@ -58,6 +59,7 @@ class Shared:
     takes_arrays = False
     wants_lines = True
     own: frozenset[str] = frozenset()
+    reads = NOTHING_READ
 
     def __init__(self, wiring: Wiring, settings: SharingSettings | None = None) -> None:
         sharing = settings or SharingSettings()

@@ -1,0 +1,211 @@
+"""Tasks of a client of 2025-11-25 at a per-request server that has the tasks extension.
+
+Lives here: the requests of the client about tasks, its calls that ask for one, and the tasks that it knows. Must not:
+decide what is polled when (`bridge.awaiting`). Made by `switch` where client and server both have tasks.
+
+Theory of operation. There, a client asks for a task with the call and may; here, a server makes one if it likes, for
+clients that take them. So the server is told that this one takes tasks with the calls that ask for one, and with no
+other. If it answers at once all the same, the client still gets the task that it asked for: one of ours, which has
+ended. `tasks/result` waits here, over `tasks/get` and `tasks/update` there. A task is known in the session that made
+it, and in no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.bridge import errors
+from dragoman.core.bridge.metadata import take_identity
+from dragoman.core.bridge.names import INTERNAL_ERROR, INVALID_PARAMS
+from dragoman.core.bridge.tasks import (
+    offer_tasks,
+    relate,
+    spell_time,
+    take_task,
+    to_older_creation,
+    to_older_task,
+)
+from dragoman.core.calls import Call
+from dragoman.core.commands import Side
+from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite
+from dragoman.core.exact_json import decode
+from dragoman.core.switch.per_request.waiting import Inquiry, WaitingCall
+from dragoman.core.switch.tool_headers import CALL, LIST
+from dragoman.core.translate import Adaptor, Refusal
+from dragoman.core.wiring import Bridging, Wiring
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.per_request.switch import PerRequest
+
+logger = logging.getLogger("dragoman.session")
+
+METHODS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel"})
+_MOST: Final = 1024
+_MOST_OWN: Final = 64
+"""How many tasks a session may know, and how many of them may be ours, whose results are kept."""
+
+_Own = tuple[dict[str, Any], dict[str, Any]]
+"""A task that has ended, and its result, in the form of the client."""
+
+
+class ClientTasks:
+    """The tasks of one client.
+
+    Args:
+        switch: Who made it.
+        wiring: What the edges need.
+        bridging: Gives time and random bytes.
+    """
+
+    def __init__(self, switch: PerRequest, wiring: Wiring, bridging: Bridging) -> None:
+        self.reads: dict[str, Callable[[Call, Frame], Frame]] = {CALL: self._read_call, LIST: self._read_list}
+        self._switch = switch
+        self._bridging = bridging
+        way, settings = wiring.translate(switch.path.server, switch.path.client), wiring.settings
+        counters = switch.front.exchange.counters
+        self._downward = Adaptor(way, settings.on_loss, counters, Side.SERVER, settings.watch)
+        self._known: dict[str, _Own | None] = {}  # None where it is at the server
+
+    # Calls, and the list that says which may be tasks
+
+    def _read_list(self, call: Call, frame: Frame) -> Frame:
+        call.translate = self._offer
+        return frame
+
+    def _offer(self, answer: Frame) -> Frame | Refusal | None:
+        adapted = self._downward.adapt(answer, LIST)
+        if not isinstance(adapted, Frame) or adapted.kind != "result":
+            return adapted
+        body = decoded(adapted).body
+        return rewrite(adapted, {**body, "result": offer_tasks(body["result"])})
+
+    def _read_call(self, call: Call, frame: Frame) -> Frame:
+        """Take off what a call says about running as a task, before it crosses: there is no such field beyond."""
+        try:
+            body = decoded(frame).body
+        except ValueError:  # whoever reads it next will say so
+            return frame
+        params = body.get("params")
+        rest, said, losses = take_task(params if isinstance(params, dict) else {})
+        if said is None:
+            return frame
+        call.translate = lambda answer: self._create(call, answer)
+        self._switch.report(CALL, losses)
+        return rewrite(frame, {**body, "params": rest})
+
+    def _create(self, call: Call, answer: Frame) -> Frame | Refusal | None:
+        """Give the answer to a call that asked for a task: a task, or an error."""
+        if answer.kind == "error":
+            return self._downward.adapt(answer, CALL)
+        result = decoded(answer).body["result"]
+        if result.get("resultType") == "task":
+            if not isinstance(result.get("taskId"), str):
+                return Refusal(INTERNAL_ERROR, "the server answered with a task without a name", {"method": CALL})
+            self._know(result["taskId"], None)
+            return result_frame(call.key, to_older_creation(take_identity(result)[0]))
+        adapted = self._downward.adapt(answer, CALL)
+        if isinstance(adapted, Refusal):
+            return adapted
+        task = self._end_at_once(decoded(adapted or answer).body["result"])
+        return result_frame(call.key, {"task": task})
+
+    def _end_at_once(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Make a task of a result that came at once."""
+        now = spell_time(self._bridging.now())
+        status = "failed" if result.get("isError") is True else "completed"
+        task_id, ttl = self._bridging.nonce().hex(), int(self._bridging.task_s * 1000)
+        task = {"taskId": task_id, "status": status, "createdAt": now, "lastUpdatedAt": now, "ttl": ttl}
+        self._know(task_id, (task, result))
+        return task
+
+    def _know(self, task_id: str, own: _Own | None) -> None:
+        self._known[task_id] = own
+        ours = [known for known, each in self._known.items() if each is not None]
+        if len(ours) > _MOST_OWN:
+            del self._known[ours[0]]
+        if len(self._known) > _MOST:
+            del self._known[next(iter(self._known))]
+
+    # Requests about tasks
+
+    def take_request(self, call: Call, params: Mapping[str, Any]) -> None:
+        """Take a request of the client about a task."""
+        task_id = params.get("taskId")
+        if not isinstance(task_id, str) or task_id not in self._known:
+            self._fail(call, INVALID_PARAMS, "there is no such task in this session", {"pointer": "/params/taskId"})
+            return
+        own = self._known[task_id]
+        if own is not None:
+            self._answer_own(call, *own)
+        elif call.method == "tasks/get":
+            self._ask(call, "tasks/get", task_id, self._answer_task)
+        elif call.method == "tasks/cancel":
+            self._ask(call, "tasks/cancel", task_id, self._look_again)
+        else:
+            waiting = WaitingCall(self._switch, self, call, task_id)
+            self._switch.hold(call, waiting)
+            waiting.poll()
+
+    def _answer_own(self, call: Call, task: dict[str, Any], result: dict[str, Any]) -> None:
+        if call.method == "tasks/get":
+            self.answer(call, task)
+        elif call.method == "tasks/result":
+            self.answer(call, relate(result, task["taskId"]))
+        else:
+            self._fail(call, INVALID_PARAMS, f"the task has ended: it is {task['status']}", {"taskId": task["taskId"]})
+
+    def _ask(self, call: Call, method: str, task_id: str, then: Callable[[Call, str, Frame], None]) -> None:
+        inquiry = Inquiry(self._switch, lambda answer: then(call, task_id, answer))
+        self._switch.hold(call, inquiry)
+        inquiry.ask(method, {"taskId": task_id})
+
+    def _answer_task(self, call: Call, task_id: str, answer: Frame) -> None:
+        if answer.kind == "error":
+            self.answer_error(call, answer)
+        else:
+            self.answer(call, to_older_task({**answer.body["result"], "taskId": task_id}))
+
+    def _look_again(self, call: Call, task_id: str, answer: Frame) -> None:
+        """A cancellation is only acknowledged there; here its answer says what has become of the task."""
+        if answer.kind == "error":
+            self.answer_error(call, answer)
+        else:
+            self._ask(call, "tasks/get", task_id, self._answer_task)
+
+    # Answers
+
+    def answer(self, call: Call, result: dict[str, Any]) -> None:
+        """Answer a request with a result in the form of the client."""
+        self._switch.forget(call)
+        self._switch.front.take_answer(call, result_frame(call.key, result), own=True)
+
+    def answer_result(self, call: Call, task_id: str, result: Mapping[str, Any]) -> None:
+        """Answer `tasks/result` with the result of a tool, in the form of the server."""
+        rest, _ = take_identity(result)
+        body = {"jsonrpc": "2.0", "id": decode(call.key), "result": rest}
+        frame = Frame(b"", "result", call.key, None, body)
+        adapted = self._downward.adapt(frame, CALL)
+        if isinstance(adapted, Refusal):
+            self._fail(call, adapted.code, adapted.message, adapted.data)
+        else:
+            self.answer(call, relate(decoded(adapted or frame).body["result"], task_id))
+
+    def answer_error(self, call: Call, frame: Frame) -> None:
+        """Answer a request with an error of the server."""
+        path, declared = self._switch.path, self._switch.metadata.capabilities
+        told = errors.answer_error(frame.body["error"], call.method, path, declared=declared, has_refreshed=True)
+        if isinstance(told, errors.Say):
+            self._fail(call, told.code, told.message, told.data)
+            return
+        body = {"jsonrpc": "2.0", "id": decode(call.key), "error": frame.body["error"]}
+        error = Frame(b"", "error", call.key, None, body)
+        adapted = self._downward.adapt(error, CALL)
+        answer = adapted if isinstance(adapted, Frame) else error
+        self._switch.forget(call)
+        self._switch.front.take_answer(call, rewrite(answer, decoded(answer).body), own=True)
+
+    def _fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
+        self._switch.forget(call)
+        self._switch.front.take_answer(call, error_frame(call.key, code, message, data or None), own=True)
