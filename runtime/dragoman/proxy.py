@@ -62,6 +62,7 @@ class ProxyConfig:
         open_requests: How many requests of either peer may be unanswered.
         request_timeout_s: How long a request of the client may be with the server without an answer or progress, in
             seconds, to a tenth or, above ten seconds, to a second; None for as long as that takes.
+        request_ceiling_s: How long at most, whatever progress it makes, in seconds; None for as long as it makes any.
         restarts: How often in a row a server that is lost while its session is open is started again, or connected to
             again: the session of its clients goes on, and requests that it had fail. 0: their sessions end.
         health_s: How long a server may say nothing before it is sent a `ping`, in seconds; if it is silent for as long
@@ -97,6 +98,7 @@ class ProxyConfig:
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     open_requests: int = OPEN_REQUESTS
     request_timeout_s: float | None = None
+    request_ceiling_s: float | None = None
     restarts: int = 0
     health_s: float | None = None
     trace: Trace | None = None
@@ -128,6 +130,7 @@ class ProxyConfig:
             drain_timeout_s=self.drain_timeout_s,
             open_requests=self.open_requests,
             request_timeout_s=self.request_timeout_s,
+            request_ceiling_s=self.request_ceiling_s,
             restart=RestartPolicy(self.restarts, chance=_chance) if self.restarts else None,
             health_s=self.health_s,
             has_middleware=bool(self.middleware or self.notice_middleware),

@@ -110,6 +110,16 @@ def test_progress_keeps_a_request_alive(client_revision: str) -> None:
     hold([*opening(client_revision, "2025-11-25"), *conversation], request_timeout_s=0.3)
 
 
+@pytest.mark.parametrize("limits", [{}, {"request_timeout_s": 0.15}])
+def test_a_ceiling_holds_whatever_progress_there_is(limits: dict[str, float]) -> None:
+    asked = call(progressToken="p")
+    news = notification("notifications/progress", progressToken="p", progress=1)
+    steps = [client(asked), expect_to_server(asked), time_passes(0.1), server(news), expect_to_client(news)]
+    given_up = [expect_to_server(a_cancellation(1)), expect_to_client(TIMED_OUT)]
+    proxy = hold([*opening("2025-11-25", "2025-11-25"), *steps, *given_up], request_ceiling_s=0.2, **limits)
+    assert proxy.counters.timed_out == 1
+
+
 def test_progress_of_another_request_does_not() -> None:
     other = notification("notifications/progress", progressToken="other", progress=1)
     steps = [step for _ in range(2) for step in (server(other), expect_to_client(other), time_passes(0.03))]
@@ -177,7 +187,7 @@ def test_nothing_ticks_once_nothing_waits() -> None:
         say(house.servers[0], result(1, {}))
         await hear(guest)
         host = guest.proxy._host  # type: ignore[union-attr]
-        await until(lambda: not host._reminders)
+        await until(lambda: not host._timers.reminds)
         await house.close()
 
     run(main())

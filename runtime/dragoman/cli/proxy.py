@@ -132,6 +132,13 @@ def _add_patience(parser: argparse.ArgumentParser) -> None:
         "absent)",
     )
     parser.add_argument(
+        "--request-ceiling",
+        type=seconds,
+        metavar="S",
+        help="give up requests that are not answered within S seconds, whatever progress they make (no limit if "
+        "absent)",
+    )
+    parser.add_argument(
         "--restarts",
         type=whole_number,
         default=0,
@@ -285,6 +292,7 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         init_timeout_s=args.init_timeout,
         drain_timeout_s=args.drain_timeout,
         request_timeout_s=args.request_timeout,
+        request_ceiling_s=args.request_ceiling,
         restarts=args.restarts,
         health_s=args.health_interval,
         trace=trace,

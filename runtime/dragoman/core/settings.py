@@ -55,6 +55,7 @@ class Settings:
         request_timeout_s: How long a request of the client may be with the server; None for as long as that takes.
         restart: How a server that is lost is started again; None where its clients' sessions end with it.
         health_s: How long a server may say nothing before it is asked whether it is there; None for ever.
+        request_ceiling_s: How long at most, whatever progress it makes; None for as long as it makes any.
         has_middleware: Whether requests and notifications are given to middleware on their way.
         watch: Told of each frame that is translated; None where nobody wants to know.
     """
@@ -74,6 +75,7 @@ class Settings:
     open_requests: int = OPEN_REQUESTS
     batch_requests: int = BATCH_REQUESTS
     request_timeout_s: float | None = None
+    request_ceiling_s: float | None = None
     restart: RestartPolicy | None = None
     health_s: float | None = None
     has_middleware: bool = False

@@ -44,20 +44,38 @@ class Timeouts:
         behind: Who serves it.
         outbox: Where commands go.
         timeout_s: How long a request may be with the server, without a sign of it.
+        ceiling_s: How long at most, whatever signs there are; None for as long as there are any.
 
     Attributes:
         tick_s: How often `FrontEdge.tick` is to be called. A request is given up after `timeout_s`, and before two
             ticks more.
     """
 
-    __slots__ = ("_ages", "_behind", "_front", "_limit", "_outbox", "_ticking", "tick_s", "timeout_s")
+    __slots__ = (
+        "_ages",
+        "_behind",
+        "_ceiling",
+        "_front",
+        "_limit",
+        "_outbox",
+        "_ticking",
+        "_totals",
+        "ceiling_s",
+        "tick_s",
+        "timeout_s",
+    )
 
     takes_arrays = False  # each request of an array has a time of its own
 
-    def __init__(self, front: FrontEdge, behind: Behind, outbox: Outbox, timeout_s: float) -> None:
+    def __init__(
+        self, front: FrontEdge, behind: Behind, outbox: Outbox, timeout_s: float, ceiling_s: float | None = None
+    ) -> None:
         self.timeout_s = timeout_s
+        self.ceiling_s = ceiling_s
         self.tick_s = min(timeout_s / TICKS, LONGEST_TICK_S)
         self._limit = math.ceil(timeout_s / self.tick_s)
+        self._ceiling = math.inf if ceiling_s is None else math.ceil(ceiling_s / self.tick_s)
+        self._totals: dict[Call, int] = {}  # where there is a ceiling: how old each one is, signs or not
         self._front = front
         self._behind = behind
         self._outbox = outbox
@@ -67,6 +85,7 @@ class Timeouts:
     def release(self) -> None:
         """Let go of who is at both ends."""
         self._ages.clear()
+        self._totals.clear()
         del self._front, self._behind
 
     def serve(self, behind: Behind) -> None:
@@ -76,6 +95,8 @@ class Timeouts:
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a request to a server."""
         self._ages[call] = 0
+        if self.ceiling_s is not None:
+            self._totals[call] = 0
         if not self._ticking:
             self._ticking = True
             self._outbox.add(Remind(self._front, self.tick_s))
@@ -99,22 +120,27 @@ class Timeouts:
             self._outbox.add(Remind(self._front, self.tick_s))
         if any(call.method != "ping" for call in asking.waiting.values()):
             return  # the server waits for the client: its time does not run
-        for call in self._ages:
-            self._ages[call] += 1
+        for table in (self._ages, self._totals):
+            for call in table:
+                table[call] += 1
         for call in [call for call, age in self._ages.items() if age > self._limit]:
-            self._give_up(call, asked, exchange)
+            self._give_up(call, asked, exchange, self.timeout_s)
+        for call in [call for call, age in self._totals.items() if age > self._ceiling and call in self._ages]:
+            self._give_up(call, asked, exchange, self.ceiling_s or 0.0)
 
-    def _give_up(self, call: Call, asked: Calls, exchange: Exchange) -> None:
+    def _give_up(self, call: Call, asked: Calls, exchange: Exchange, limit_s: float) -> None:
         """Answer a request in the server's place, and tell the server that nobody waits for it any more."""
         del self._ages[call]
-        reason = f"the server did not answer within {self.timeout_s:g} s"
+        self._totals.pop(call, None)
+        reason = f"the server did not answer within {limit_s:g} s"
         logger.warning("%s request given up: %s", call.method[:80], reason)
         exchange.counters.timed_out += 1
         asked.cancel(call.key)
         params = {"requestId": decode(call.key), "reason": reason}
         self._behind.notify(self._front, notification_frame("notifications/cancelled", params))
-        data = {"method": call.method, "timeoutSeconds": self.timeout_s}
+        data = {"method": call.method, "timeoutSeconds": limit_s}
         exchange.answer(call, error_frame(call.key, TIMED_OUT, reason, data))
 
     def _forget_answered(self, asked: Calls) -> None:
         self._ages = {call: age for call, age in self._ages.items() if asked.waiting.get(call.key) is call}
+        self._totals = {call: age for call, age in self._totals.items() if call in self._ages}

@@ -73,8 +73,9 @@ class FrontEdge(FrontActions):
         self.per_request: PerRequestFront | None = None
         self.behind = behind
         self.greeting: Greeting | None = None
-        timeout_s = wiring.settings.request_timeout_s
-        self._timeouts = None if timeout_s is None else Timeouts(self, behind, outbox, timeout_s)
+        ceiling_s = wiring.settings.request_ceiling_s
+        timeout_s = wiring.settings.request_timeout_s or ceiling_s
+        self._timeouts = None if timeout_s is None else Timeouts(self, behind, outbox, timeout_s, ceiling_s)
         self._around = Around(self, self._timeouts or behind, outbox) if wiring.settings.has_middleware else None
         self.exchange = Exchange(self, behind, wiring.settings, self._timeouts, self._around)
         self._outbox = outbox
