@@ -7,73 +7,23 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.commands import Outbox, Outcome, Send
-from dragoman.core.edges.greeting import INITIALIZED_FRAME, read_greeting
+from dragoman.core.commands import Send
+from dragoman.core.edges.greeting import INITIALIZED_FRAME
 from dragoman.core.edges.lifecycle import UpstreamState as State
-from dragoman.core.edges.offer import Accepted
-from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, classify, error_frame
+from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.settings import Settings
-from tests.proxy.conversation import initialize, initialized, notification, request, result
+from tests.core.upstream_talk import UpstreamTalk, bodies_in, frame_of
+from tests.proxy.conversation import initialized, notification, request, result
 
 *_, C, D = dragoman_spec.HANDSHAKE_REVISIONS
 
 
-def frame_of(body: Any) -> Frame:
-    frame = classify(encode_line(body), body)
-    assert isinstance(frame, Frame)
-    return frame
-
-
-class Desk:
-    """A switch that writes down what it is told, and the edge that it is told by."""
+class Desk(UpstreamTalk):
+    """A server that forgets the session, and has another one."""
 
     def __init__(self, **settings: Any) -> None:
-        self.outbox = Outbox()
-        self.edge = UpstreamEdge(Settings(expect_echo=False, **settings), self.outbox, self)
-        self.told: list[Any] = []
-        self.end: str | None = None
-        hello = frame_of(initialize(D))
-        greeting = read_greeting(hello, "auto")
-        assert not isinstance(greeting, Malformed)
-        assert self.edge.ask(greeting, lambda _: hello, greeting.key) is None
-        self.hello = self.sent()
-        self.hear(initialized(D))
-        self.edge.announce(INITIALIZED_FRAME)
-        self.ready = self.sent()
-        assert self.edge.state is State.READY
-
-    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
-        assert isinstance(frame, Frame)
-        self.told.append(decode(frame.raw))
-
-    def waits_for(self, upstream: UpstreamEdge) -> bool:
-        return True
-
-    def offered(self, upstream: UpstreamEdge) -> None: ...
-
-    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None: ...
-
-    def refused(self, upstream: UpstreamEdge, refused: Any) -> None:
-        raise AssertionError(refused)
-
-    def failed(self, upstream: UpstreamEdge, failure: Any) -> None:
-        raise AssertionError(failure)
-
-    def interrupted(self, upstream: UpstreamEdge, failure: Any) -> None:
-        raise AssertionError(failure)
-
-    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
-        self.end = reason
-
-    def say(self, body: Any) -> Frame:
-        frame = frame_of(body)
-        self.edge.send(frame)
-        return frame
-
-    def hear(self, body: Any) -> None:
-        self.edge.take(frame_of(body))
+        super().__init__(**settings)
+        self.ready = bodies_in(self.opening)
 
     def lose(self, frame: Frame | None, renewed: bool = False) -> None:
         is_request = frame is not None and frame.kind == "request"
@@ -84,9 +34,9 @@ class Desk:
         self.hear(initialized(D))
 
     def sent(self) -> list[Any]:
-        commands = self.outbox.take_all()
+        commands = self.commands()
         assert all(isinstance(command, Send) for command in commands)
-        return [decode(frame.raw) for command in commands if isinstance(command, Send) for frame in command.frames]
+        return bodies_in(commands)
 
 
 def methods(frames: list[Any]) -> list[Any]:

@@ -6,87 +6,21 @@ from typing import Any
 
 import pytest
 
-import dragoman_spec
-from dragoman.core.commands import Close, Command, Open, Outbox, Outcome, Send, Wake
-from dragoman.core.edges.greeting import INITIALIZED_FRAME, read_greeting
+from dragoman.core.commands import Close, Command, Open, Send, Wake
 from dragoman.core.edges.lifecycle import UpstreamState as State
-from dragoman.core.edges.offer import Accepted
-from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, classify
-from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.failures import Failed
-from dragoman.core.settings import RestartPolicy, Settings
-from tests.proxy.conversation import initialize, initialized, notification, request, result
+from dragoman.core.exact_json import decode
+from dragoman.core.settings import RestartPolicy
+from tests.core.upstream_talk import NEWEST, UpstreamTalk
+from tests.proxy.conversation import initialized, notification, request, result
 
-D = dragoman_spec.HANDSHAKE_REVISIONS[-1]
 TWICE = RestartPolicy(attempts=2, first_s=1.0, longest_s=3.0)
 
 
-def frame_of(body: Any) -> Frame:
-    frame = classify(encode_line(body), body)
-    assert isinstance(frame, Frame)
-    return frame
-
-
-class Clients:
-    """A switch that writes down what it is told, and the edge that it is told by."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.outbox = Outbox()
-        self.edge = UpstreamEdge(Settings(expect_echo=False, **settings), self.outbox, self)
-        self.told: list[Any] = []
-        self.interruptions: list[str] = []
-        self.end: str | None = None
-        hello = frame_of(initialize(D))
-        greeting = read_greeting(hello, "auto")
-        assert not isinstance(greeting, Malformed)
-        assert self.edge.ask(greeting, lambda _: hello, greeting.key) is None
-        self.hear(initialized(D))
-        self.edge.announce(INITIALIZED_FRAME)
-        self.opening = self.commands()
-        assert self.edge.state is State.READY
-
-    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
-        assert isinstance(frame, Frame)
-        self.told.append(decode(frame.raw))
-
-    def waits_for(self, upstream: UpstreamEdge) -> bool:
-        return True
-
-    def offered(self, upstream: UpstreamEdge) -> None: ...
-
-    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None: ...
-
-    def refused(self, upstream: UpstreamEdge, refused: Any) -> None:
-        raise AssertionError(refused)
-
-    def failed(self, upstream: UpstreamEdge, failure: Any) -> None:
-        raise AssertionError(failure)
-
-    def discovered(self, upstream: UpstreamEdge, verdict: Any) -> None:
-        raise AssertionError(verdict)
-
-    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
-        self.interruptions.append(failure.message)
-
-    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
-        self.end = reason
-
-    def say(self, body: Any) -> None:
-        self.edge.send(frame_of(body))
-
-    def hear(self, body: Any) -> None:
-        self.edge.take(frame_of(body))
+class Clients(UpstreamTalk):
+    """A server that ends, and may come back."""
 
     def crash(self) -> None:
         self.edge.close("the server exited with status 1")
-
-    def commands(self) -> list[Command]:
-        return self.outbox.take_all()
-
-    def bodies(self) -> list[Any]:
-        sent = [command for command in self.commands() if isinstance(command, Send)]
-        return [decode(frame.raw) for command in sent for frame in command.frames]
 
 
 def waits(commands: list[Command]) -> list[float | None]:
@@ -94,7 +28,7 @@ def waits(commands: list[Command]) -> list[float | None]:
 
 
 def welcome(**capabilities: Any) -> Any:
-    answer = initialized(D)
+    answer = initialized(NEWEST)
     answer["result"]["capabilities"] = capabilities
     return answer
 
