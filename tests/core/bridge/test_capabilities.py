@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,6 +174,7 @@ def test_a_handshake_client_is_told_of_no_extension_but_tasks(path: Path, told: 
         (Path(E, D), {"requests": {"tools": {"call": {}}}}, {}),
         (Path(E, D, tasks=True), {"requests": {"tools": {"call": {}}}}, {"extensions": {TASKS: {}}}),
         (Path(E, D, tasks=True), {"list": {}, "cancel": {}}, {}),
+        (Path(E, D, tasks=True, promotes=True), {"list": {}, "cancel": {}}, {}),
         (Path(E, D, tasks=True), 5, {}),
     ],
 )
@@ -190,3 +192,10 @@ def test_extensions_that_say_nothing_lose_nothing(broken: Any) -> None:
 def test_a_required_capability_is_spelled_as_it_is_declared() -> None:
     assert spell_required("roots") == {"roots": {}}
     assert spell_required("elicitation.url") == {"elicitation": {"url": {}}}
+
+
+@pytest.mark.parametrize(("has", "told"), [({"tools": {}}, True), ({"prompts": {}}, False)])
+def test_a_call_may_become_a_task_where_there_are_tools(has: Any, told: bool) -> None:
+    path = Path(E, D, tasks=True, promotes=True)
+    assert (declare_down(has, path).capabilities.get("extensions") == {TASKS: {}}) is told
+    assert "extensions" not in declare_down(has, replace(path, promotes=False)).capabilities

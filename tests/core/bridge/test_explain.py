@@ -63,13 +63,12 @@ def test_every_feature_is_one_of_some_revision(feature: Any) -> None:
 
 @pytest.mark.parametrize("client", REVISIONS)
 @pytest.mark.parametrize("server", REVISIONS)
-@pytest.mark.parametrize("tasks", [False, True])
-def test_every_row_of_every_pair_has_a_fate_and_a_reason(client: str, server: str, tasks: bool) -> None:
+def test_every_row_of_every_pair_has_a_fate_and_a_reason(client: str, server: str) -> None:
     for feature in FEATURES:
         starter, other = (client, server) if feature.starts == "client" else (server, client)
         if feature.over_http is not None or not feature.is_in(starter):
             continue
-        rows = [row for row in between(client, server, tasks=tasks).rows if row.feature == feature.name]
+        rows = [row for row in between(client, server).rows if row.feature == feature.name]
         assert len(rows) == 1, (feature.name, other)
         assert rows[0].why.endswith((".", ")."))
 
@@ -87,11 +86,11 @@ def test_a_revision_loses_nothing_to_itself(revision: str) -> None:
         (A, D, {"elicitation by form", "elicitation by URL", "tools in sampling", "tasks of clients"}),
         (C, D, {"elicitation by URL", "tools in sampling", "tasks of clients"}),
         (D, A, {"tasks of tools"}),
-        (D, E, {"changes of roots", "tasks of tools", "advice to caches", "extensions"}),
+        (D, E, {"changes of roots", "advice to caches", "extensions"}),
         (
             E,
             D,
-            {"log messages outside of requests", "questions outside of requests", "tasks of tools", "tasks of clients"},
+            {"log messages outside of requests", "questions outside of requests", "tasks of clients"},
         ),
     ],
 )
@@ -116,10 +115,11 @@ def test_a_reason_is_that_of_the_pair(client: str, server: str, feature: str, wh
 
 
 def test_tasks_are_emulated_where_they_are_bridged() -> None:
-    assert fates(between(D, E, tasks=True))["tasks of tools"] == "emulated"
-    assert fates(between(E, D, tasks=True))["tasks of tools"] == "emulated"
-    assert fates(between(E, A, tasks=True))["tasks of tools"] == "lost"
-    assert "tasks of tools" not in fates(between(A, E, tasks=True))
+    assert fates(between(D, E))["tasks of tools"] == "emulated"
+    assert fates(between(E, D))["tasks of tools"] == "emulated"
+    assert fates(between(E, A))["tasks of tools"] == "emulated"
+    assert fates(between(D, A))["tasks of tools"] == "lost"
+    assert "tasks of tools" not in fates(between(A, E))
 
 
 @pytest.mark.parametrize("server", [D, E])

@@ -202,3 +202,53 @@ def test_a_wall_clock_that_is_set_ends_no_task() -> None:
     tasks, task_id = promoted()
     assert get(tasks, task_id, START + 86400)["status"] == "working"
     assert tasks.expire(START + 59) == []
+
+
+def test_what_the_server_says_of_its_own_task_is_said_of_this_one() -> None:
+    tasks = PromotedTasks(KEEPER)
+    told = {"ttl": 5000, "pollInterval": 50, "statusMessage": "begun"}
+    result = tasks.promote("c", CALLER, at(START), b"n" * 12, told)
+    assert result is not None
+    assert (result["ttlMs"], result["pollIntervalMs"], result["statusMessage"]) == (5000, 50, "begun")
+    assert tasks.find_next_expiry() == START + 5
+    tasks.note("c", {"status": "working", "statusMessage": "half"}, START + 1)
+    assert get(tasks, result["taskId"])["statusMessage"] == "half"
+    tasks.note("c", {"status": "cancelled"}, START + 2)
+    tasks.note("c", {"status": "working", "statusMessage": "late"}, START + 3)
+    tasks.note("other", {"status": "working"}, START + 3)
+    assert get(tasks, result["taskId"])["status"] == "cancelled"
+    assert get(tasks, result["taskId"])["statusMessage"] == "half"
+
+
+@pytest.mark.parametrize(
+    "told", [{"ttl": None}, {"ttl": -1}, {"ttl": "x"}, {"ttl": True}, {"ttl": 1e300}, {"ttl": float("nan")}]
+)
+def test_a_time_that_is_none_is_not_taken(told: dict[str, Any]) -> None:
+    result = PromotedTasks(KEEPER).promote("c", CALLER, at(START), b"n" * 12, {**told, "statusMessage": 5})
+    assert result is not None
+    assert result["ttlMs"] == 60000
+    assert "statusMessage" not in result
+
+
+def test_of_tasks_that_have_ended_the_oldest_makes_room() -> None:
+    tasks = PromotedTasks(KEEPER, most=1)
+    for number in range(5):
+        assert tasks.has_room
+        assert tasks.promote(f"c{number}", CALLER, at(START), b"n" * 12) is not None
+        assert not tasks.has_room
+        tasks.finish(f"c{number}", {"result": {}}, START)
+    assert ["c0" in tasks, "c1" in tasks, len(tasks)] == [False, True, 4]
+
+
+def test_a_notification_says_the_same_as_an_answer() -> None:
+    tasks, task_id = promoted()
+    tasks.ask("c", b"7", "roots/list", None, START)
+    assert {"resultType": "complete", **(tasks.tell("c") or {})} == get(tasks, task_id)
+    assert tasks.tell("other") is None
+
+
+def test_a_task_is_found_by_its_caller_alone() -> None:
+    tasks, task_id = promoted()
+    assert tasks.find(task_id, POLL, START) == "c"
+    with pytest.raises(RemoteProtocolError):
+        tasks.find(task_id, replace(POLL, principal="bob"), START)

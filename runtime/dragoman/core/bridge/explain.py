@@ -14,6 +14,7 @@ from dragoman.core.bridge.capabilities import Path, Scope
 from dragoman.core.bridge.features import (
     CONTENTS,
     FEATURES,
+    PROMOTED,
     ROOTS,
     STATE,
     TASKS,
@@ -31,9 +32,6 @@ Transport = Literal["stdio", "http", "sse", "websocket"]
 
 SERVED: Final[frozenset[str]] = frozenset({"LL", "LM", "ML", "MM"})
 """The cells that `dragoman proxy` serves: the first letter is the client, L with a handshake, M per request."""
-
-TASKS_BRIDGED: Final = False
-"""Whether `dragoman proxy` bridges tasks between the eras."""
 
 _NO_SESSION: Final = (
     "Not served yet: a request without a session gets an error that says so. "
@@ -91,7 +89,6 @@ def explain(
     server_transport: Transport = "stdio",
     scope: Scope = "client",
     served: Collection[str] = SERVED,
-    tasks: bool = TASKS_BRIDGED,
     features: Sequence[Feature] = FEATURES,
 ) -> Explanation:
     """Say what there is between a client and a server.
@@ -103,13 +100,12 @@ def explain(
         server_transport: How the proxy reaches the server.
         scope: Who shares a session of the server.
         served: The cells that are served.
-        tasks: Whether tasks are bridged.
         features: The table.
 
     Raises:
         UnsupportedRevision: There is no such revision here.
     """
-    path = Path(client, server, scope, tasks=tasks)
+    path = Path(client, server, scope, tasks=True)
     is_apart = scope == "request" and path.cell[0] == "M"  # a client without a session, and servers that do not last
     if path.cell not in served or is_apart:
         return Explanation(path, False, _NOT_SERVED[path.cell], ())
@@ -151,11 +147,9 @@ def _find_fate(feature: Feature, path: Path) -> Fate | None:
     if (limited := _find_limit_of_scope(feature, path)) is not None:
         return limited
     if not feature.is_in(other):
-        return feature.lacks
+        return PROMOTED if feature.name == TASKS and path.cell == "ML" else feature.lacks
     if path.cell in ("LL", "MM"):
         return UNCHANGED if feature.name == CONTENTS and path.client == path.server else feature.alike
-    if feature.name == TASKS and not path.tasks:
-        return lost("Tasks are not bridged between the eras yet.")
     return feature.lm if path.cell == "LM" else feature.ml
 
 

@@ -115,8 +115,11 @@ _ASKED: Final = emulated(
     "The question in the server's result becomes a request to the client; then the call is tried again."
 )
 _PARKED: Final = emulated(
-    "The server's request becomes a question in a result, and its call waits for the client's retry."
+    "The server's request becomes a question in a task or a result, and its call waits (`--questions` has other ways)."
 )
+PROMOTED: Final = emulated("A call in the middle of which the server asks something becomes a task of the proxy.")
+"""What becomes of tasks at a server with a handshake that has none, for a client that declares the extension."""
+
 _UNASKABLE: Final = lost("The client's revision has no such request, and the server gets an error.")
 _APART: Final = works("They are split, and answered as arrays.")
 _KEPT: Final = works("The proxy keeps what the client has not read yet.")
@@ -263,8 +266,8 @@ FEATURES: Final[tuple[Feature, ...]] = (
         TASKS,
         "client",
         works("They are passed on."),
-        emulated(f"A task of the extension becomes one of {OLDER}, which is looked after until it has ended."),
-        emulated(f"A task of {OLDER} becomes one of the extension, and its result is fetched when it has ended."),
+        emulated(f"A task of the extension becomes one of {OLDER}; `tasks/result` is answered by polling."),
+        emulated(f"A task of {OLDER} becomes one of the extension, and so does a call that asks something."),
         lost("The server's revision does not have them, and the client is told so."),
         methods=("tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "notifications/tasks/status"),
         exists=_by_capability("tasks", "extensions"),
