@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
@@ -50,8 +50,13 @@ def _revision_lines(report: RevisionReport) -> Iterator[str]:
     said = ", ".join(f"{counts[level]} {level}" for level in ("must", "should") if counts[level])
     named = f" {report.server};" if report.server else ""
     yield f"{report.revision}:{named} {report.asked} requests, {len(report.rules)} rules, {said or 'nothing'} broken"
-    for rule in dict.fromkeys(finding.rule for finding in report.findings):
-        found = [finding for finding in report.findings if finding.rule == rule]
+    yield from write_findings(report.findings)
+
+
+def write_findings(findings: Sequence[Finding]) -> Iterator[str]:
+    """Lay out what was found in one revision, rule by rule."""
+    for rule in dict.fromkeys(finding.rule for finding in findings):
+        found = [finding for finding in findings if finding.rule == rule]
         yield f"  {found[0].level.upper():<6} {rule}: {RULES[rule].says}"
         for finding in found[:_SHOWN]:
             at = f" at {finding.pointer}" if finding.pointer else ""

@@ -1,0 +1,116 @@
+"""What a server is, whoever asks: its name, its revision, its handlers, and what follows from them.
+
+Lives here: capabilities, derived from handlers and notifications. Must not: know sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import dragoman_spec
+from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec.method import Method
+from dragoman_spec.protocol import Facts
+
+if TYPE_CHECKING:
+    from dragoman.server.context import Context
+    from dragoman.server.parking import ParkedRun
+
+RequestHandler = Callable[[Any, "Context"], Any]
+"""Takes params and context; gives a result, a model or a dict, at once or as a coroutine."""
+
+LOGS: Final = "notifications/message"
+SET_LEVEL: Final = "logging/setLevel"
+SUBSCRIBE: Final = "resources/subscribe"
+UNSUBSCRIBE: Final = "resources/unsubscribe"
+LISTEN: Final = "subscriptions/listen"
+
+
+@dataclass(slots=True)
+class ServerDefinition:
+    """A server.
+
+    Attributes:
+        name: Of it.
+        version: Of it.
+        revision: That it speaks.
+        instructions: For whoever uses it.
+        notifies: The notifications that it sends on its own account.
+        declares: Capabilities beside those that follow from handlers.
+        parked_s: How long a question waits for its answer in a revision without server requests, in seconds.
+        handlers: By method.
+        parked: What waits there, by the state that the client was given.
+    """
+
+    name: str
+    version: str
+    revision: str
+    instructions: str | None
+    notifies: Collection[str]
+    declares: Mapping[str, Any]
+    parked_s: float
+    handlers: dict[str, RequestHandler] = field(default_factory=dict)
+    parked: dict[str, ParkedRun] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> Facts:
+        """What the revision has."""
+        return dragoman_spec.facts(self.revision)
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The methods of the revision."""
+        found: Mapping[str, Method] = dragoman_spec.load(self.revision).METHODS
+        return found
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """How it names itself."""
+        return {"name": self.name, "version": self.version}
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What it declares."""
+        found: dict[str, Any] = {}
+        for method in (*self.handlers, *self.notifies):
+            needed = self.methods[method].capability
+            if needed is not None and needed in self.facts.server_capabilities:
+                _declare(found, needed)
+        return {**found, **self.declares}
+
+    def add(self, method: str, handler: RequestHandler) -> None:
+        """Let a function answer a request, or take a notification.
+
+        Raises:
+            ValueError: The revision has no such method that a client sends, or it has a handler already.
+        """
+        entry = self.methods.get(method)
+        if entry is None or "client" not in entry.sender or method in self.facts.lifecycle.values():
+            raise ValueError(f"{self.revision} has no method {method!r} that a server handles")
+        if method in self.handlers:
+            raise ValueError(f"{method} has a handler already")
+        self.handlers[method] = handler
+
+    def asked_result(self, method: str) -> str:
+        """Give the definition of what answers a question of the server."""
+        entry = self.methods.get(method) or dragoman_spec.load(HANDSHAKE_REVISIONS[-1]).METHODS[method]
+        assert entry.result is not None, "requests have results"
+        return entry.result
+
+    def check_notice(self, method: str) -> None:
+        """Make sure that a notification was announced.
+
+        Raises:
+            ValueError: It is none of a server, or the server does not say that it sends it.
+        """
+        if method not in self.notifies:
+            raise ValueError(f"the server does not say that it sends {method}: name it in `notifies`")
+
+
+def _declare(capabilities: dict[str, Any], path: str) -> None:
+    first, *rest = path.split(".")
+    inner = capabilities.setdefault(first, {})
+    if rest:
+        inner[rest[0]] = True

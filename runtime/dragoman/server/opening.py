@@ -1,0 +1,240 @@
+"""What each era has that no handler does: how a session opens, who wants which notifications, what a result carries.
+
+Lives here: one class for revisions with a handshake, one for those without. Must not: run handlers (`session`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from dragoman.core.bridge.capabilities import spell_required
+from dragoman.core.bridge.metadata import Metadata, put_identity, read
+from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
+from dragoman.errors import CapabilityNotSupported, McpError, ProtocolError, RemoteProtocolError
+from dragoman.server.context import Context
+from dragoman.server.definition import LISTEN, LOGS, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, ServerDefinition
+
+PING: Final = "ping"
+UPDATED: Final = "notifications/resources/updated"
+INVALID_REQUEST: Final = -32600
+INVALID_PARAMS: Final = -32602
+
+Say = Callable[[str, dict[str, Any]], None]
+Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+class Lasting(Exception):
+    """A request that is not answered as long as it lasts."""
+
+
+class Opening(Protocol):
+    """What a session asks of its era."""
+
+    allows_null_id: bool
+
+    def answer(self, request_id: str | int, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Answer what needs no handler; None for everything else.
+
+        Raises:
+            ProtocolError: The request may not be made like this, or not now.
+        """
+
+    def take_notice(self, method: str) -> None:
+        """A notification came."""
+
+    def cancel(self, request_id: Any) -> None:
+        """End a request that lasts."""
+
+    def refuse(self, error: CapabilityNotSupported) -> ProtocolError:
+        """Give the error for a request that needs what its client has not declared."""
+
+    def make_context(self, method: str, request_id: str | int, params: Mapping[str, Any], ask: Ask) -> Context:
+        """Make what a handler is given."""
+
+    def renew(self, context: Context, request_id: str | int, params: Mapping[str, Any]) -> None:
+        """Let a handler go on in another request."""
+
+    def complete(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """Put into a result what every result has."""
+
+    def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Give the params of a notification, once for each time that this client wants it."""
+
+
+def make_opening(definition: ServerDefinition, say: Say) -> Opening:
+    """Give what the revision of a server needs."""
+    made = PerRequestOpening if definition.facts.era == "per_request" else HandshakeOpening
+    return made(definition, say)
+
+
+def _token(params: Mapping[str, Any]) -> str | int | None:
+    meta = params.get("_meta")
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, str | int) else None
+
+
+class HandshakeOpening:
+    """A session that opens with `initialize`."""
+
+    allows_null_id = True
+
+    def __init__(self, definition: ServerDefinition, say: Say) -> None:
+        self._definition = definition
+        self._say = say
+        self._client: Mapping[str, Any] | None = None
+        self._is_open = False
+        self._level = definition.facts.log_levels[0]
+        self._subscribed: set[str] = set()
+
+    def answer(self, request_id: str | int, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Answer `initialize`, `ping`, and what stands for a promise of the server."""
+        definition = self._definition
+        if method == definition.facts.lifecycle["open"]:
+            self._client = params
+            result = {"protocolVersion": definition.revision, "capabilities": definition.capabilities}
+            result["serverInfo"] = definition.info
+            return result if definition.instructions is None else {**result, "instructions": definition.instructions}
+        if method == PING:
+            return {}
+        if self._client is None:
+            raise McpError(INVALID_REQUEST, f"expected initialize, found {method[:80]}")
+        if method in definition.handlers:
+            return None
+        if method == SET_LEVEL and LOGS in definition.notifies:
+            self._set_level(params.get("level"))
+            return {}
+        if method in (SUBSCRIBE, UNSUBSCRIBE) and UPDATED in definition.notifies:
+            self._subscribe(method, params.get("uri"))
+            return {}
+        return None
+
+    def _set_level(self, level: Any) -> None:
+        levels = self._definition.facts.log_levels
+        if level not in levels:
+            raise McpError(INVALID_PARAMS, f"expected one of {', '.join(levels)} at /params/level")
+        self._level = level
+
+    def _subscribe(self, method: str, uri: Any) -> None:
+        if not isinstance(uri, str):
+            raise McpError(INVALID_PARAMS, "expected a string at /params/uri")
+        if method == SUBSCRIBE:
+            self._subscribed.add(uri)
+        else:
+            self._subscribed.discard(uri)
+
+    def take_notice(self, method: str) -> None:
+        """Note that the session is open."""
+        if method == self._definition.facts.lifecycle["opened"]:
+            self._is_open = True
+
+    def cancel(self, request_id: Any) -> None:
+        """Nothing lasts here."""
+
+    def refuse(self, error: CapabilityNotSupported) -> ProtocolError:
+        """Say it as it is: the revision has no code for that."""
+        return error
+
+    def make_context(self, method: str, request_id: str | int, params: Mapping[str, Any], ask: Ask) -> Context:
+        """Make what a handler is given."""
+        client = self._client or {}
+        capabilities, info = client.get("capabilities") or {}, client.get("clientInfo")
+        given = (method, request_id, capabilities, info, self._definition, self._say, ask)
+        return Context(*given, _token(params), self._level)
+
+    def renew(self, context: Context, request_id: str | int, params: Mapping[str, Any]) -> None:
+        """Nothing goes on in another request here."""
+
+    def complete(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """Give a result as it is."""
+        return result
+
+    def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Give the params, once the session is open; of a resource, if the client has subscribed to it."""
+        if self._is_open and (method != UPDATED or params.get("uri") in self._subscribed):
+            yield params
+
+
+class PerRequestOpening:
+    """A connection on which each request speaks for itself."""
+
+    allows_null_id = False
+
+    def __init__(self, definition: ServerDefinition, say: Say) -> None:
+        self._definition = definition
+        self._say = say
+        self._listening: dict[str | int, Mapping[str, Any]] = {}
+
+    def answer(self, request_id: str | int, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Answer `server/discover` and `subscriptions/listen`; hold the metadata of every request against the rules."""
+        definition = self._definition
+        self._read(params)
+        if method == definition.facts.lifecycle["discover"]:
+            result: dict[str, Any] = {"supportedVersions": [definition.revision]}
+            result["capabilities"] = definition.capabilities
+            if definition.instructions is not None:
+                result["instructions"] = definition.instructions
+            return self.complete(method, result)
+        if method == LISTEN and method not in definition.handlers:
+            self._listen(request_id, params.get("notifications"))
+            raise Lasting
+        return None
+
+    def _read(self, params: Mapping[str, Any]) -> Metadata:
+        return read(params, (self._definition.revision,))
+
+    def _listen(self, request_id: str | int, filters: Any) -> None:
+        if not isinstance(filters, dict):
+            raise McpError(INVALID_PARAMS, "expected an object at /params/notifications")
+        facts = self._definition.facts
+        honoured = {
+            name: wanted
+            for name, wanted in filters.items()
+            if facts.subscriptions.get(name) in self._definition.notifies and wanted
+        }
+        self._listening[request_id] = honoured
+        told = self._stamp(request_id, {"notifications": honoured})
+        self._say("notifications/subscriptions/acknowledged", told)
+
+    def _stamp(self, request_id: str | int, params: dict[str, Any]) -> dict[str, Any]:
+        key = self._definition.facts.notification_meta["subscriptionId"]
+        return {**params, "_meta": {**params.get("_meta", {}), key: request_id}}
+
+    def take_notice(self, method: str) -> None:
+        """Nothing opens."""
+
+    def cancel(self, request_id: Any) -> None:
+        """Tell this listener no more."""
+        self._listening.pop(request_id, None)
+
+    def refuse(self, error: CapabilityNotSupported) -> ProtocolError:
+        """Say what the next try has to declare."""
+        data = {"requiredCapabilities": spell_required(error.capability)}
+        return RemoteProtocolError(MISSING_CLIENT_CAPABILITY, f"the client did not declare {error.capability}", data)
+
+    def make_context(self, method: str, request_id: str | int, params: Mapping[str, Any], ask: Ask) -> Context:
+        """Make what a handler is given."""
+        said = self._read(params)
+        given = (method, request_id, said.capabilities, said.client_info, self._definition, self._say, ask)
+        return Context(*given, _token(params), said.log_level)
+
+    def renew(self, context: Context, request_id: str | int, params: Mapping[str, Any]) -> None:
+        """Let a handler go on in another request."""
+        context.renew(request_id, _token(params), self._read(params).log_level)
+
+    def complete(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """Say that the result is complete, how long it may be kept, and whose it is, unless the handler has."""
+        facts = self._definition.facts
+        whole = {"resultType": "complete", **result}
+        if method in facts.cacheable and whole["resultType"] == "complete":
+            whole = {"ttlMs": 0, "cacheScope": "private", **whole}
+        return put_identity(whole, self._definition.info)
+
+    def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Give the params for each request that listens for them."""
+        for request_id, filters in self._listening.items():
+            for name, wanted in filters.items():
+                if self._definition.facts.subscriptions[name] != method:
+                    continue
+                if not isinstance(wanted, list) or params.get("uri") in wanted:
+                    yield self._stamp(request_id, params)

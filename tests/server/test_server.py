@@ -1,0 +1,221 @@
+"""The server core: keeps every rule of its revision, serves clients of every other, and derives what it declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman.check.check import check_server
+from dragoman.core.envelope import Frame, Malformed, decoded, notification_frame, request_frame
+from dragoman.core.exact_json import encode
+from dragoman.errors import McpError, UnsupportedRevision
+from dragoman.server import Server
+from dragoman.transports.memory import MemoryTransport
+from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, REVISIONS, load, v2024_11_05
+from tests.server.rooms import NOTE, make
+from tests.support.waiting import run, until
+
+LONGEST_S = 30
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_it_keeps_every_rule_of_its_revision(revision: str) -> None:
+    report = run(check_server(make(revision).connect, revisions=[revision], timeout_s=0.2))
+    assert (report.served, report.findings) == ((revision,), ())
+
+
+def test_capabilities_follow_from_handlers_and_notifications() -> None:
+    assert make("2025-06-18").capabilities == {
+        "tools": {"listChanged": True},
+        "resources": {"subscribe": True},
+        "logging": {},
+    }
+    assert Server("a", "1", handlers={"completion/complete": lambda params, context: {}}).capabilities == {
+        "completions": {}
+    }
+
+
+class Client:
+    """The other end of a session, frame by frame."""
+
+    def __init__(self, server: Server) -> None:
+        self.transport = server.connect()
+        self.heard: list[dict[str, Any]] = []
+        assert isinstance(self.transport, MemoryTransport)
+        self.transport.start(self)
+
+    def received(self, frames: Any) -> None:
+        self.heard += [decoded(frame).body for frame in frames if isinstance(frame, Frame)]
+        assert not any(isinstance(frame, Malformed) for frame in frames)
+
+    def failed(self, frame: Any) -> None: ...
+    def session_lost(self, frame: Any, error: Any, renewed: bool) -> None: ...
+    def unsent(self, frames: Any) -> None: ...
+    def ended(self, reason: str) -> None: ...
+    def broken(self, reason: str) -> None: ...
+    def pause_writing(self) -> None: ...
+    def resume_writing(self) -> None: ...
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        self.transport.send([notification_frame(method, params)])
+
+    def send(self, number: int, method: str, params: dict[str, Any]) -> None:
+        self.transport.send([request_frame(encode(number), method, params)])
+
+    async def ask(self, number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self.send(number, method, params)
+        return await self.answer(number)
+
+    async def answer(self, number: int) -> dict[str, Any]:
+        def find() -> list[dict[str, Any]]:
+            return [one for one in self.heard if one.get("id") == number and "method" not in one]
+
+        await until(find, LONGEST_S)
+        return find()[0]
+
+    def notices(self) -> list[str]:
+        return [one["method"] for one in self.heard if "method" in one]
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": LATEST,
+    "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+}
+ROOTS = {"roots": [{"uri": "file:///srv"}]}
+
+
+def test_a_question_without_server_requests_is_a_result_and_the_handler_goes_on() -> None:
+    async def work() -> None:
+        client = Client(make(LATEST))
+        params: dict[str, Any] = {"name": "ask", "_meta": META}
+        result = (await client.ask(1, "tools/call", params))["result"]
+        for number in (2, 3):
+            assert result["resultType"] == "input_required"
+            (name,) = result["inputRequests"]
+            more = {"requestState": result["requestState"], "inputResponses": {name: ROOTS}}
+            result = (await client.ask(number, "tools/call", {**params, **more}))["result"]
+        assert result["content"] == [{"type": "text", "text": "1 and 1 roots"}]
+        again = await client.ask(4, "tools/call", {**params, **more})
+        assert again["error"]["code"] == -32602
+
+    run(work())
+
+
+def test_a_question_that_the_client_did_not_declare_is_refused_by_the_code_for_that() -> None:
+    async def work() -> None:
+        client = Client(make(LATEST))
+        meta = {**META, "io.modelcontextprotocol/clientCapabilities": {}}
+        error = (await client.ask(1, "tools/call", {"name": "ask", "_meta": meta}))["error"]
+        assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"roots": {}}})
+
+    run(work())
+
+
+def test_whoever_listens_hears_of_changes_until_it_cancels() -> None:
+    async def work() -> None:
+        server = make(LATEST)
+        client = Client(server)
+        wanted = {"resourceSubscriptions": [NOTE], "promptsListChanged": True}
+        client.send(7, "subscriptions/listen", {"notifications": wanted, "_meta": META})
+        await until(client.notices, LONGEST_S)
+        assert client.heard[0]["params"]["notifications"] == {"resourceSubscriptions": [NOTE]}
+        server.notify("notifications/resources/updated", {"uri": "notes://other"})
+        server.notify("notifications/tools/list_changed")
+        server.notify("notifications/resources/updated", {"uri": NOTE})
+        await until(lambda: len(client.heard) == 2, LONGEST_S)
+        assert client.heard[1]["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 7}
+        client.tell("notifications/cancelled", {"requestId": 7})
+        await client.ask(8, "server/discover", {"_meta": META})
+        server.notify("notifications/resources/updated", {"uri": NOTE})
+        await client.ask(9, "server/discover", {"_meta": META})
+        assert len(client.notices()) == 2
+
+    run(work())
+
+
+def test_a_cancelled_request_is_not_answered() -> None:
+    async def work() -> None:
+        client = Client(make("2025-06-18"))
+        info = {"name": "a", "version": "1"}
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+        await client.ask(1, "initialize", params)
+        client.send(2, "tools/call", {"name": "hang"})
+        client.tell("notifications/cancelled", {"requestId": 2})
+        await client.ask(3, "ping", {})
+        assert [one["id"] for one in client.heard] == [1, 3]
+
+    run(work())
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE_REVISIONS)
+@pytest.mark.parametrize("spoken", REVISIONS)
+def test_clients_of_every_revision_are_served(spoken: str, revision: str) -> None:
+    async def work() -> None:
+        server = make(spoken)
+        told: list[Any] = []
+
+        async def roots() -> Any:
+            return load(revision).ListRootsResult(**ROOTS)
+
+        options: dict[str, Any] = {"policy": "translate", "roots": roots, "timeout_s": LONGEST_S}
+        async with dragoman.connect(server.connect, revision, **options) as client:  # type: ignore[call-overload]
+            assert [tool.name async for tool in client.tools()] == ["count", "ask", "hang"]
+            await client.call("count", progress=told.append)
+            asked = await client.call("ask")
+            assert asked.content[0].text == "1 and 1 roots"
+        assert [one.progress for one in told] == [1, 2, 3]
+
+    run(work())
+
+
+def test_a_handler_that_fails_says_no_secret() -> None:
+    async def work() -> None:
+        async with dragoman.connect(make("2025-06-18").connect, "2025-06-18") as client:
+            with pytest.raises(McpError) as caught:
+                await client.call("fail")
+            assert (caught.value.code, caught.value.message) == (-32603, "the server's handler failed: RuntimeError")
+
+    run(work())
+
+
+def test_a_result_that_is_not_valid_does_not_leave() -> None:
+    async def work() -> None:
+        async with dragoman.connect(make("2025-06-18").connect, "2025-06-18") as client:
+            with pytest.raises(McpError, match="/result/content/0/text: expected a string, found nothing"):
+                await client.call("odd")
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("method", "reason"),
+    [
+        ("tools/lst", "2025-11-25 has no method 'tools/lst' that a server handles"),
+        ("initialize", "2025-11-25 has no method 'initialize' that a server handles"),
+        ("roots/list", "2025-11-25 has no method 'roots/list' that a server handles"),
+    ],
+)
+def test_a_handler_for_what_there_is_not_is_an_error(method: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Server("a", "1", handlers={method: lambda params, context: {}})
+
+
+def test_two_handlers_of_one_method_are_an_error() -> None:
+    server = Server("a", "1", revision="2024-11-05")
+    server.on(v2024_11_05.PingRequest)(lambda params, context: {})
+    with pytest.raises(ValueError, match="ping has a handler already"):
+        server.on("ping")(lambda params, context: {})
+
+
+def test_a_notification_that_was_not_announced_is_an_error() -> None:
+    with pytest.raises(ValueError, match="name it in `notifies`"):
+        Server("a", "1").notify("notifications/tools/list_changed")
+    with pytest.raises(ValueError, match="has no notification 'tools/list'"):
+        Server("a", "1", notifies=["tools/list"])
+
+
+def test_a_revision_that_there_is_not_is_an_error() -> None:
+    with pytest.raises(UnsupportedRevision):
+        Server("a", "1", revision="2023-01-01")
