@@ -168,3 +168,18 @@ def test_question_about_what_stands_behind_a_reference_names_its_place() -> None
     found = {(c.direction, c.source_pointer, c.target_pointer) for c in _plan(new, "", old).undecided}
     place = "/$defs/Base/properties/rank"
     assert found == {("up", place, place), ("down", place, place)}
+
+
+def test_question_about_an_arm_in_place_names_the_arm() -> None:
+    def either(kind: dict[str, Any]) -> Any:
+        one, two = (
+            {"type": "object", "required": ["kind"], "properties": {"kind": {"const": tag}, "a": a}}
+            for tag, a in (("one", STRING), ("two", kind))
+        )
+        nested = {"anyOf": [{"type": "string"}, {"anyOf": [one, two]}]}
+        return both(lambda defs: defs.update(Nested=nested), add("Tool", x={"anyOf": [{"$ref": "#/$defs/Nested"}]}))
+
+    old, new = release(either(STRING)), release(either({"type": "integer"}))
+    places = {(c.source_pointer, c.target_pointer) for c in _plan(new, "", old).undecided}
+    place = "/$defs/Nested/anyOf/1/anyOf/1/properties/a"
+    assert places == {(place, place)}

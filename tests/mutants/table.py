@@ -28,6 +28,11 @@ OWN = {
     "nulls": "tests/codegen/test_nulls.py tests/laws/test_nulls.py",
     "_convert": "tests/laws/test_definitions.py",
     "_types": "tests/codegen/test_bindings.py",
+    "_json": "tests/spec/test_odd_arguments.py",
+    "_base": "tests/spec/test_odd_arguments.py",
+    "errors": "tests/spec/test_odd_arguments.py",
+    "step": "tests/spec/test_step.py",
+    "translation": "tests/spec/test_step.py",
 }
 """The tests of modules of `dragoman_spec` that are asked first."""
 
@@ -72,7 +77,7 @@ MUTANTS: list[Mutant] = [
         ("a decision rules in every profile", "self.profile not in decision.profiles", "False"),
         ("an arm that is gone is handed on twice", "again=not final", "again=False"),
         ("scalars that overlap are not looked at", "if near:", "if False:"),
-        ("other keys are not converted", "extra=self._extra(source, target, site)", "extra=IDLE"),
+        ("other keys are not converted", 'extra=self.work(source.extra, target.extra, site.below("{}", "/additionalProperties"))', "extra=IDLE"),
         ("what the minimal profile keeps it drops", 'if self.profile == "minimal":\n            return True', 'if self.profile == "minimal":\n            return False'),
         tests=("tests/codegen/test_step_plan.py", GOLDEN, "tests/laws/test_identity.py"),
     ),
@@ -238,8 +243,53 @@ MUTANTS: list[Mutant] = [
         ("references are not moved", '_moved(node, f"#/properties/{key}")', "node"),
         ("a schema that may be an object's is wrapped", 'isinstance(kinds, list) and "object" in kinds', "False"),
     ),
+    *of(
+        "places",
+        ("arms of unions in unions count as one", 'inside = ["anyOf", str(new[index - len(known)])] if nested else []', "inside: list[str] = []"),
+        ("an arm that is there twice counts twice", " if spelled not in known]", "]"),
+        ("pointers have the names of models", "self.upstream.get(name, name)", "name"),
+        ("pointers go on where the file ends", "if end <= found", "if True"),
+        ("pointers end in tables", "end += 2 if way[end] in TABLES else 1", "end += 1"),
+        ("a reference that leads on is forgotten", 'or "$ref" in node else', "else"),
+    ),
+    *of(
+        "plain",
+        ("a reference into a definition is read where it is used", 'self.read(node, f"/$defs/{escaped(name)}/{path}")', "self.read(node, pointer)"),
+        ("what an allOf narrows is placed where it was wide", "or name not in places:", "and name not in places:"),
+        tests=("tests/codegen/test_places.py",),
+    ),
+    *of(
+        "model",
+        ("an arm is where its union is", 'return f"/anyOf/{index}{self.way_to(inner, arm)}"', 'return ""'),
+        tests=("tests/codegen/test_places.py",),
+    ),
+    *of(
+        "step_plan",
+        ("errors are objects", "odd_errors=_odd_errors(way.source)", "odd_errors=False"),
+    ),
+    *in_support(
+        "step",
+        ("hooks are called on errors of any kind", "if odd:", "if False:"),
+    ),
+    *in_support(
+        "_json",
+        ("keys may be anything", "and _odd_keys(found)", "and False"),
+        ("what is not JSON is measured", "return 0 if not_json(value) else _deep_size(value)", "return _deep_size(value)"),
+        ("bytes are JSON", "elif not isinstance(found, str | int)", "elif not isinstance(found, str | int | bytes)"),
+    ),
+    *in_support(
+        "_base",
+        ("an unknown field stands for the one that its name is", "if name.__class__ is not _Unknown}", "}"),
+        ("a set is JSON if it was taken", "if wrong is not None:\n            # Not JSON", "if False:\n            # Not JSON"),
+        ("names on the wire are attributes", "_check_attribute(type(self), name)\n                super().__setattr__", "super().__setattr__"),
+    ),
+    *in_support(
+        "errors",
+        ("nobody is blamed", "if (wrong := not_json(value)) is not None:", "if (wrong := not_json(None)) is not None:"),
+    ),
     *in_support(
         "translation",
+        ("errors of a revision on the way are taken", "self._takes_odd_errors(1)", "self._takes_odd_errors()"),
         ("aliases are applied to requests", 'if kind == "notification" and name in self._aliases:', "if name in self._aliases:"),
         ("repairs come last", "found.append(table[name])", "found.insert(0, table[name])"),
         ("a swallowed method is refused in strict alone", "if name in direction.swallowed:", 'if name in direction.swallowed and self.profile == "strict":'),
