@@ -71,6 +71,9 @@ class Places:
             there = merged_places(self.revision, self.schema, node, "/".join(("", *map(escaped, way))))
             if rest[0] in there:
                 yield tuple(map(unescaped, there[rest[0]].split("/")[1:])), rest[1:]
+        elif keyword != "anyOf" and (unions := [one for one in UNIONS if one in node]):
+            for index, _ in enumerate(node[unions[0]]):  # all of them are the same
+                yield (*way, unions[0], str(index)), steps
         elif keyword == "anyOf":
             yield from self._arm(node, way, int(rest[0]), rest[1:])
         elif keyword == "properties":
@@ -92,8 +95,7 @@ class Places:
             plain = [json.dumps(one, sort_keys=True) for one in plain_arms(self.revision, self.schema, arm)]
             new = [inner for inner, spelled in enumerate(plain) if spelled not in known]
             if index < len(known) + len(new):
-                nested = isinstance(arm, dict) and any(keyword in arm for keyword in UNIONS)
-                inside = ["anyOf", str(new[index - len(known)])] if nested else []
+                inside = ["anyOf", str(new[index - len(known)])] if len(plain) > 1 else []
                 yield (*way, unions[0], str(number)), [*inside, *rest]
                 return
             known |= set(plain)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codegen.errors import UnknownSchemaForm
+from codegen.load import _type
+from codegen.model import Anything, Array, Literal, Object, Ref, Scalar, Spec, Type, Union
+from codegen.names import escaped
 from codegen.normalise import normalise, read_normalised
 from codegen.places import Places
+from codegen.plain import plain_arms, read_plain
 from codegen.step_plan import StepPlan
 from tests.codegen.releases.cases import STRING, add, both
 from tests.codegen.releases.test_releases import OF_TOOLS, RELEASES
@@ -42,6 +47,8 @@ FILE: dict[str, Any] = {
                         {"type": "object", "properties": {"a": {"type": "integer"}}},
                     ]
                 },
+                "same": {"anyOf": [{"anyOf": [PART]}, {"oneOf": [PART]}]},
+                "far": {"anyOf": [{"type": "boolean"}, {"$ref": "#/$defs/Holder/properties/choice"}]},
                 "nullable": {"type": ["object", "null"], "properties": {"a": STRING}},
             },
         },
@@ -81,6 +88,12 @@ PROPERTY = "/$defs/Part/properties/a"
             "/$defs/Holder/properties/choice/anyOf/2/properties/a",
         ),
         ("/$defs/Holder/properties/nullable/anyOf/0/properties/a", "/$defs/Holder/properties/nullable/properties/a"),
+        ("/$defs/Holder/properties/same/properties/a", "/$defs/Holder/properties/same/anyOf/0/anyOf/0/properties/a"),
+        ("/$defs/Holder/properties/far/anyOf/0", "/$defs/Holder/properties/far/anyOf/0"),
+        (
+            "/$defs/Holder/properties/far/anyOf/4/properties/a",
+            "/$defs/Holder/properties/choice/anyOf/1/oneOf/1/properties/a",
+        ),
         ("/$defs/Ring/properties/next/properties/next/properties/next", "/$defs/Ring/properties/next"),
         # What the file does not have: the last place on the way.
         ("/$defs/Holder/properties/part/properties/new", "/$defs/Part"),
@@ -143,6 +156,40 @@ def test_every_model_names_a_place_of_the_file(revision: str) -> None:
     schema = read_normalised(ROOT, revision)
     for name in schema.origins:
         assert isinstance(look_up(canonical(revision), schema.pointer(name)), dict)
+
+
+def places_in(spec: Spec, type_: Type, pointer: str, references: int) -> Iterator[tuple[str, Type]]:
+    """Every pointer from a type on, through so many references, and the type there."""
+    yield pointer, type_
+    if isinstance(type_, Ref):
+        references -= 1
+    match spec.resolve(type_) if references >= 0 else None:
+        case Object(fields, extra):
+            for name, member in fields.items():
+                yield from places_in(spec, member.type, f"{pointer}/properties/{escaped(name)}", references)
+            if not isinstance(extra, Anything):
+                yield from places_in(spec, extra, f"{pointer}/additionalProperties", references)
+        case Array(item):
+            if not isinstance(item, Anything):
+                yield from places_in(spec, item, f"{pointer}/items", references)
+        case Union(arms):
+            for index, arm in enumerate(arms):
+                if not isinstance(arm, Scalar | Literal):  # several of them may stand in one place
+                    yield from places_in(spec, arm, f"{pointer}/anyOf/{index}", references)
+
+
+@pytest.mark.parametrize("revision", [*REVISIONS, "2001-01-01"])
+def test_what_stands_at_a_place_is_what_is_read_there(revision: str) -> None:
+    schema = FILE if revision == "2001-01-01" else canonical(revision)
+    types = {name: _type(node) for name, node in read_plain(revision, schema).items()}
+    spec, places = Spec(revision, types, {}), Places(revision, schema)
+    for name in types:
+        for pointer, type_ in places_in(spec, Ref(name), f"/$defs/{name}", 2):
+            node = look_up(schema, places.written(pointer))
+            arms = tuple(map(_type, plain_arms(revision, schema, node)))
+            wanted = types[name] if pointer == f"/$defs/{name}" else type_
+            # One node may be several arms, `["object", "null"]`; a definition may be a long way to say `Anything`.
+            assert wanted in (*arms, Union(arms)) or isinstance(spec.resolve(wanted), Anything), pointer
 
 
 @pytest.mark.parametrize("one", RELEASES, ids=str)

@@ -245,7 +245,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "places",
-        ("arms of unions in unions count as one", 'inside = ["anyOf", str(new[index - len(known)])] if nested else []', "inside: list[str] = []"),
+        ("arms of unions in unions count as one", 'inside = ["anyOf", str(new[index - len(known)])] if len(plain) > 1 else []', "inside: list[str] = []"),
         ("an arm that is there twice counts twice", " if spelled not in known]", "]"),
         ("pointers have the names of models", "self.upstream.get(name, name)", "name"),
         ("pointers go on where the file ends", "if end <= found", "if True"),
