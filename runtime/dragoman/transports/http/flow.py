@@ -1,7 +1,8 @@
 """Both directions of a session over HTTP, as far as one of them waits for the other end.
 
-Lives here: what a client says before there is somebody to hear it, holding clients up, and holding their servers back
-while too much waits to be read. Must not: know what waits, or where. A part of `session` and of `lines`.
+Lives here: what a client says before there is somebody to hear it, holding clients up, holding their servers back while
+too much waits to be read, and the methods that follow from this and are the same for every transport here. Must not:
+know what waits, or where. Used by `streamable_session`, `lines` and `requests`.
 """
 
 from __future__ import annotations
@@ -114,3 +115,37 @@ class Flow:
                 while self._waiting > 0:
                     self._drained.clear()
                     await self._drained.wait()
+
+
+class FlowingTransport:
+    """What the transports to clients have in common; each adds `send`, `close` and what its front calls.
+
+    Args:
+        high_water_bytes: When more than this waits for the client, its server is held back.
+
+    Attributes:
+        over: Whether the client says no more, or nobody serves it any more.
+        readable: Shut while the server does not read.
+    """
+
+    def __init__(self, high_water_bytes: int) -> None:
+        self.over = False
+        self._flow = Flow(high_water_bytes)
+        self.readable = self._flow.readable
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to deliver what the client says, and what it has said already."""
+        self._flow.start(receiver)
+        if self.over:
+            receiver.ended("the client has left already")
+
+    def pause_reading(self) -> None:
+        """Let what the client says wait."""
+        self.readable.clear()
+
+    def resume_reading(self) -> None:
+        """Take what the client says again."""
+        self.readable.set()
+
+    def hurry(self) -> None:
+        """Nothing to do: `close` takes no longer than readers need."""

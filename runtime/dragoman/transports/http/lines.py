@@ -11,12 +11,11 @@ from collections import deque
 from collections.abc import Sequence
 
 from dragoman.core.envelope import Frame
-from dragoman.transports.base import Receiver
 from dragoman.transports.http.config import Limits
-from dragoman.transports.http.flow import Flow
+from dragoman.transports.http.flow import FlowingTransport
 
 
-class LineTransport:
+class LineTransport(FlowingTransport):
     """A client with one connection for all that it is sent.
 
     Args:
@@ -24,21 +23,13 @@ class LineTransport:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self.over = False
+        super().__init__(limits.high_water_bytes)
         self.changed = asyncio.Event()  # set when there is something to take, and at the end
         self.closed = False
-        self._flow = Flow(limits.high_water_bytes)
-        self.readable = self._flow.readable
         self._lines: deque[bytes] = deque()
         self._waiting = 0  # bytes not taken, and bytes taken that have not gone out
 
     # What the proxy calls.
-
-    def start(self, receiver: Receiver) -> None:
-        """Begin to deliver what comes, and what has come already."""
-        self._flow.start(receiver)
-        if self.over:
-            receiver.ended("the client has left already")
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Let the reader have each frame."""
@@ -48,17 +39,6 @@ class LineTransport:
         self._lines.extend(lines)
         self._weigh(sum(map(len, lines)))
         self.changed.set()
-
-    def pause_reading(self) -> None:
-        """Let what the client sends wait."""
-        self.readable.clear()
-
-    def resume_reading(self) -> None:
-        """Take what the client sends again."""
-        self.readable.set()
-
-    def hurry(self) -> None:
-        """Nothing to do: `close` takes no longer than the reader needs."""
 
     async def close(self) -> None:
         """End the connection, once its reader has taken what it is owed."""

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 
 from dragoman.core.envelope import Frame, notification_frame
 from dragoman.core.exact_json import decode
-from dragoman.transports.base import Receiver
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.flow import Flow
+from dragoman.transports.http.flow import FlowingTransport
 from dragoman.transports.http.sse import encode_message
 
 logger = logging.getLogger("dragoman.http")
@@ -47,32 +46,20 @@ class Post:
         self.wake = asyncio.Event()
 
 
-class RequestsTransport:
+class RequestsTransport(FlowingTransport):
     """The clients of one principal that open no session.
 
     Args:
         config: Limits and patience.
-
-    Attributes:
-        over: Whether nobody serves them any more.
-        readable: Shut while the server does not read.
     """
 
     def __init__(self, config: FrontConfig) -> None:
-        self.over = False
-        self._flow = Flow(config.limits.high_water_bytes)
-        self.readable = self._flow.readable
+        super().__init__(config.limits.high_water_bytes)
         self._posts: dict[bytes, Post] = {}
         self._waiting_bytes = 0
         self._last = 0
 
     # What the proxy calls
-
-    def start(self, receiver: Receiver) -> None:
-        """Begin to deliver what was posted, and what has been already."""
-        self._flow.start(receiver)
-        if self.over:
-            receiver.ended("the front is closing")
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Give each frame to the request that it belongs to."""
@@ -84,17 +71,6 @@ class RequestsTransport:
                 self._finish(post, frame)
             elif post.takes_stream:
                 self._add(post, frame.raw)
-
-    def pause_reading(self) -> None:
-        """Let what is posted wait."""
-        self.readable.clear()
-
-    def resume_reading(self) -> None:
-        """Take what is posted again."""
-        self.readable.set()
-
-    def hurry(self) -> None:
-        """Nothing to do: `close` takes no longer than readers need."""
 
     async def close(self) -> None:
         """End every request, once its client has taken what it is owed."""

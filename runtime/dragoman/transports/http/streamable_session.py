@@ -18,9 +18,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from dragoman.core.envelope import Frame, decoded, to_keep
-from dragoman.transports.base import Receiver
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.flow import Flow
+from dragoman.transports.http.flow import FlowingTransport
 from dragoman.transports.http.posts import PostedCall, PostedCalls
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.streams import Ledger, Stream, StreamConnection
@@ -31,7 +30,7 @@ _FINISHED_KEPT = 16
 """How many finished streams of one session can be resumed."""
 
 
-class StreamableSession:
+class StreamableSession(FlowingTransport):
     """A client that speaks Streamable HTTP.
 
     Args:
@@ -44,12 +43,10 @@ class StreamableSession:
     has_streams = True
 
     def __init__(self, config: FrontConfig) -> None:
+        super().__init__(config.limits.high_water_bytes)
         self.loop = asyncio.get_running_loop()  # kept: asking for it is a system call each time
         self.revision: str | None = None
-        self.over = False
         self._config = config
-        self._flow = Flow(config.limits.high_water_bytes)
-        self.readable = self._flow.readable
         self._calls = PostedCalls()
         self._ledger = Ledger(self._flow.weigh, config.limits.replay_bytes, config.limits.replay_events)
         self._streams: dict[str, Stream] = {}
@@ -61,12 +58,6 @@ class StreamableSession:
 
     # What the proxy calls.
 
-    def start(self, receiver: Receiver) -> None:
-        """Begin to deliver what was posted, and what has been already."""
-        self._flow.start(receiver)
-        if self.over:
-            receiver.ended("the client has left already")
-
     def send(self, frames: Sequence[Frame]) -> None:
         """Put each frame onto the stream where it belongs."""
         for frame in frames:
@@ -77,17 +68,6 @@ class StreamableSession:
                     self._note_revision(frame)
                 if not self._calls.answer(frame):
                     logger.debug("an answer that no request waits for is dropped")
-
-    def pause_reading(self) -> None:
-        """Let what is posted wait."""
-        self.readable.clear()
-
-    def resume_reading(self) -> None:
-        """Take what is posted again."""
-        self.readable.set()
-
-    def hurry(self) -> None:
-        """Nothing to do: `close` takes no longer than readers need."""
 
     async def close(self) -> None:
         """End every stream, once its reader has taken what it is owed."""
