@@ -122,7 +122,7 @@ async def send_on(writer: asyncio.StreamWriter) -> None:
 
 @on_loop
 async def test_who_never_stops_sending_what_nobody_wants_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.transports.http.corked.LINGER_S", 0.2)
+    monkeypatch.setattr("dragoman.transports.http.closing.LINGER_S", 0.2)
     async with serving(FrontConfig(limits=Limits(body_bytes=1000))) as stage:
         reader, writer = await connect(stage.port)
         writer.write(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n")

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from dragoman.transports.http import corked
+from dragoman.transports.http import closing
 from dragoman.transports.http.config import FrontConfig, Patience
 from tests.support.waiting import pass_time
 from tests.transports.http.stage import BOTH, Stage, call, content, on_loop, serving, text_of, until
@@ -68,7 +68,7 @@ async def send_two(stage: Stage, accept: str) -> asyncio.StreamWriter:
 async def test_a_client_that_vanishes_with_a_request_behind_an_unanswered_one_is_seen_to_have_gone(
     accept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corked, "GLANCE_S", 0.05)
+    monkeypatch.setattr(closing, "GLANCE_S", 0.05)
     async with serving(QUICK) as stage:
         await stage.open()
         writer = await send_two(stage, accept)
@@ -91,7 +91,7 @@ async def test_the_request_that_is_served_hears_of_the_end_though_others_wait_be
 
 @on_loop
 async def test_requests_behind_an_unanswered_one_are_served_after_many_glances(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corked, "GLANCE_S", 0.01)
+    monkeypatch.setattr(closing, "GLANCE_S", 0.01)
     async with serving(PATIENT) as stage:
         await stage.open()
         await send_two(stage, "application/json")

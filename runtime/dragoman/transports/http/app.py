@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.http")
 
+Later = Callable[[Callable[[Scope, Receive, Send], Awaitable[None]]], None]
+"""Runs an application in a task of its own."""
+
 
 class HttpFront:
     """An ASGI application that serves MCP.
@@ -89,33 +92,83 @@ class HttpFront:
         await self.sessions.close(reason)
         await self._websocket.close()
 
+    def serve_at_once(self, scope: Scope, receive: Receive, send: Send, body: bytes, later: Later) -> bool:
+        """Serve a POST whose body is here, if that takes no task; false if it has to be served as ASGI has it.
+
+        Args:
+            scope: Of ASGI.
+            receive: Of ASGI; the body is not asked for.
+            send: Of ASGI.
+            body: The whole.
+            later: Runs a part that takes a task after all.
+        """
+        if find_path(scope) != self.config.paths.mcp:
+            return False
+        token = LABEL.set("")
+        try:
+            exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
+            self._let_in(exchange)
+            self._identify(exchange)
+            pending = self._streamable.begin_post(exchange, body)
+            if pending is not None:
+                pending.run(lambda work: later(lambda *_: self._answer(exchange, work)))
+            return pending is not None
+        except RequestRefused:  # the other way says so
+            return False
+        finally:
+            LABEL.reset(token)
+
     async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         LABEL.set("")  # a task of the request before, on the same connection, may have begun this one
         exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
+        await self._answer(exchange, lambda: self._serve(exchange))
+
+    async def _answer(self, exchange: HttpExchange, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            exchange.headers = read_headers(scope, self.config.limits)
-            host = self._gate.check_host(exchange.headers, own_address(scope))
-            exchange.extra = self._gate.check_origin(exchange.headers, scope["scheme"], host)
-            if exchange.method == "OPTIONS" and b"access-control-request-method" in exchange.headers:
-                await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
-                return
-            if self.board is not None and (path := find_path(scope)) in (HEALTH, READY) and path not in self._services:
-                await answer_health(exchange, path, self.board, self._gate)
-                return
-            exchange.principal = self._gate.authenticate(exchange.headers)
-            if exchange.principal:
-                exchange.hold.belong(name_owner(exchange.principal))
-            service = self._services.get(find_path(scope))
-            if service is None:
-                raise RequestRefused(404, self._point_the_way(scope))
-            await service(exchange)
+            await work()
         except RequestRefused as refused:
-            self._note(scope, scope["method"], refused)
+            self._note(exchange.scope, exchange.method, refused)
             await exchange.refuse(refused)
         except Disconnected:
             logger.debug("a client left before it was answered")
         finally:
             exchange.hold.release()
+
+    async def _serve(self, exchange: HttpExchange) -> None:
+        if self._let_in(exchange):
+            await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
+            return
+        path = find_path(exchange.scope)
+        service = self._services.get(path)
+        if self.board is not None and service is None and path in (HEALTH, READY):
+            await answer_health(exchange, path, self.board, self._gate)
+            return
+        self._identify(exchange)
+        if service is None:
+            raise RequestRefused(404, self._point_the_way(exchange.scope))
+        await service(exchange)
+
+    def _let_in(self, exchange: HttpExchange) -> bool:
+        """Check whom it is for and which page sends it; true for a question whether another request may be sent.
+
+        Raises:
+            RequestRefused: It is not let in.
+        """
+        scope = exchange.scope
+        headers = exchange.headers = read_headers(scope, self.config.limits)
+        host = self._gate.check_host(headers, own_address(scope))
+        exchange.extra = self._gate.check_origin(headers, scope["scheme"], host)
+        return exchange.method == "OPTIONS" and b"access-control-request-method" in headers
+
+    def _identify(self, exchange: HttpExchange) -> None:
+        """Find out who it is.
+
+        Raises:
+            RequestRefused: It is nobody who may come in.
+        """
+        exchange.principal = self._gate.authenticate(exchange.headers)
+        if exchange.principal:
+            exchange.hold.belong(name_owner(exchange.principal))
 
     def _find_hold(self, scope: Scope) -> Hold:
         """Give what counts the bytes of a request: its connection's, or one of our own where the server has none."""

@@ -7,7 +7,7 @@ the JSON-RPC error that explains a refusal. Called by the fronts beside it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -58,6 +58,12 @@ GONE: Final = "dragoman.gone"
 
 HOLD: Final = "dragoman.hold"
 """The name under which `serve` offers the `Hold` of the connection, which counts what comes in before we see it."""
+
+REPLY: Final = "dragoman.reply"
+"""The name under which it offers to write a whole answer at once: a `Reply`."""
+
+Reply = Callable[[Scope, int, Sequence[tuple[bytes, bytes]], bytes], bool]
+"""Takes the scope, status, headers and body; false if it did not write: it has to wait, or nobody is there any more."""
 
 RETRY_AFTER: Final = (b"retry-after", b"5")
 
@@ -233,9 +239,21 @@ class HttpExchange:
 
     async def reply(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
         """Answer, whole."""
+        if not self.reply_at_once(status, body, *headers):
+            listed = self._list_headers(status, body, headers)
+            await self._send({"type": "http.response.start", "status": status, "headers": listed})
+            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def reply_at_once(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> bool:
+        """Answer, whole, if the server can do that at once; false if `reply` is needed."""
+        write: Reply | None = self.scope.get("extensions", {}).get(REPLY)
+        return write is not None and write(self.scope, status, self._list_headers(status, body, headers), body)
+
+    def _list_headers(
+        self, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...]
+    ) -> list[tuple[bytes, bytes]]:
         length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
-        await self._send({"type": "http.response.start", "status": status, "headers": [*headers, *length, *self.extra]})
-        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+        return [*headers, *length, *self.extra]
 
     async def reply_large(self, body: bytes, stall_s: float, *headers: tuple[bytes, bytes]) -> None:
         """Answer with 200 and a body that may take long to send; a client that takes nothing of it is cut off."""

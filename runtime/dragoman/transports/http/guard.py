@@ -7,18 +7,22 @@ Lives here: its HTTP protocol with a limit for headers, deadlines for headers an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from dragoman.transports.defects import describe
 from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
+from dragoman.transports.http.closing import ClosingTransport, ReadingFlow
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.corked import Corked, CorkedFlow
-from dragoman.transports.http.exchange import ABORT, HOLD, Receive, Scope, Send
+from dragoman.transports.http.exchange import ABORT, HOLD, LARGE_BYTES, REPLY, Receive, Scope, Send
 from dragoman.transports.http.refusals import Refusals
+
+if TYPE_CHECKING:
+    from dragoman.transports.http.app import HttpFront
 
 _PIPELINED: Final = 100
 """How many requests may wait on one connection for the answer to the one before."""
@@ -47,6 +51,7 @@ class GuardedProtocol(HttpToolsProtocol):
         ended: Called when it has ended, whichever protocol it speaks by then.
     """
 
+    serving: HttpFront
     front_config: FrontConfig
     budget: Budget
     refusals: Refusals
@@ -58,17 +63,19 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a client that connects has something to say."""
         patience = self.front_config.patience
-        self._corked = Corked(transport, self._is_unheard, patience.stall_s, self.ended)
-        super().connection_made(self._corked)  # type: ignore[arg-type]
-        self.flow: CorkedFlow = CorkedFlow(self._corked, self.pipeline, self.loop)  # type: ignore[arg-type]
+        self._closer = ClosingTransport(transport, self._is_unheard, patience.stall_s, self.ended)
+        super().connection_made(self._closer)  # type: ignore[arg-type]
+        self.flow: ReadingFlow = ReadingFlow(self._closer, self.pipeline, self.loop)  # type: ignore[arg-type]
         self.limit_concurrency = None  # counted at the door
         if self.arrived is not None:
             self.arrived()
         if self.is_surplus:
             self.app = _refuse_surplus
         self._hold = Hold(self.budget, self.client[0] if self.client else "")
+        self._extensions: Any = {ABORT: self._closer.abort, HOLD: self._hold, REPLY: self._reply}
+        self._unstarted: RequestResponseCycle | None = None
         self._header_bytes = self._barren_bytes = self._body_bytes = 0
-        self._in_headers = self._in_body = self._handed_over = False
+        self._in_headers = self._in_body = self._handed_over = self._begins = False
         self._deadline: asyncio.TimerHandle | None = None
         waited_s = 0.0 if self.accepted_at is None else self.loop.time() - self.accepted_at
         self._start_clock(max(0.0, patience.headers_s - waited_s))
@@ -84,24 +91,27 @@ class GuardedProtocol(HttpToolsProtocol):
             self._served.message_event.set()
             self.pipeline.clear()
         self.flow.forget()
-        self._corked.lose()
+        self._extensions.clear()
+        self._closer.lose()
 
     def data_received(self, data: bytes) -> None:
         """Take what came; whatever goes wrong about it ends this connection and nothing else."""
-        if self._corked.is_lingering:
+        if self._closer.is_lingering:
             return
         try:
             self._take(data)
+            if self._unstarted is not None:
+                self._start()
         except Exception as error:  # a defect of ours, or of the libraries below
             self.refusals.note(_DEFECT, f"{_DEFECT}: {describe(error)}")
-            self._corked.abort()
+            self._closer.abort()
 
     def _take(self, data: bytes) -> None:
         """Count what belongs to headers or trailers that have not ended, so that endless ones are not kept."""
         self._barren_bytes += len(data)
         self._unset_keepalive_if_required()
         self._parse(data)
-        if self._handed_over or self._corked.is_closing():
+        if self._handed_over or self._closer.is_closing():
             return
         if self._in_headers:
             self._header_bytes += len(data)
@@ -156,10 +166,12 @@ class GuardedProtocol(HttpToolsProtocol):
         upgrades = self.parser.should_upgrade()
         if upgrades:
             self._check_upgrade()
-        self.scope["extensions"] = {ABORT: self._corked.abort, HOLD: self._hold}  # type: ignore[dict-item]
+        self.scope["extensions"] = self._extensions
         if self.cycle is not None and not self.pipeline:
             self._served = self.cycle  # unless it is answered already; then this one waits for nothing
+        self._begins = not upgrades
         super().on_headers_complete()
+        self._begins = False
         self._barren_bytes = 0
         self._in_headers, self._in_body = False, True
         if self._deadline is not None:
@@ -203,9 +215,66 @@ class GuardedProtocol(HttpToolsProtocol):
             self._stop_clock()
         super().on_message_complete()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Run the application: if it is asked for a request that begins, once we know whether its body is here."""
+        if (
+            self._begins
+            and cycle.scope["method"] == "POST"
+            and app is self.serving
+            and not cycle.waiting_for_100_continue
+        ):
+            self._unstarted = cycle
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _start(self) -> None:
+        """Serve a request that has begun: at once, if it is here as a whole and small."""
+        cycle, self._unstarted = self._unstarted, None
+        assert cycle is not None
+        later = partial(super()._start_asgi_task, cycle)
+        is_small = not cycle.more_body and not cycle.disconnected and len(cycle.body) < LARGE_BYTES
+        receive: Any = cycle.receive
+        send: Any = cycle.send
+        if is_small and self.serving.serve_at_once(cycle.scope, receive, send, bytes(cycle.body), later):  # type: ignore[arg-type]
+            cycle.body.clear()
+            cycle.message_event.clear()
+        else:
+            later(self.app)
+
+    def _reply(self, scope: Scope, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Write a whole answer: head and body in one packet, which wakes the client up once.
+
+        What uvicorn does in two messages, for the common case. It is left to it to wait for a client that does not
+        read, to close after an answer that says so, and to complain of a header that is none.
+        """
+        cycle = self.cycle
+        if cycle.scope is not scope or cycle.disconnected or cycle.response_started or self.flow.write_paused:
+            return False
+        parts = [STATUS_LINE[status]]
+        for listed in (self.server_state.default_headers, headers):
+            for name, value in listed:
+                if name == b"connection":
+                    return False
+                parts += (name, b": ", value, b"\r\n")
+        if not cycle.keep_alive:
+            parts += (b"connection", b": ", b"close", b"\r\n")
+        parts.append(b"\r\n")
+        head = b"".join(parts)
+        lines = len(parts) // 4 + 2
+        if head.count(b"\n") != lines or head.count(b"\r") != lines or b"\0" in head or scope["method"] == "HEAD":
+            return False
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        self._closer.write(head + body)
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self.transport.close()
+        complete, cycle.on_response = cycle.on_response, _do_nothing
+        complete()
+        return True
+
     def on_response_complete(self) -> None:
-        """Whatever the body was, the head has gone by now."""
-        self._corked.flush()
+        """Whatever came in for it is not needed any more, and the next one is served."""
         if self._hold.size:
             self._hold.release()
         if self.pipeline:
@@ -220,7 +289,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._in_headers = True
             self._give_up(503, "there are too many connections")
         else:
-            self._corked.hand_over()
+            self._closer.hand_over()
             super().handle_websocket_upgrade()
 
     def shutdown(self) -> None:
@@ -228,8 +297,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._in_body and not self.cycle.response_started:
             self._give_up(503, "the server is stopping")
         super().shutdown()
-        if self._corked.is_closing():
-            self._corked.abort_after(_LAST_S)
+        if self._closer.is_closing():
+            self._closer.abort_after(_LAST_S)
 
     def _start_clock(self, after_s: float) -> None:
         self._deadline = self.loop.call_later(after_s, self._run_out)
@@ -255,7 +324,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _give_up(self, status: int, reason: str) -> None:
         """End the connection; say why, if that cannot be taken for a part of another answer."""
-        if self._corked.is_closing():
+        if self._closer.is_closing():
             return
         self._stop_clock()
         if (self._in_headers or self._in_body) and self._is_next():
@@ -263,13 +332,13 @@ class GuardedProtocol(HttpToolsProtocol):
             peer = self.client[0] if self.client else "somebody"
             self.refusals.note(words, f"a request from {peer} is refused with {words}: {reason}")
             later = b"retry-after: 5\r\n" if status in (429, 503) else b""
-            self._corked.write(
+            self._closer.write(
                 b"HTTP/1.1 %d %s\r\n%sconnection: close\r\ncontent-length: 0\r\n\r\n"
                 % (status, _REASONS[status], later)
             )
-            self._corked.linger()
+            self._closer.linger()
         else:
-            self._corked.close()
+            self._closer.close()
         self._drop_body()
 
     def _drop_body(self) -> None:
@@ -314,6 +383,11 @@ async def _refuse_surplus(_: Scope, __: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def guard(config: FrontConfig, budget: Budget, refusals: Refusals) -> type[GuardedProtocol]:
-    """Give the protocol with these limits."""
-    return type("GuardedProtocol", (GuardedProtocol,), {"front_config": config, "budget": budget, "refusals": refusals})
+def _do_nothing() -> None:
+    """What is left to do once an answer is complete."""
+
+
+def guard(front: HttpFront) -> type[GuardedProtocol]:
+    """Give the protocol with the limits of a front."""
+    shared = {"serving": front, "front_config": front.config, "budget": front.budget, "refusals": front.refusals}
+    return type("GuardedProtocol", (GuardedProtocol,), shared)

@@ -15,7 +15,7 @@ from websockets.http11 import Request
 
 from dragoman.transports.defects import describe
 from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
-from dragoman.transports.http.corked import Corked
+from dragoman.transports.http.closing import ClosingTransport
 from dragoman.transports.http.exchange import ABORT, GONE, HOLD
 from dragoman.transports.http.refusals import Refusals
 
@@ -48,7 +48,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         about: What uvicorn's protocol takes.
     """
 
-    transport: Corked  # type: ignore[assignment]
+    transport: ClosingTransport  # type: ignore[assignment]
 
     def __init__(self, message_s: float, budget: Budget, refusals: Refusals, **about: Any) -> None:
         super().__init__(**about)

@@ -8,6 +8,7 @@ server belongs to: its frame says so (`core.streams`). `streamable` answers the 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from dragoman.core.envelope import Frame, decoded, key_of
@@ -27,6 +28,7 @@ class PostedCall:
     Attributes:
         headers: What goes with the answer; such an answer refuses the request, for now.
         connection: That of the POST, once it is answered with a stream: it is there to read from the first event on.
+        on_decided: Called at the same time, if somebody waits without a task.
     """
 
     __slots__ = (
@@ -36,6 +38,7 @@ class PostedCall:
         "headers",
         "is_batch",
         "keys",
+        "on_decided",
         "opened",
         "stream",
         "takes_stream",
@@ -57,6 +60,7 @@ class PostedCall:
         self.connection: StreamConnection | None = None
         self.answers: list[bytes] = []
         self.decided = decided
+        self.on_decided: Callable[[], None] | None = None
 
     def answer(self, keys: frozenset[bytes], line: bytes) -> None:
         """Take an answer to some of the requests; the last one completes the call."""
@@ -93,6 +97,8 @@ class PostedCall:
         """Let the POST be answered."""
         if not self.decided.done():
             self.decided.set_result(None)
+            if self.on_decided is not None:
+                self.on_decided()
 
     def body(self) -> bytes:
         """Give the answers as the body of a JSON response."""

@@ -192,7 +192,7 @@ class HttpServer:
         options: dict[str, Any] = {"ssl_certfile": address.certificate, "ssl_keyfile": address.key}
         config = uvicorn.Config(
             front,
-            http=guard(front.config, front.budget, front.refusals),
+            http=guard(front),
             ws=functools.partial(_open_websocket, patience.body_s, front.budget, front.refusals),  # type: ignore[arg-type]
             ws_max_size=limits.body_bytes,
             ws_ping_interval=patience.keepalive_s,

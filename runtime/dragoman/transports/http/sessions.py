@@ -125,6 +125,11 @@ class HttpSession(Generic[TransportT]):
         return _AT_ONCE if readable and not self._turn.locked() else self._turn
 
     @property
+    def takes_at_once(self) -> bool:
+        """Whether a body can be delivered without waiting for anything."""
+        return self.transport.readable.is_set() and not self._turn.locked()
+
+    @property
     def idle_since(self) -> float | None:
         """Since when nothing has been done for the client; None while something is.
 

@@ -23,6 +23,7 @@ from dragoman.transports.http.exchange import (
     accepts,
     encode_headers,
 )
+from dragoman.transports.http.pending import PendingPost
 from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
@@ -74,12 +75,32 @@ class StreamableFront:
             case _:
                 raise RequestRefused(405, "expected GET, POST or DELETE", _ALLOW)
 
+    def begin_post(self, exchange: HttpExchange, body: bytes) -> PendingPost | None:
+        """Take a POST of a session whose body is here, if nothing about it has to wait; None if `serve` has to do it.
+
+        Raises:
+            RequestRefused: It is not served.
+        """
+        headers, limits = exchange.headers, self._config.limits
+        is_common = all(_check_post(headers)) and self._config.answers == "auto" and len(body) <= limits.body_bytes
+        if (
+            not is_common
+            or b"mcp-session-id" not in headers
+            or b"content-encoding" in headers
+            or exchange.speaks_for_itself
+        ):
+            return None
+        session = self._find(exchange)
+        if not session.takes_at_once or session.visits >= VISITS_A_STREAM * limits.streams:
+            return None
+        transport = session.transport
+        posted = read_posted(body, limits.nesting)
+        check_batch(posted, transport.revision)
+        self._check_posted(transport, posted)
+        return PendingPost(exchange, session, posted, self)
+
     async def _take_post(self, exchange: HttpExchange) -> None:
-        takes = exchange.headers.get(b"accept")
-        takes_json, takes_stream = accepts(takes, "application/json"), accepts(takes, "text/event-stream")
-        if not takes_json and not takes_stream:
-            raise RequestRefused(406, "expected to Accept application/json and text/event-stream")
-        check_content_type(exchange.headers.get(b"content-type"))
+        takes_json, takes_stream = _check_post(exchange.headers)
         if exchange.speaks_for_itself:
             limits, patience = self._config.limits, self._config.patience
             posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
@@ -150,14 +171,17 @@ class StreamableFront:
         check_batch(posted, transport.revision)
         if not transport.readable.is_set():
             await transport.readable.wait()
+        self._check_posted(transport, posted)
+        streams = takes_stream and not (self._config.answers == "json" and takes_json)
+        return transport.post(posted, streams)
+
+    def _check_posted(self, transport: StreamableSession, posted: Posted) -> None:
         if transport.is_waiting(posted.keys):
             raise RequestRefused(400, "the id of this request belongs to one that is not answered yet")
         if posted.keys and transport.open_streams + len(posted.keys) > self._config.limits.streams:
             raise _too_many_streams(_only_key(posted))
         if transport.over:
             raise RequestRefused(404, "the session is over")
-        streams = takes_stream and not (self._config.answers == "json" and takes_json)
-        return transport.post(posted, streams)
 
     async def _answer(
         self, exchange: HttpExchange, transport: StreamableSession, call: PostedCall, takes_json: bool
@@ -166,12 +190,25 @@ class StreamableFront:
             if not takes_json or self._config.answers == "sse":
                 transport.begin_stream(call)
             if not call.decided.done():
-                after_s = self._config.patience.stream_after_s
-                timer = transport.loop.call_later(after_s, transport.begin_stream, call)
+                timer = self.time_call(transport, call)
                 await call.decided
                 timer.cancel()
         elif not call.decided.done():
             await _wait(exchange, call)
+        await self.finish(exchange, transport, call, takes_json)
+
+    def time_call(self, transport: StreamableSession, call: PostedCall) -> asyncio.TimerHandle:
+        """Answer a call with a stream, if it takes long."""
+        return transport.loop.call_later(self._config.patience.stream_after_s, transport.begin_stream, call)
+
+    async def finish(
+        self, exchange: HttpExchange, transport: StreamableSession, call: PostedCall, takes_json: bool
+    ) -> None:
+        """Answer a call of which it is clear how.
+
+        Raises:
+            RequestRefused: There is no answer.
+        """
         if call.stream is not None and call.connection is not None:
             await self._send_stream(exchange, transport, call.stream, call.connection, is_new=True)
         elif takes_json and call.answers and len(body := call.body()) < LARGE_BYTES:
@@ -246,6 +283,20 @@ class StreamableFront:
                 await exchange.reply_large(body, self._config.patience.stall_s, JSON, *headers)
             finally:
                 transport.charge(-len(body))
+
+
+def _check_post(headers: dict[bytes, bytes]) -> tuple[bool, bool]:
+    """Give whether the client takes JSON, and streams.
+
+    Raises:
+        RequestRefused: It takes neither, or does not post JSON.
+    """
+    takes = headers.get(b"accept")
+    takes_json, takes_stream = accepts(takes, "application/json"), accepts(takes, "text/event-stream")
+    if not takes_json and not takes_stream:
+        raise RequestRefused(406, "expected to Accept application/json and text/event-stream")
+    check_content_type(headers.get(b"content-type"))
+    return takes_json, takes_stream
 
 
 async def _wait(exchange: HttpExchange, call: PostedCall) -> None:

@@ -1,8 +1,7 @@
-"""A connection as the guards write to it, and when it is read.
+"""How a connection is written to, closed and read.
 
-Lives here: joining the head of an answer to its body, closing without losing what was said last, holding back requests
-that come before their turn, and seeing that a client has gone while it is not read. Must not: know HTTP beyond the
-first bytes of an answer. A part of `guard`.
+Lives here: closing without losing what was said last, holding back requests that come before their turn, and seeing
+that a client has gone while it is not read. Must not: know HTTP. A part of `guard`.
 """
 
 from __future__ import annotations
@@ -22,10 +21,8 @@ GLANCE_S: Final = 1.0
 """How often we look whether a client that is not read is still there."""
 
 
-class Corked:
-    """A transport that writes the head of an answer and its body at once, where uvicorn writes one and then the other.
-
-    Two writes are two packets, and wake the client up twice.
+class ClosingTransport:
+    """A transport that closes only once the client has heard what was said last, or has had the time to.
 
     Args:
         transport: Of asyncio; whatever is not here is its.
@@ -41,7 +38,6 @@ class Corked:
     __slots__ = (
         "_end",
         "_ended",
-        "_held",
         "_is_unheard",
         "_stall_s",
         "_transport",
@@ -63,7 +59,6 @@ class Corked:
         self._is_unheard = is_unheard
         self._stall_s = stall_s
         self._write = transport.write
-        self._held = b""
         self._end: asyncio.TimerHandle | None = None
         self.is_lingering = False
         # What every request asks for; the rest goes through `__getattr__`.
@@ -74,25 +69,14 @@ class Corked:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Write, or hold a head that a body is certain to follow."""
-        if self._held:
-            data, self._held = self._held + data, b""
-        elif data.startswith(b"HTTP/1.1 200") and b"\r\ncontent-length: " in data:
-            self._held = data
-            return
+        """Write, unless the connection is closing."""
         if not self.is_closing():  # uvloop minds, and uvicorn tells only the last of several requests of the end
             self._write(data)
 
-    def flush(self) -> None:
-        """Write what is held."""
-        if self._held:
-            self.write(b"")
-
     def close(self) -> None:
-        """Write what is held, and close: at once, where the client has nothing more to say."""
+        """Close: at once, where the client has nothing more to say."""
         if self.is_closing():
             return
-        self.flush()
         if self._is_unheard():
             self.linger()
         else:
@@ -103,7 +87,6 @@ class Corked:
         """Say that nothing more comes, and close once the client has heard it, or has had the time to."""
         if self.is_closing():
             return
-        self.flush()
         self.is_lingering = True
         self.is_closing = _is_true
         if self._transport.can_write_eof():
@@ -140,7 +123,7 @@ def _is_false() -> bool:
     return False
 
 
-class CorkedFlow(FlowControl):
+class ReadingFlow(FlowControl):
     """When a connection is read: not while requests of it wait, for uvicorn would take in more with each answer.
 
     A loop that does not read a connection is not told of its end. So while it is not read, the system is asked.
