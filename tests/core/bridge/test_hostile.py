@@ -167,9 +167,9 @@ def test_notices(capabilities: dict[str, Any], value: Any, params: dict[str, Any
     listener.reach(True)
     listener.subscribe(b"1", "file:///a")
     for stream in (1, 2):
-        listener.acknowledge(stream, value)
+        listener.acknowledge(stream, value, 0.0)
         listener.hear(stream, method, params, 0.0)
-        listener.end(stream, params)
+        listener.end(stream, 0.0, params)
 
 
 @given(OBJECTS, OBJECTS)

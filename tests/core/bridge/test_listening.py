@@ -24,10 +24,10 @@ def listening(*uris: str) -> ListenStream:
     """A listener whose first stream, with these resources and the lists, is acknowledged."""
     found = listener()
     found.reach(True)
-    found.acknowledge(1, LISTS)
+    found.acknowledge(1, LISTS, 0.0)
     for number, uri in enumerate(uris, 2):
         found.subscribe(b"%d" % number, uri)
-        found.acknowledge(number, {**LISTS, "resourceSubscriptions": list(uris)})
+        found.acknowledge(number, {**LISTS, "resourceSubscriptions": list(uris)}, 0.0)
     return found
 
 
@@ -53,13 +53,13 @@ def test_a_client_that_cannot_hear_any_more_needs_no_stream() -> None:
 def test_a_subscription_is_answered_when_it_is_acknowledged() -> None:
     desk = listening()
     assert desk.subscribe(b"5", A) == [OpenListen(2, uris(A), 0.0)]
-    assert desk.acknowledge(2, uris(A)) == [CloseListen(1), AnswerClient(b"5", None)]
+    assert desk.acknowledge(2, uris(A), 0.0) == [CloseListen(1), AnswerClient(b"5", None)]
 
 
 def test_a_subscription_alone_opens_a_stream() -> None:
     desk = listener()
     assert desk.subscribe(b"5", A) == [OpenListen(1, {"resourceSubscriptions": [A]}, 0.0)]
-    assert desk.acknowledge(1, {"resourceSubscriptions": [A]}) == [AnswerClient(b"5", None)]
+    assert desk.acknowledge(1, {"resourceSubscriptions": [A]}, 0.0) == [AnswerClient(b"5", None)]
     assert desk.unsubscribe(b"6", A) == [AnswerClient(b"6", None), CloseListen(1)]
 
 
@@ -68,8 +68,12 @@ def test_subscriptions_that_come_meanwhile_share_the_next_stream() -> None:
     desk.subscribe(b"5", A)
     assert desk.subscribe(b"6", B) == []
     assert desk.subscribe(b"7", B) == []
-    assert desk.acknowledge(2, uris(A)) == [CloseListen(1), AnswerClient(b"5", None), OpenListen(3, uris(A, B), 0.0)]
-    assert desk.acknowledge(3, uris(A, B)) == [CloseListen(2), AnswerClient(b"6", None), AnswerClient(b"7", None)]
+    assert desk.acknowledge(2, uris(A), 0.0) == [
+        CloseListen(1),
+        AnswerClient(b"5", None),
+        OpenListen(3, uris(A, B), 0.0),
+    ]
+    assert desk.acknowledge(3, uris(A, B), 0.0) == [CloseListen(2), AnswerClient(b"6", None), AnswerClient(b"7", None)]
 
 
 def test_a_subscription_that_is_there_is_answered_at_once() -> None:
@@ -79,7 +83,7 @@ def test_a_subscription_that_is_there_is_answered_at_once() -> None:
 def test_a_subscription_that_the_server_leaves_out_is_refused() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
-    closed, answer = desk.acknowledge(2, LISTS)
+    closed, answer = desk.acknowledge(2, LISTS, 0.0)
     assert closed == CloseListen(1)
     assert isinstance(answer, AnswerClient)
     assert answer.error is not None
@@ -106,14 +110,14 @@ def test_subscriptions_have_a_limit() -> None:
 def test_taking_a_subscription_back_opens_a_smaller_stream() -> None:
     desk = listening(A, B)
     assert desk.unsubscribe(b"9", A) == [AnswerClient(b"9", None), OpenListen(4, uris(B), 0.0)]
-    assert desk.acknowledge(4, uris(B)) == [CloseListen(3)]
+    assert desk.acknowledge(4, uris(B), 0.0) == [CloseListen(3)]
 
 
 def test_taking_back_what_is_on_its_way_answers_both() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
     assert desk.unsubscribe(b"6", A) == [AnswerClient(b"5", None), AnswerClient(b"6", None)]
-    assert desk.acknowledge(2, uris(A)) == [CloseListen(1), OpenListen(3, LISTS, 0.0)]
+    assert desk.acknowledge(2, uris(A), 0.0) == [CloseListen(1), OpenListen(3, LISTS, 0.0)]
 
 
 def test_taking_back_what_is_not_there_is_answered() -> None:
@@ -157,7 +161,7 @@ def test_what_both_streams_bring_is_told_once() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
     assert desk.hear(1, TOOLS, None, 10.0) == [TellClient(TOOLS, None)]
-    desk.acknowledge(2, uris(A))
+    desk.acknowledge(2, uris(A), 0.0)
     assert desk.hear(2, TOOLS, None, 10.5) == []
     assert desk.hear(2, UPDATED, {"uri": A}, 10.5) == [TellClient(UPDATED, {"uri": A})]
     assert desk.hear(1, "notifications/prompts/list_changed", None, 10.5) != []
@@ -171,40 +175,54 @@ def test_what_one_stream_brings_twice_is_told_twice() -> None:
 
 def test_a_stream_that_was_replaced_and_has_ended_brings_nothing() -> None:
     desk = listening(A)
-    assert desk.end(1) == []
+    assert desk.end(1, 0.0) == []
     assert desk.hear(1, TOOLS, None, 0.0) == []
 
 
 def test_a_stream_that_breaks_is_opened_again_and_everything_may_have_changed() -> None:
     desk = listening(A)
-    assert desk.end(2) == [OpenListen(3, uris(A), 1.0)]
-    assert desk.acknowledge(3, uris(A)) == [
+    assert desk.end(2, 0.0) == [OpenListen(3, uris(A), 1.0)]
+    assert desk.acknowledge(3, uris(A), 0.0) == [
         TellClient("notifications/prompts/list_changed", None),
         TellClient(TOOLS, None),
         TellClient(UPDATED, {"uri": A}),
     ]
-    assert desk.end(3) == [OpenListen(4, uris(A), 1.0)]
+
+
+def test_a_stream_that_is_cut_at_once_waits_longer_each_time() -> None:
+    desk = listening()
+    for stream, pause_s in ((1, 1.0), (2, 2.0), (3, 4.0)):
+        assert desk.end(stream, 10.0) == [OpenListen(stream + 1, LISTS, pause_s)]
+        desk.acknowledge(stream + 1, LISTS, 10.0)
+    assert desk.end(4, 40.0) == [OpenListen(5, LISTS, 1.0)]  # it lasted
+
+
+def test_a_new_wish_does_not_wait_for_what_broke_before() -> None:
+    desk = listening()
+    desk.end(1, 0.0)
+    desk.acknowledge(2, LISTS, 0.0)
+    assert desk.subscribe(b"5", A) == [OpenListen(3, uris(A), 0.0)]
 
 
 def test_each_failure_waits_longer() -> None:
     desk = listening()
-    opened = [desk.end(stream)[0] for stream in range(1, 8)]
+    opened = [desk.end(stream, 0.0)[0] for stream in range(1, 8)]
     assert [command.after_s for command in opened if isinstance(command, OpenListen)] == [1, 2, 4, 8, 16, 30, 30]
 
 
 def test_a_client_that_comes_back_begins_anew() -> None:
     desk = listening()
-    desk.end(1)
+    desk.end(1, 0.0)
     assert desk.reach(False) == [CloseListen(2)]
     assert desk.reach(True) == [OpenListen(3, LISTS, 0.0)]
-    assert desk.acknowledge(3, LISTS) == []
+    assert desk.acknowledge(3, LISTS, 0.0) == []
 
 
 def test_a_stream_that_breaks_while_the_next_is_on_its_way_is_replaced_by_it() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
-    assert desk.end(1) == []
-    assert desk.acknowledge(2, uris(A)) == [
+    assert desk.end(1, 0.0) == []
+    assert desk.acknowledge(2, uris(A), 0.0) == [
         AnswerClient(b"5", None),
         TellClient("notifications/prompts/list_changed", None),
         TellClient(TOOLS, None),
@@ -215,7 +233,7 @@ def test_a_stream_that_breaks_while_the_next_is_on_its_way_is_replaced_by_it() -
 def test_a_stream_that_does_not_open_leaves_the_old_one() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
-    assert desk.end(2) == [OpenListen(3, uris(A), 1.0)]
+    assert desk.end(2, 0.0) == [OpenListen(3, uris(A), 1.0)]
     assert desk.hear(1, TOOLS, None, 0.0) == [TellClient(TOOLS, None)]
 
 
@@ -223,7 +241,7 @@ def test_an_error_is_passed_on_to_whoever_waits() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
     desk.subscribe(b"6", B)
-    answer, opened = desk.end(2, {"code": -32603, "message": "no"})
+    answer, opened = desk.end(2, 0.0, {"code": -32603, "message": "no"})
     assert answer == AnswerClient(b"5", Refusal(-32603, "no", {}))
     assert opened == OpenListen(3, uris(B), 1.0)
 
@@ -231,13 +249,15 @@ def test_an_error_is_passed_on_to_whoever_waits() -> None:
 def test_an_error_that_is_none_is_invalid_params() -> None:
     desk = listening()
     desk.subscribe(b"5", A)
-    assert desk.end(2, {"code": "x"})[0] == AnswerClient(b"5", Refusal(-32602, "the server does not listen", {}))
+    assert desk.end(2, 0.0, {"code": "x"})[0] == AnswerClient(b"5", Refusal(-32602, "the server does not listen", {}))
 
 
 def test_a_server_without_listen_streams_is_not_asked_again() -> None:
     desk = listener()
     desk.subscribe(b"5", A)
-    assert desk.end(1, {"code": -32601, "message": "unknown"}) == [AnswerClient(b"5", Refusal(-32601, "unknown", {}))]
+    assert desk.end(1, 0.0, {"code": -32601, "message": "unknown"}) == [
+        AnswerClient(b"5", Refusal(-32601, "unknown", {}))
+    ]
     assert desk.reach(True) == []
     (answer,) = desk.subscribe(b"6", A)
     assert isinstance(answer, AnswerClient)
@@ -245,20 +265,20 @@ def test_a_server_without_listen_streams_is_not_asked_again() -> None:
 
 def test_what_comes_of_a_stream_that_nobody_knows_changes_nothing() -> None:
     desk = listening()
-    assert desk.acknowledge(1, LISTS) == []
-    assert desk.acknowledge(7, LISTS) == []
-    assert desk.end(7) == []
+    assert desk.acknowledge(1, LISTS, 0.0) == []
+    assert desk.acknowledge(7, LISTS, 0.0) == []
+    assert desk.end(7, 0.0) == []
 
 
 def test_a_server_that_grants_less_than_before_is_not_asked_for_ever() -> None:
     desk = listening(A)
     desk.subscribe(b"5", B)
-    assert desk.acknowledge(3, uris(B)) == [CloseListen(2), AnswerClient(b"5", None)]
+    assert desk.acknowledge(3, uris(B), 0.0) == [CloseListen(2), AnswerClient(b"5", None)]
 
 
 @pytest.mark.parametrize("granted", [None, 5, {"toolsListChanged": 1}, {"resourceSubscriptions": 5}])
 def test_a_filter_that_is_none_grants_nothing(granted: Any) -> None:
     desk = listener()
     desk.reach(True)
-    assert desk.acknowledge(1, granted) == []
+    assert desk.acknowledge(1, granted, 0.0) == []
     assert desk.hear(1, "notifications/message", None, 0.0) == []

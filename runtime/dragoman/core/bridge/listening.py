@@ -24,6 +24,10 @@ from dragoman.core.translate import Refusal
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0
 
+LASTING_S: Final = 30.0
+"""How long a stream has to last to count as none that failed: else one that is cut at once would be opened each second,
+and everything would be said to have changed as often."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenListen:
@@ -88,6 +92,9 @@ class ListenStream:
     """The stream that the current one took over from: what is on its way there still counts."""
     _opening: _Stream | None = None
     _failures: int = 0
+    _breaks: int = 0
+    """How many failures there were before the current stream, which began then:"""
+    _since_s: float = 0.0
     _has_missed: bool = False
     _is_refused: bool = False
     _told: dict[tuple[str, Any], tuple[int, float]] = field(default_factory=dict)
@@ -123,11 +130,12 @@ class ListenStream:
         self._waiting = [waiting for waiting in self._waiting if waiting[1] != uri]
         return [*(AnswerClient(asked, None) for asked, _ in gone), AnswerClient(key, None), *self._follow()]
 
-    def acknowledge(self, stream: int, granted: object) -> list[Command]:
+    def acknowledge(self, stream: int, granted: object, now_s: float) -> list[Command]:
         """Take the filter that the server agreed to: the first thing on a stream."""
         if self._opening is None or self._opening.number != stream:
             return []
-        asked, self._opening, self._failures = self._opening.asked, None, 0
+        asked, self._opening, self._since_s = self._opening.asked, None, now_s
+        self._breaks, self._failures = self._failures, 0
         kept, old = _intersect(asked, granted), self._current
         self._before = old.number if old is not None else None
         commands: list[Command] = [] if old is None else [CloseListen(old.number)]
@@ -162,11 +170,12 @@ class ListenStream:
         self._told[what] = (stream, now_s)
         return [TellClient(method, _untagged(params))]
 
-    def end(self, stream: int, error: Mapping[str, Any] | None = None) -> list[Command]:
+    def end(self, stream: int, now_s: float, error: Mapping[str, Any] | None = None) -> list[Command]:
         """Take note that a stream has ended: with a result, with an error, or because it broke.
 
         Args:
             stream: Which.
+            now_s: The time.
             error: That answered the listen request, if one did.
         """
         if stream == self._before:
@@ -177,7 +186,8 @@ class ListenStream:
             return [*([] if error is None else self._refuse_waiting(asked, error)), *self._follow()]
         if self._current is not None and self._current.number == stream:
             self._current, self._has_missed = None, True
-            self._failures += self._opening is None
+            if self._opening is None:
+                self._failures = 1 + (self._breaks if now_s - self._since_s < LASTING_S else 0)
             return self._follow()
         return []
 
@@ -227,7 +237,7 @@ class ListenStream:
     def _close_all(self) -> list[Command]:
         streams = [stream.number for stream in (self._opening, self._current) if stream is not None]
         self._opening = self._current = self._before = None
-        self._has_missed, self._failures = False, 0
+        self._has_missed, self._failures, self._breaks = False, 0, 0
         return [CloseListen(number) for number in streams]
 
     def _want(self) -> dict[str, Any]:

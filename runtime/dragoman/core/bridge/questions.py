@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import dragoman_spec
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER, OLDER_FACTS
-from dragoman_spec import Loss, translate, translator
+from dragoman_spec import Loss, MissingRequiredField, TranslationError, translate, translator
 
 ROOTS: Final = "roots/list"
 ELICITATION: Final = "elicitation/create"
@@ -23,6 +23,9 @@ SAMPLING: Final = "sampling/createMessage"
 _METHODS: Final = dragoman_spec.load(NEWER).INPUT_METHODS
 _SAYS_NOTHING: Final = frozenset({*OLDER_FACTS.request_meta.values(), *OLDER_FACTS.result_meta.values()})
 """Keys of `_meta` that serve the request itself, which is not one any more."""
+
+_SAYS_ALL: Final = {ELICITATION: "action", SAMPLING: "content", ROOTS: "roots"}
+"""The member without which an answer is none."""
 
 
 class Question(NamedTuple):
@@ -73,6 +76,7 @@ def embed_answer(method: str, result: Mapping[str, Any], revision: str) -> Reply
     Raises:
         TranslationError: The result is not one of that method.
     """
+    _check_answer(method, result, "/result")
     frame = {"jsonrpc": "2.0", "id": 0, "result": _without_plumbing(result)}
     translation = translate(frame, source=revision, target=OLDER, method=method)
     assert translation.frame is not None
@@ -93,6 +97,8 @@ def embed(method: str, params: Mapping[str, Any] | None, revision: str) -> Quest
     """
     frame: dict[str, Any] = {"jsonrpc": "2.0", "id": 0, "method": method}
     if params is not None:
+        if not isinstance(params, dict):
+            raise TranslationError("/params", "an object", type(params).__name__, method=method)
         frame["params"] = _without_plumbing(params)
     translation = translate(frame, source=revision, target=OLDER)
     assert translation.frame is not None
@@ -112,6 +118,7 @@ def unembed_answer(method: str, answer: Mapping[str, Any], revision: str) -> Rep
     Raises:
         TranslationError: The answer is not one of that method.
     """
+    _check_answer(method, answer, "")
     result, crossing = _cross(_result_of(method), answer, NEWER, OLDER)
     frame = {"jsonrpc": "2.0", "id": 0, "result": result}
     translation = translate(frame, source=OLDER, target=revision, method=method)
@@ -144,6 +151,13 @@ def _cross(definition: str, value: Any, source: str, target: str) -> tuple[dict[
 
 def _result_of(method: str) -> str:
     return _METHODS[method].result or ""
+
+
+def _check_answer(method: str, answer: object, pointer: str) -> None:
+    if not isinstance(answer, dict):
+        raise TranslationError(pointer, "an object", type(answer).__name__, method=method)
+    if _SAYS_ALL[method] not in answer:
+        raise MissingRequiredField(pointer, _SAYS_ALL[method], method=method)
 
 
 def _without_plumbing(holder: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -52,7 +52,8 @@ def suspects_newer(error: Mapping[str, Any], offered: str) -> bool:
     rejection = read_rejection(dict(error), offered)
     if rejection is not None and any(revision in HANDSHAKE_REVISIONS for revision in rejection.supported):
         return False
-    if error.get("code") in _NEVER_A_HANDSHAKE:
+    code = error.get("code")
+    if isinstance(code, int) and code in _NEVER_A_HANDSHAKE:
         return True
     said = f"{error.get('message')} {error.get('data')}"
     return any(word in said for word in (*PER_REQUEST_REVISIONS, META_VERSION, "_meta"))

@@ -68,7 +68,7 @@ class ClientNotices:
         params = frame.body.get("params")
         if frame.method == ACKNOWLEDGED:
             granted = params.get("notifications") if isinstance(params, dict) else None
-            self._carry_out(self._listener.acknowledge(number, granted))
+            self._carry_out(self._listener.acknowledge(number, granted, self._switch.now_s()))
         elif frame.method == CANCELLED:
             self.take_end(number, None, is_withdrawn=True)
         else:
@@ -82,7 +82,7 @@ class ClientNotices:
             return
         if is_withdrawn:
             stream.close()
-        self._carry_out(self._listener.end(number, error))
+        self._carry_out(self._listener.end(number, self._switch.now_s(), error))
 
     def _carry_out(self, commands: list[Command]) -> None:
         for command in commands:

@@ -77,7 +77,7 @@ class Answers:
             request_id: Its id, as the client wrote it.
         """
         try:
-            body = read_response(frame)
+            body = read_response(frame, method)
         except ValueError as error:
             reason = f"the server answered with something that is not a response: {error}"
             return Refusal(INTERNAL_ERROR, reason, {"method": method})

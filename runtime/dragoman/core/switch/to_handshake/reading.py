@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import dragoman_spec
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_initialize_params
-from dragoman.core.bridge.names import FACTS, OLDER
+from dragoman.core.bridge.names import FACTS, NEWER, OLDER
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, request_frame
@@ -20,6 +21,7 @@ IDENTITY: Final = {"name": "dragoman", "version": "0"}
 
 _OPENING_KEY: Final = b'"dragoman-initialize"'
 _METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
+_KNOWN: Final = dragoman_spec.load(NEWER).METHODS
 
 
 def write_greeting(request: Request, path: Path) -> Greeting:
@@ -29,15 +31,24 @@ def write_greeting(request: Request, path: Path) -> Greeting:
     return Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
 
 
-def read_response(frame: Frame) -> dict[str, Any]:
+def read_response(frame: Frame, method: str) -> dict[str, Any]:
     """Decode a response.
 
+    Args:
+        frame: Of the server.
+        method: Of the request that it answers; a result of one that nobody knows is said to be complete, for the steps
+            leave it alone.
+
     Raises:
-        ValueError: It cannot be read, or what should be an object in it is not one.
+        ValueError: It cannot be read, says two things, or what should be an object in it is not one.
     """
     body: dict[str, Any] = decoded(frame).body
+    if "result" in body and "error" in body:
+        raise ValueError("expected either result or error, found both")
     if not isinstance(body.get(frame.kind), dict):
         raise ValueError(f"expected {frame.kind} to be an object")
+    if frame.kind == "result" and method not in _KNOWN:
+        return {**body, "result": {"resultType": "complete", **body["result"]}}
     return body
 
 

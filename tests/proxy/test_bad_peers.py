@@ -1,0 +1,149 @@
+"""Peers of both eras that say what no peer should: the other one hears an error, and the proxy goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.proxy.conversation import (
+    Step,
+    an_error,
+    client,
+    error,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    initialize,
+    request,
+    result,
+    server,
+)
+from tests.proxy.per_request import asks as wants_input
+from tests.proxy.per_request import opening as handshake_client
+from tests.proxy.per_request import stamped
+from tests.proxy.test_per_request import IDENTITY, OLD, asks, opening
+from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, Client, begin, elicit
+from tests.proxy.test_per_request_questions import CAN, COLOR, Q, calling
+
+NOT_OBJECTS = [5, "x", [], [1], True]
+
+
+def serves_on() -> list[Step]:
+    """A per-request client calls a server with a handshake, which answers."""
+    return [
+        client(asks("on", "tools/list")),
+        expect_to_server(lambda frame: frame["method"] == "tools/list"),
+    ]
+
+
+@pytest.mark.parametrize("params", NOT_OBJECTS)
+@pytest.mark.parametrize("method", ["elicitation/create", "sampling/createMessage", "roots/list"])
+def test_a_question_whose_params_are_no_object_ends_its_call(method: str, params: Any) -> None:
+    hold(
+        [
+            *begin(has={"elicitation": {}, "sampling": {}, "roots": {}}),
+            server({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}),
+            expect_to_server(an_error(7, -32602, "/params")),
+            expect_to_client(an_error(1, -32603, "cannot be asked")),
+            server(result(1, DONE)),
+            *serves_on(),
+        ]
+    )
+
+
+@pytest.mark.parametrize("answer", [{}, {"content": {}}, 5, None])
+def test_an_answer_that_says_nothing_may_be_given_again(answer: Any) -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            peer.retries(2, **{"question-1": answer}),
+            expect_to_client(an_error(2, -32602, "answer-malformed")),
+            peer.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            server(result(1, DONE)),
+            expect_to_client(result(3, DONE_NEW)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("answer", [*NOT_OBJECTS, None, {}, {"content": {"color": "red"}}])
+def test_a_client_whose_answer_is_not_one_ends_its_call(answer: Any) -> None:
+    hold(
+        [
+            *calling(has=CAN),
+            server(wants_input(1, "s", color=COLOR)),
+            expect_to_client(lambda frame: frame["method"] == "elicitation/create"),
+            client({"jsonrpc": "2.0", "id": f"{Q}1", "result": answer}),
+            expect_to_client(lambda frame: frame["id"] == "a" and frame["result"]["isError"]),
+            client(request("on", "tools/list")),
+            expect_to_server(stamped(2, "tools/list")),
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", [{}, [1], None, 5])
+def test_a_tool_whose_name_is_no_text_is_for_the_server_to_judge(name: Any) -> None:
+    hold(
+        [
+            *handshake_client(),
+            client(request("a", "tools/call", name=name)),
+            expect_to_server(stamped_loosely(1, name)),
+            server(error(1, -32602)),
+            expect_to_client(error("a", -32602)),
+        ]
+    )
+
+
+def stamped_loosely(key: int, name: Any) -> Any:
+    return lambda frame: (frame["id"], frame["params"]["name"]) == (key, name)
+
+
+@pytest.mark.parametrize("code", [{}, [], None, "-32601", 1.5])
+def test_a_refusal_with_a_code_that_is_no_number_is_a_refusal(code: Any) -> None:
+    hold(
+        [
+            client(initialize(OLD)),
+            expect_to_server(lambda frame: frame["method"] == "initialize"),
+            server({"jsonrpc": "2.0", "id": 0, "error": {"code": code, "message": "no"}}),
+            expect_to_client(lambda frame: frame["id"] == 0 and "error" in frame),
+        ]
+    )
+
+
+def test_a_response_that_is_both_is_none() -> None:
+    hold(
+        [
+            *begin(),
+            server({"jsonrpc": "2.0", "id": 1, "result": DONE, "error": {"code": 1, "message": "x"}}),
+            expect_to_client(an_error(1, -32603, "found both")),
+            *serves_on(),
+        ]
+    )
+
+
+def test_the_result_of_a_method_that_nobody_knows_is_complete() -> None:
+    answer = {"resultType": "complete", "n": 5, "_meta": IDENTITY}
+    hold(
+        [
+            client(asks(1, "acme/count")),
+            *opening(),
+            expect_to_server(lambda frame: frame["method"] == "acme/count"),
+            server(result(1, {"n": 5})),
+            expect_to_client(result(1, answer)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("said", ["input_required", "task", "zzz", 5, None])
+def test_a_result_type_that_a_server_of_the_handshake_era_makes_up_means_nothing(said: Any) -> None:
+    hold(
+        [
+            *begin(),
+            server(result(1, {**DONE, "resultType": said})),
+            expect_to_client(result(1, DONE_NEW)),
+        ]
+    )
