@@ -21,6 +21,7 @@ from tests.proxy.conversation import (
     request,
     result,
     server,
+    time_passes,
 )
 from tests.proxy.test_per_request import CAPABILITIES, IDENTITY, LEVEL, NEW, SERVER, VERSION, asks, opening
 from tests.proxy.validity import hold
@@ -314,3 +315,59 @@ def test_a_line_that_is_not_a_request_is_answered_without_a_null(line: bytes, ke
 
     begun = [*begin(asks(0, "server/discover")), expect_to_client(lambda found: found["id"] == 0)]
     hold([*begun, client(line), expect_to_client(is_answer), *ping()])
+
+
+def test_a_request_that_is_not_answered_in_time_is_given_up() -> None:
+    proxy = hold(
+        [
+            *begin(asks(1, "tools/call", name="a")),
+            expect_to_server(request(1, "tools/call", name="a")),
+            expect_to_server(lambda frame: frame["params"]["requestId"] == 1),
+            expect_to_client(an_error(1, -32000, "did not answer within 0.1 s")),
+            server(result(1, {"content": []})),  # too late
+            *ping(),
+        ],
+        request_timeout_s=0.1,
+    )
+    assert proxy.counters.timed_out == 1
+
+
+def test_a_request_that_makes_progress_and_a_stream_are_not_given_up() -> None:
+    def progress(value: int, token: Any) -> dict[str, Any]:
+        return notification("notifications/progress", progressToken=token, progress=value)
+
+    steps: list[Step] = []
+    for value in range(1, 5):
+        steps += [time_passes(0.08), server(progress(value, 1)), expect_to_client(progress(value, "p"))]
+    hold(
+        [
+            *begin(asks(1, "tools/call", meta={"progressToken": "p"}, name="a"), tools={"listChanged": True}),
+            expect_to_server(request(1, "tools/call", name="a", _meta={"progressToken": 1})),
+            client(listens("l", toolsListChanged=True)),
+            expect_to_client(acknowledged("l", toolsListChanged=True)),
+            *steps,
+            server(result(1, {"content": []})),
+            expect_to_client(lambda frame: frame["id"] == 1),
+            server(notification("notifications/tools/list_changed")),
+            expect_to_client(notification("notifications/tools/list_changed", _meta={SUBSCRIPTION: "l"})),
+        ],
+        request_timeout_s=0.2,
+    )
+
+
+def test_a_request_that_makes_progress_without_end_is_given_up() -> None:
+    steps: list[Step] = []
+    for value in range(1, 5):
+        told = notification("notifications/progress", progressToken=1, progress=value)
+        steps += [server(told), expect_to_client(told), time_passes(0.05)]
+    hold(
+        [
+            *begin(asks(1, "tools/call", meta={"progressToken": 1}, name="a")),
+            expect_to_server(request(1, "tools/call", name="a", _meta={"progressToken": 1})),
+            *steps,
+            expect_to_server(lambda frame: frame["params"]["requestId"] == 1),
+            expect_to_client(an_error(1, -32000, "did not answer within 0.3 s")),
+        ],
+        request_timeout_s=0.2,
+        request_ceiling_s=0.3,
+    )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.middleware import Answer, Direction, Message, Proceed
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
     Step,
@@ -22,6 +23,7 @@ from tests.proxy.conversation import (
     time_passes,
 )
 from tests.proxy.per_request import asks, complete, opening, stamped, valid
+from tests.support.waiting import hang
 
 A, B, C, D = HANDSHAKE_REVISIONS
 FORM = {"type": "object", "properties": {"color": {"type": "string"}}}
@@ -366,4 +368,61 @@ def test_the_time_of_a_call_does_not_run_while_its_client_is_asked() -> None:
             *done(2),
         ],
         request_timeout_s=0.2,
+    )
+
+
+def test_middleware_sees_what_a_client_is_asked() -> None:
+    seen: list[tuple[str, str | None, dict[str, Any] | None]] = []
+
+    async def look(message: Message, proceed: Proceed) -> Answer:
+        answer = await proceed(message)
+        if message.direction is Direction.TO_CLIENT:
+            seen.append((message.method, message.revision, answer.result))
+        return answer
+
+    hold(
+        [
+            *calling(B, {"roots": {}}),
+            server(asks(1, "s", r=ROOTS)),
+            expect_to_client(poses(1, "roots/list", B)),
+            client(result(f"{Q}1", HOME)),
+            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"r": HOME}, requestState="s")),
+            *done(2),
+        ],
+        middleware=(look,),
+    )
+    assert seen == [("roots/list", B, HOME)]
+
+
+def test_middleware_may_answer_in_the_place_of_a_client() -> None:
+    async def answer(message: Message, proceed: Proceed) -> Answer:
+        return Answer.succeed(HOME) if message.method == "roots/list" else await proceed(message)
+
+    hold(
+        [
+            *calling(D, {"roots": {}}),
+            server(asks(1, "s", r=ROOTS)),
+            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"r": HOME}, requestState="s")),
+            *done(2),
+        ],
+        middleware=(answer,),
+    )
+
+
+def test_a_question_that_middleware_still_has_is_taken_back_without_a_word() -> None:
+    async def hang_on(message: Message, proceed: Proceed) -> Answer:
+        if message.method == "roots/list":
+            await hang()
+        return await proceed(message)
+
+    hold(
+        [
+            *calling(D, {"roots": {}}),
+            server(asks(1, "s", r=ROOTS)),
+            time_passes(0.01),
+            client(notification("notifications/cancelled", requestId="a")),
+            client(request("p", "ping")),
+            expect_to_client(result("p", {})),
+        ],
+        middleware=(hang_on,),
     )

@@ -16,7 +16,11 @@ from dragoman.pool import Scope
 from dragoman.proxy import ProxyConfig, watched
 from dragoman.trace.trace import Trace
 from dragoman.transports.memory import connect_pair
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
+from tests.proxy import per_request, test_per_request, test_per_request_relay
 from tests.proxy.conversation import (
+    Peer,
     Step,
     client,
     client_closes,
@@ -237,3 +241,43 @@ def test_the_page_names_every_field_and_direction(tmp_path: Path) -> None:
 def test_times_are_in_order(revision: str, tmp_path: Path) -> None:
     times = [line["time"] for line in trace_of(opening(revision, revision), tmp_path / "t")]
     assert times == sorted(times)
+
+
+LM = [*per_request.opening(), client(request(7, "tools/list")), expect_to_server(lambda frame: frame["id"] == 1)]
+LM += [server(per_request.complete(1, tools=[], ttlMs=0, cacheScope="private"))]
+LM += [expect_to_client(result(7, {"tools": []}))]
+ML = [client(test_per_request.asks("a", "tools/list")), *test_per_request.opening("2025-03-26")]
+ML += [expect_to_server(request(1, "tools/list")), server(result(1, {"tools": []}))]
+ML += [expect_to_client(lambda frame: frame["id"] == "a")]
+MM = [client(test_per_request.asks("a", "tools/list")), *test_per_request_relay.opening()]
+MM += [expect_to_server(test_per_request.asks("a", "tools/list")), server(result("a", {"tools": []}))]
+MM += [expect_to_client(lambda frame: frame["id"] == "a")]
+
+
+@pytest.mark.parametrize("steps", [LM, ML, MM], ids=["LM", "ML", "MM"])
+def test_every_frame_between_the_eras_is_there(steps: Sequence[Step], tmp_path: Path) -> None:
+    crossed: list[tuple[str, str, Any]] = []
+
+    def note(*peers: Peer) -> None:
+        for peer in peers:
+            crossed.extend((peer.name, "received", json.loads(line)) for line in peer.said)
+            crossed.extend((peer.name, "sent", json.loads(line)) for line in peer.heard)
+
+    lines = trace_of(steps, tmp_path / "t", check=note)
+    told = [(*brief(line), line["frame"]) for line in lines if line["direction"] in ("received", "sent")]
+    assert sorted(map(str, told)) == sorted(map(str, crossed))
+
+
+def test_a_translation_for_a_client_without_a_session_is_there(tmp_path: Path) -> None:
+    found = [line for line in trace_of(ML, tmp_path / "t") if line["direction"] == "translated"]
+    told = [(line["side"], line["revision"], line["to"]) for line in found if line["method"] == "tools/list"]
+    assert ("server", "2025-03-26", "2026-07-28") in told
+
+
+def test_a_server_that_takes_headers_takes_them_with_a_trace(tmp_path: Path) -> None:
+    ours, _ = connect_pair()
+    trace = Trace(tmp_path / "t")
+    assert not getattr(watched(ProxyConfig(trace=trace), ours, Side.SERVER), "takes_headers", False)
+    upstream = open_upstream(UpstreamConfig("http://127.0.0.1:1/mcp"))
+    assert getattr(watched(ProxyConfig(trace=trace), upstream, Side.SERVER), "takes_headers", False)
+    trace.close()

@@ -203,14 +203,16 @@ class Exchange:
         call = Call(frame.key, frame.method)
         call.own = True
         unfit = self.calls[Side.SERVER].add(call)
-        if unfit is None:
+        if unfit is None and self._around is not None:
+            self._around.take_request(Side.SERVER, call, frame)
+        elif unfit is None:
             self.front.send(frame)
         return unfit
 
     def withdraw(self, key: bytes, reason: str) -> None:
         """Take back a question that was posed here; nothing where it is answered."""
         call = self.calls[Side.SERVER].take(key)
-        if call is not None:
+        if call is not None and (self._around is None or self._around.cancel(call)):
             params = {"requestId": decode(key), "reason": reason}
             self.front.send(notification_frame("notifications/cancelled", params)._replace(stream=call.stream))
 
@@ -360,11 +362,11 @@ class Exchange:
 
     def pass_answer(self, side: Side, call: Call, frame: Frame, is_final: bool = False) -> None:
         """Deliver the answer of this peer to a request that is off the table; final: middleware has had it."""
-        if call.own:
-            self.front.post(side.other, frame)
-            return
         if self._around is not None and not is_final:
             self._around.take_answer(side, call, written(frame), self)
+            return
+        if call.own:
+            self.front.post(side.other, frame)
             return
         adapted = self._adaptors[side].adapt(frame, call.method) if call.translate is None else call.translate(frame)
         if adapted is None:  # who asked must not wait for ever

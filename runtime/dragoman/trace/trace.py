@@ -72,6 +72,7 @@ class Watched:
         self.pause_reading = transport.pause_reading
         self.resume_reading = transport.resume_reading
         self.hurry = transport.hurry
+        self.takes_headers: bool = getattr(transport, "takes_headers", False)
         self.pause_writing: Callable[[], None] = _nothing
         self.resume_writing: Callable[[], None] = _nothing
 

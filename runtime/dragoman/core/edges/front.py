@@ -147,7 +147,10 @@ class FrontEdge(FrontActions):
     def tick(self) -> None:
         """Take note that time has passed for requests that are with the server."""
         assert self._timeouts is not None, "nobody is reminded without a limit"
-        self._timeouts.tick(self.exchange)
+        if self.per_request is not None:
+            self.per_request.tick()
+        else:
+            self._timeouts.tick(self.exchange)
         self.answered()
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
@@ -264,6 +267,9 @@ class FrontEdge(FrontActions):
         if self.per_request is not None:
             if self._around is not None:
                 self.per_request.let_around(self, self._outbox)
+            if self._timeouts is not None:
+                timeouts = self._timeouts
+                self.per_request.limit_time(self, self._outbox, timeouts.timeout_s, timeouts.ceiling_s)
             self._advance(FrontEvent.PER_REQUEST_BEGUN)
         return self.per_request is not None
 

@@ -27,6 +27,7 @@ from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malforme
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.settings import Settings
+from dragoman.core.timeouts import PROGRESS, TIMED_OUT
 from dragoman.core.translate import Counters
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS, load
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from dragoman.core.around_requests import AroundRequests
     from dragoman.core.commands import Outbox
     from dragoman.core.edges.front import FrontEdge
+    from dragoman.core.request_timeouts import RequestTimeouts
 
 logger = logging.getLogger("dragoman.session")
 
@@ -133,7 +135,7 @@ class PerRequestFront:
         requests: Those that are not answered, by key.
     """
 
-    __slots__ = ("_around", "_behind", "_counters", "_settings", "_sink", "requests")
+    __slots__ = ("_around", "_behind", "_counters", "_settings", "_sink", "_timeouts", "requests")
 
     def __init__(self, sink: Sink, settings: Settings, counters: Counters, behind: BehindRequests) -> None:
         self.requests: dict[bytes, Request] = {}
@@ -142,6 +144,7 @@ class PerRequestFront:
         self._counters = counters
         self._behind = behind
         self._around: AroundRequests | None = None
+        self._timeouts: RequestTimeouts | None = None
 
     def let_around(self, front: FrontEdge, outbox: Outbox) -> None:
         """Let middleware have what crosses here from now on."""
@@ -150,6 +153,13 @@ class PerRequestFront:
 
         self._around = AroundRequests(front, self, outbox)
 
+    def limit_time(self, front: FrontEdge, outbox: Outbox, timeout_s: float, ceiling_s: float | None) -> None:
+        """Give up what is not answered in time, from now on: see `RequestTimeouts`."""
+        # Loaded where it is needed: most proxies wait for as long as it takes.
+        from dragoman.core.request_timeouts import RequestTimeouts
+
+        self._timeouts = RequestTimeouts(front, self, outbox, timeout_s, ceiling_s)
+
     def hand_to(self, behind: BehindRequests) -> None:
         """Have somebody else serve what comes from here on."""
         self._behind = behind
@@ -157,7 +167,7 @@ class PerRequestFront:
     def release(self) -> None:
         """Let go of who is at both ends."""
         self.requests.clear()
-        self._around = None
+        self._around = self._timeouts = None
         del self._sink, self._behind
 
     # What the client does
@@ -228,11 +238,24 @@ class PerRequestFront:
             return
         self.requests[key] = request
         if self._around is None or not self._around.take_request(request):
-            self._behind.carry(request)
+            self.carry(request)
 
     def carry(self, request: Request) -> None:
-        """Have a request served that middleware has let go on."""
+        """Have a request served, once middleware has let it go on."""
+        if self._timeouts is not None:
+            self._timeouts.start(request)
         self._behind.carry(request)
+
+    def tick(self) -> None:
+        """Take note that time has passed for what is under way."""
+        assert self._timeouts is not None, "nobody is reminded without a limit"
+        self._timeouts.tick()
+
+    def give_up(self, request: Request, reason: str, data: dict[str, Any]) -> None:
+        """Answer a request in the server's place, which is told that nobody waits."""
+        self._counters.timed_out += 1
+        self.withdraw(request, reason)
+        self.refuse(request, TIMED_OUT, reason, data)
 
     def withdraw(self, request: Request, reason: str) -> None:
         """Take back a request that middleware has answered meanwhile."""
@@ -289,6 +312,8 @@ class PerRequestFront:
 
     def tell_frame(self, frame: Frame) -> None:
         """Send a notification that is written already."""
+        if self._timeouts is not None and frame.method == PROGRESS:
+            self._timeouts.note_progress(frame)
         if self._around is None or not self._around.take_notice(frame):
             self._sink.send(frame)
 

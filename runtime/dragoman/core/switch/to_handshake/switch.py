@@ -185,7 +185,7 @@ class ToHandshake:
     def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
         """Go on with what waits."""
         revision = accepted.revision
-        adapted = self._adaptor(revision, OLDER).adapt(accepted.answer, "initialize")
+        adapted = self._adaptor(Side.SERVER, revision, OLDER).adapt(accepted.answer, "initialize")
         if isinstance(adapted, Refusal):
             self._fail_waiting(Failed(adapted.code, adapted.message, adapted.data))
             return
@@ -196,7 +196,8 @@ class ToHandshake:
             named = ", ".join(loss.pointer for loss in losses)
             logger.warning("the client is not told of what its revision does not have: %s", named)
         info = initialized.get("serverInfo")
-        self._upward, self._downward = self._adaptor(NEWER, revision), self._adaptor(revision, NEWER)
+        self._upward = self._adaptor(Side.CLIENT, NEWER, revision)
+        self._downward = self._adaptor(Side.SERVER, revision, NEWER)
         strips = not self._bridging.shares_channel
         self._answers = Answers(self._path, info if isinstance(info, dict) else {}, self._downward, strips)
         capabilities = initialized.get("capabilities")
@@ -266,10 +267,10 @@ class ToHandshake:
         waiting, self._waiting = self._waiting, []
         return waiting
 
-    def _adaptor(self, source: str, target: str) -> Adaptor:
-        way = self._wiring.translate(source, target)
-        settings = self._wiring.settings
-        return Adaptor(None if way.identity else way, settings.on_loss, self._front.exchange.counters)
+    def _adaptor(self, side: Side, source: str, target: str) -> Adaptor:
+        way, settings = self._wiring.translate(source, target), self._wiring.settings
+        counters = self._front.exchange.counters
+        return Adaptor(None if way.identity else way, settings.on_loss, counters, side, settings.watch)
 
     # Requests and their answers
 
