@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dragoman.core.bridge.annotations import find_mirrored, leave_out_invalid, strip_invalid
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions
 from dragoman.core.bridge.awaiting import TaskWait
-from dragoman.core.bridge.caching import CacheableRequest, ResultCache, Watch, put_hint, read_hint
 from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
 from dragoman.core.bridge.discovery import read_initialize, to_discover_result, to_initialize_result
 from dragoman.core.bridge.errors import answer_error
@@ -170,16 +169,6 @@ def test_notices(capabilities: dict[str, Any], value: Any, params: dict[str, Any
         listener.acknowledge(stream, value, 0.0)
         listener.hear(stream, method, params, 0.0)
         listener.end(stream, 0.0, params)
-
-
-@given(OBJECTS, OBJECTS)
-def test_caches(params: dict[str, Any], result: dict[str, Any]) -> None:
-    request = CacheableRequest("s", E, "tools/list", params)
-    cache = ResultCache()
-    cache.put(request, result, 0.0)
-    assert cache.get(request, 0.0) in (None, result)
-    Watch().see("tools/list", params, result)
-    put_hint(result, "tools/list", read_hint(result))
 
 
 @given(VALUES)

@@ -3,7 +3,7 @@
 Lives here: functions and small machines on decoded JSON; time and random bytes come in as arguments. Must not: hold
 sockets or clocks, know transports, or translate what one message says by itself (that is `dragoman_spec`).
 
-- Every hop of the per-request era: `metadata`, `annotations` and `headers`, `results`, `caching`, `errors`.
+- Every hop of the per-request era: `metadata`, `annotations` and `headers`, `results`, `errors`.
 - Which era, and who is told what: `verdict`, `capabilities`, `discovery`.
 - A client with a handshake at a per-request server: `inputs` and `awaiting`, which both ask by `posing`; `listening`.
 - A per-request client at a server with a handshake: `strategy`, then `parked` or `promoted`, which both ask by
