@@ -1,0 +1,64 @@
+"""Real peers with tasks of either form, across the eras."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers.visits import ENVIRONMENTS, HERE, LIMIT_S, joined_by_proxy, needs_peers, python_of
+
+pytestmark = needs_peers
+
+LINKS = ("stdio-stdio", "http-http")
+RELATED = "io.modelcontextprotocol/related-task"
+
+
+def older(*options: str) -> list[str]:
+    """Give the command of the peer that has tasks of 2025-11-25."""
+    return [python_of("D"), str(HERE / "tasks_older.py"), *options]
+
+
+def newer(*options: str) -> list[str]:
+    """Give the command of the peer that has the extension."""
+    return [str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python"), str(HERE / "tasks_newer.py"), *options]
+
+
+def visit(client: list[str], server: list[str], link: str, folder: Path, over: str) -> dict[str, Any]:
+    """Send a client to a server, and give its report."""
+    front, upstream = link.split("-")
+    with contextlib.ExitStack() as stack:
+        _, target = joined_by_proxy(stack, front, upstream, server, folder / "log")
+        command = [*client, *([over, target[0]] if front == "http" else ["--", *target])]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    log = folder / "log"
+    assert done.returncode == 0, done.stderr[-3000:] + (log.read_text("utf-8")[-2000:] if log.exists() else "")
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_client_with_the_extension_at_a_server_with_tasks_of_its_own(link: str, tmp_path: Path) -> None:
+    report = visit(newer(), older("--serve"), link, tmp_path, "--url")
+    assert report["with"]["called"] == ["Hello Ada", "Hello Ada"]
+    assert report["with"]["seen"] == ["task", "Who?", "task", "Who?"]
+    assert report["without"]["called"] == ["Hello Eve", "Hello Eve"]
+    assert report["asked"] == ["Who?", "Who?"]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_client_with_tasks_of_its_own_at_a_server_with_the_extension(link: str, tmp_path: Path) -> None:
+    report = visit(older("--over", link.split("-")[0]), newer("--serve"), link, tmp_path, "--")
+    assert report["tasks"] == {"cancel": {}, "requests": {"tools": {"call": {}}}}
+    assert report["support"] == {"report": {"taskSupport": "optional"}, "echo": {"taskSupport": "optional"}}
+    assert report["created"] == "working"
+    [asked] = report["asked"]
+    assert asked["message"] == "Who?"
+    assert RELATED in asked["_meta"]
+    assert report["result"]["content"][0]["text"] == "Hello Ada"
+    assert RELATED in report["result"]["_meta"]
+    assert (report["ended"], report["quick"], report["at once"]) == ("completed", "completed", "at once")
