@@ -70,7 +70,7 @@ def client(frame: Any) -> Step:
 
 
 def server(frame: Any) -> Step:
-    return Says("server", frame if isinstance(frame, bytes) else encode_line(frame))
+    return Says("server", frame if isinstance(frame, bytes) or callable(frame) else encode_line(frame))
 
 
 def expect_to_client(expected: Any) -> Step:

@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.core.commands import Outcome
 from tests.proxy.conversation import (
+    READY,
     Step,
     an_error,
     client,
@@ -17,10 +18,14 @@ from tests.proxy.conversation import (
     expect_end,
     expect_to_client,
     expect_to_server,
+    initialized,
     notification,
     request,
     result,
     server,
+    server_closes,
+    server_restarts,
+    time_passes,
 )
 from tests.proxy.test_per_request import IDENTITY, TASKS, asks, opening
 from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, SCHEMA, elicit
@@ -611,4 +616,31 @@ def test_a_question_about_a_task_that_is_not_there_is_put_to_nobody() -> None:
             server(asked_of("other", 7)),
             expect_to_server(an_error(7, -32601, "not clear")),
         ]
+    )
+
+
+# A server that is started again
+
+
+def test_a_call_whose_tool_was_being_looked_up_goes_on_at_the_next_server() -> None:
+    seen: dict[str, Any] = {}
+
+    def opens_again(frame: Any) -> bool:
+        seen["id"] = frame["id"]
+        return bool(frame["method"] == "initialize")
+
+    hold(
+        [
+            client(call("a")),
+            *opening(tools={}, tasks=RUNS_TASKS),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+            server_closes(),
+            time_passes(1.5),
+            server_restarts(),
+            expect_to_server(opens_again),
+            server(lambda: initialized("2025-11-25", seen["id"], tools={}, tasks=RUNS_TASKS)),
+            expect_to_server(READY),
+            expect_to_server(lambda frame: frame["method"] == "tools/call"),
+        ],
+        restarts=3,
     )

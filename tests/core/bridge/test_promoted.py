@@ -252,3 +252,13 @@ def test_a_task_is_found_by_its_caller_alone() -> None:
     assert tasks.find(task_id, POLL, START) == "c"
     with pytest.raises(RemoteProtocolError):
         tasks.find(task_id, replace(POLL, principal="bob"), START)
+
+
+def test_there_is_a_limit_to_what_results_hold_together() -> None:
+    tasks = PromotedTasks(KEEPER, most_bytes=100)
+    for call, weight_bytes in (("a", 60), ("b", 40), ("c", 50), ("d", 101)):
+        tasks.promote(call, CALLER, at(START), b"n" * 12)
+        tasks.finish(call, {"result": {}}, START, weight_bytes)
+        if call == "c":
+            assert [known in tasks for known in "abc"] == [False, True, True]
+    assert len(tasks) == 0

@@ -56,6 +56,7 @@ class _Task:
     message: str | None = None
     status: str = "working"
     payload: dict[str, Any] = field(default_factory=dict)
+    weight_bytes: int = 0
 
     @property
     def is_running(self) -> bool:
@@ -69,11 +70,13 @@ class PromotedTasks:
     Attributes:
         keeper: Makes their ids; its time is how long they are kept, from their beginning.
         most: How many may be running; four times as many are kept, and then the oldest that has ended is forgotten.
+        most_bytes: How much the results of those that have ended may hold together; then the oldest are forgotten.
         poll_ms: After how many milliseconds a client is advised to ask again.
     """
 
     keeper: Keeper
     most: int = 1024
+    most_bytes: int = 64 * 1024 * 1024
     poll_ms: int = 1000
     _tasks: dict[str, _Task] = field(default_factory=dict)
 
@@ -215,15 +218,24 @@ class PromotedTasks:
         self._end(task, "cancelled", {}, now_s)
         return call
 
-    def finish(self, call: str, response: Mapping[str, Any], now_s: float) -> None:
-        """Take the server's response to the call, in the form of the client."""
+    def finish(self, call: str, response: Mapping[str, Any], now_s: float, weight_bytes: int = 0) -> None:
+        """Take the server's response to the call, in the form of the client; and how much it holds."""
         task = self._tasks.get(call)
         if task is None or not task.is_running:
             return
+        task.weight_bytes = weight_bytes
         if "error" in response:
             self._end(task, "failed", {"error": response["error"]}, now_s)
         else:
             self._end(task, "completed", {"result": response["result"]}, now_s)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        excess = sum(task.weight_bytes for task in self._tasks.values()) - self.most_bytes
+        for call in [call for call, task in self._tasks.items() if task.weight_bytes]:
+            if excess <= 0:
+                break
+            excess -= self._tasks.pop(call).weight_bytes
 
     def lose(self, call: str, now_s: float) -> None:
         """Take note that the server of a call has gone."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dragoman.core.bridge import errors
 from dragoman.core.bridge.metadata import take_identity
@@ -30,7 +30,7 @@ from dragoman.core.bridge.tasks import (
 from dragoman.core.calls import Call
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite
-from dragoman.core.exact_json import decode
+from dragoman.core.exact_json import decode, encode
 from dragoman.core.switch.per_request.waiting import Inquiry, WaitingCall
 from dragoman.core.switch.tool_headers import CALL, LIST
 from dragoman.core.translate import Adaptor, Refusal
@@ -44,10 +44,16 @@ logger = logging.getLogger("dragoman.session")
 METHODS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel"})
 _MOST: Final = 1024
 _MOST_OWN: Final = 64
-"""How many tasks a session may know, and how many of them may be ours, whose results are kept."""
+_MOST_BYTES: Final = 16 * 1024 * 1024
+"""How many tasks a session may know, how many of them may be ours, whose results are kept, and how much these hold."""
 
-_Own = tuple[dict[str, Any], dict[str, Any]]
-"""A task that has ended, and its result, in the form of the client."""
+
+class _Own(NamedTuple):
+    """A task that has ended, and its result, in the form of the client."""
+
+    task: dict[str, Any]
+    result: dict[str, Any]
+    weight_bytes: int
 
 
 class ClientTasks:
@@ -108,23 +114,23 @@ class ClientTasks:
         adapted = self._downward.adapt(answer, CALL)
         if isinstance(adapted, Refusal):
             return adapted
-        task = self._end_at_once(decoded(adapted or answer).body["result"])
-        return result_frame(call.key, {"task": task})
+        whole = decoded(adapted or answer)
+        return result_frame(call.key, {"task": self._end_at_once(whole.body["result"], len(encode(whole.body)))})
 
-    def _end_at_once(self, result: dict[str, Any]) -> dict[str, Any]:
+    def _end_at_once(self, result: dict[str, Any], weight_bytes: int) -> dict[str, Any]:
         """Make a task of a result that came at once."""
         now = spell_time(self._bridging.now())
         status = "failed" if result.get("isError") is True else "completed"
         task_id, ttl = self._bridging.nonce().hex(), int(self._bridging.task_s * 1000)
         task = {"taskId": task_id, "status": status, "createdAt": now, "lastUpdatedAt": now, "ttl": ttl}
-        self._know(task_id, (task, result))
+        self._know(task_id, _Own(task, result, weight_bytes))
         return task
 
     def _know(self, task_id: str, own: _Own | None) -> None:
         self._known[task_id] = own
-        ours = [known for known, each in self._known.items() if each is not None]
-        if len(ours) > _MOST_OWN:
-            del self._known[ours[0]]
+        ours = [(known, each.weight_bytes) for known, each in self._known.items() if each is not None]
+        while ours and (len(ours) > _MOST_OWN or sum(weight for _, weight in ours) > _MOST_BYTES):
+            del self._known[ours.pop(0)[0]]
         if len(self._known) > _MOST:
             del self._known[next(iter(self._known))]
 
@@ -138,7 +144,7 @@ class ClientTasks:
             return
         own = self._known[task_id]
         if own is not None:
-            self._answer_own(call, *own)
+            self._answer_own(call, own.task, own.result)
         elif call.method == "tasks/get":
             self._ask(call, "tasks/get", task_id, self._answer_task)
         elif call.method == "tasks/cancel":

@@ -109,7 +109,7 @@ class Promoting:
         """Take the server's answer to a call that is a task."""
         said = self._answers.spell(work.method, frame, _NOBODY, None)
         if isinstance(said, Frame):
-            self._end(work, decoded(said).body)
+            self._end(work, decoded(said).body, len(said.raw))
         elif isinstance(said, VisitFirst):
             refused = refuse_visit(said.error)
             self.fail(work, Refusal(refused.code, refused.message, {}))
@@ -121,8 +121,8 @@ class Promoting:
         error = {"code": refusal.code, "message": refusal.message} | ({"data": refusal.data} if refusal.data else {})
         self._end(work, {"error": error})
 
-    def _end(self, work: Work, body: Mapping[str, Any]) -> None:
-        self._make_tasks().finish(work.name, body, self._bridging.now())
+    def _end(self, work: Work, body: Mapping[str, Any], weight_bytes: int = 0) -> None:
+        self._make_tasks().finish(work.name, body, self._bridging.now(), weight_bytes)
         self._tell(work.name)
 
     # Requests about tasks

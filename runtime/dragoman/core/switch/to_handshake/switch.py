@@ -249,8 +249,8 @@ class ToHandshake:
 
     def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
         """Answer what is with the server, parked calls too: they cannot go on in another one."""
-        for work in [work for work in self._works if work.frame is None]:
-            self.take_server(upstream, failure.answer(work.key))
+        for key in self._works.open_keys:
+            self.take_server(upstream, failure.answer(key))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End the session with that of its server."""

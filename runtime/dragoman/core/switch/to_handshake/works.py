@@ -102,6 +102,11 @@ class Works:
     def __iter__(self) -> Iterator[Work]:
         return iter(self._works.values())
 
+    @property
+    def open_keys(self) -> list[bytes]:
+        """The ids of all requests that the server has not answered, our own among them."""
+        return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
+
     def new_key(self) -> bytes:
         """Give an id that the server has not seen."""
         self._last += 1
