@@ -22,7 +22,6 @@ NOT_JSON: Mapping[Wrong, tuple[str, str]] = {
 """What is expected and what is found, in words, by what is wrong."""
 
 _LEAVES = frozenset({str, int, bool, type(None)})
-_NAMES = {str}
 
 
 def not_json(value: Any) -> tuple[tuple[str | int, ...], Wrong] | None:
@@ -39,24 +38,29 @@ def not_json(value: Any) -> tuple[tuple[str | int, ...], Wrong] | None:
     while ways:
         for key, found in ways[-1]:
             kind = found.__class__
-            if kind in _LEAVES:
+            if kind in _LEAVES or (kind is float and isfinite(found)):
                 continue
-            if isinstance(found, dict | list | tuple):
-                if not found:
+            if kind is not dict and kind is not list:
+                if "__pydantic_serializer__" in kind.__dict__:
                     continue
-                if id(found) in held:
-                    return (*path, key)[1:], "recursion_loop"
-                if isinstance(found, dict) and {*map(type, found)} != _NAMES and _odd_keys(found):
-                    return (*path, key)[1:], "not_json"
-                path.append(key)
-                held[id(found)] = found
-                ways.append(iter(found.items() if isinstance(found, dict) else enumerate(found)))
+                if not isinstance(found, dict | list | tuple):
+                    if (wrong := _wrong(found)) is not None:
+                        return (*path, key)[1:], wrong
+                    continue
+            if not found:
+                continue
+            path.append(key)
+            if id(found) in held:
+                return tuple(path[1:]), "recursion_loop"
+            held[id(found)] = found
+            if kind is list or not isinstance(found, dict):
+                ways.append(iter(enumerate(found)))
                 break
-            if isinstance(found, float):
-                if not isfinite(found):
-                    return (*path, key)[1:], "finite_number"
-            elif not isinstance(found, str | int) and not hasattr(kind, "__pydantic_serializer__"):
-                return (*path, key)[1:], "not_json"
+            for name in found:
+                if name.__class__ is not str and not isinstance(name, str):
+                    return tuple(path[1:]), "not_json"
+            ways.append(iter(found.items()))
+            break
         else:
             ways.pop()
             if held:
@@ -65,8 +69,11 @@ def not_json(value: Any) -> tuple[tuple[str | int, ...], Wrong] | None:
     return None
 
 
-def _odd_keys(value: Mapping[Any, Any]) -> bool:
-    return not all(isinstance(key, str) for key in value)
+def _wrong(value: Any) -> Wrong | None:
+    """What is wrong with a value that holds no others, if something is."""
+    if isinstance(value, float):
+        return None if isfinite(value) else "finite_number"
+    return None if isinstance(value, str | int) else "not_json"
 
 
 def pointer_to(path: tuple[str | int, ...]) -> str:

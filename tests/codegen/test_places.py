@@ -48,6 +48,7 @@ FILE: dict[str, Any] = {
                     ]
                 },
                 "same": {"anyOf": [{"anyOf": [PART]}, {"oneOf": [PART]}]},
+                "twice": {"anyOf": [STRING, STRING, PART]},
                 "far": {"anyOf": [{"type": "boolean"}, {"$ref": "#/$defs/Holder/properties/choice"}]},
                 "nullable": {"type": ["object", "null"], "properties": {"a": STRING}},
             },
@@ -89,6 +90,7 @@ PROPERTY = "/$defs/Part/properties/a"
         ),
         ("/$defs/Holder/properties/nullable/anyOf/0/properties/a", "/$defs/Holder/properties/nullable/properties/a"),
         ("/$defs/Holder/properties/same/properties/a", "/$defs/Holder/properties/same/anyOf/0/anyOf/0/properties/a"),
+        ("/$defs/Holder/properties/twice/anyOf/1/properties/a", "/$defs/Holder/properties/twice/anyOf/2/properties/a"),
         ("/$defs/Holder/properties/far/anyOf/0", "/$defs/Holder/properties/far/anyOf/0"),
         (
             "/$defs/Holder/properties/far/anyOf/4/properties/a",

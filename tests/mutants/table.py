@@ -273,9 +273,9 @@ MUTANTS: list[Mutant] = [
     ),
     *in_support(
         "_json",
-        ("keys may be anything", "and _odd_keys(found)", "and False"),
+        ("keys may be anything", "if name.__class__ is not str and not isinstance(name, str):", "if False:"),
         ("what is not JSON is measured", "return 0 if not_json(value) else _deep_size(value)", "return _deep_size(value)"),
-        ("bytes are JSON", "elif not isinstance(found, str | int)", "elif not isinstance(found, str | int | bytes)"),
+        ("bytes are JSON", "isinstance(value, str | int) else", "isinstance(value, str | int | bytes) else"),
     ),
     *in_support(
         "_base",

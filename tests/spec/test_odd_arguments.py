@@ -90,6 +90,15 @@ def test_error_reaches_another_process_whole(error: Error) -> None:
 
 # --- what Python has and JSON has not --------------------------------------------------------------------------------
 
+
+class Text(str):
+    """A string of a class of its own, as members of enumerations are."""
+
+
+class Share(float):
+    """A number of a class of its own."""
+
+
 NOT_JSON = [b"x", {1}, frozenset(), object(), 1j, {1: 2}, [{"a": b"x"}]]
 
 
@@ -118,12 +127,22 @@ def test_frame_with_what_is_not_json_is_not_valid(value: Any) -> None:
         validate(frame, "2025-11-25")
 
 
+@pytest.mark.parametrize("value", [float("nan"), Share("inf"), [(Share("nan"),)]], ids=repr)
+def test_number_that_json_lacks_is_refused_of_any_class(value: Any) -> None:
+    with pytest.raises(ValidationError, match=r"arguments\.a.*\n +Input should be a finite number"):
+        v2025_11_25.CallToolRequestParams(name="x", arguments={"a": value})
+
+
 def test_number_that_json_lacks_is_refused_beside_what_is_not_json() -> None:
     with pytest.raises(ValidationError, match="finite"):
         v2025_11_25.ListRootsResult(roots=iter(()), vendor=float("nan"))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("value", [(1, "a"), OrderedDict(a=1), {"a": (1,)}, [None, True, 1.5, "a"], ()], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [(1, "a"), OrderedDict(a=1), {Text("b"): Text("c")}, Share(0.5), {"a": (1,)}, [None, True, 1.5, "a"], ()],
+    ids=repr,
+)
 def test_what_json_can_say_is_taken(value: Any) -> None:
     params = v2025_11_25.CallToolRequestParams(name="x", arguments={"a": value})
     assert json.loads(params.model_dump_json())["arguments"]["a"] == json.loads(json.dumps(value))
