@@ -111,7 +111,7 @@ def test_pointer_is_that_of_the_file(logical: str, written: str) -> None:
 
 def test_pointer_ends_where_a_fix_put_something() -> None:
     fixed = {"$defs": {"Tool": {"type": "object", "properties": {"x": PART}}}}
-    file = {"$defs": {"Tool": {"type": "object", "properties": {"x": {"type": "object"}}}}}
+    file = {"$defs": {"Tool": {"type": "object", "properties": {"x": {"type": "object", "properties": {"b": STRING}}}}}}
     assert Places("2001-01-01", fixed, {}, file).written("/$defs/Tool/properties/x/properties/a") == (
         "/$defs/Tool/properties/x"
     )
