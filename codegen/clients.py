@@ -25,6 +25,7 @@ LISTS: Final = (
     ("resources/list", "resources", "resources"),
     ("resources/templates/list", "templates", "templates of resources"),
     ("prompts/list", "prompts", "prompts"),
+    ("tasks/list", "tasks", "tasks"),
 )
 """Method, name, and what is listed."""
 
@@ -75,7 +76,7 @@ WITHOUT_PARAMS: Final = frozenset({"roots/list"})
 def render_clients(
     specs: Sequence[Spec], schemas: Sequence[Normalised], eras: Mapping[str, str], notice: str
 ) -> dict[str, str]:
-    """Render the clients of all revisions that open with a handshake.
+    """Render the clients of all revisions.
 
     Args:
         specs: The loaded schemas, oldest first.
@@ -92,10 +93,11 @@ def render_clients(
     prose = read_prose()
     output: dict[str, str] = {}
     entries: list[dict[str, Any]] = []
+    asked: dict[str, MethodEntry] = {}
     for spec, schema in zip(specs, schemas, strict=True):
-        if eras[spec.revision] != HANDSHAKE:
-            continue
         methods = {entry.name: entry for entry in method_entries(spec, schema, prose)}
+        has_handshake = eras[spec.revision] == HANDSHAKE
+        asked |= {method: methods[method] for _, method in HANDLERS if method in methods}
         module = module_name(spec.revision)
         output[f"dragoman_spec/{module}/client.py"] = environment.get_template("client.py.jinja").render(
             notice=notice,
@@ -108,13 +110,19 @@ def render_clients(
             items={method: _item(schema, methods[method]) for method, _, _ in LISTS if method in methods},
             results={name: entry.result for name, entry in methods.items() if entry.result is not None},
             progress=methods["notifications/progress"].params,
+            has_handshake=has_handshake,
+            runs_tasks="tasks/get" in methods or not has_handshake,
+            tells_roots="notifications/roots/list_changed" in methods,
+            levels="LoggingLevel" in schema.definitions,
         )
+        # Without a handshake, a client is asked the same, under the same names, but not by requests.
         handlers = [
-            (name, None if method in WITHOUT_PARAMS else methods[method].params, methods[method].result)
+            (name, None if method in WITHOUT_PARAMS else asked[method].params, asked[method].result)
             for name, method in HANDLERS
-            if method in methods
+            if method in (methods if has_handshake else asked)
         ]
-        entries.append({"literal": spec.revision, "module": module, "handlers": handlers})
+        entry = {"literal": spec.revision, "module": module, "handlers": handlers, "has_handshake": has_handshake}
+        entries.append(entry)
     modules = [entry["module"] for entry in entries]
     entries += [{**newest, "literal": "any"} for newest in entries[-1:]]
     template = environment.get_template("clients.py.jinja")

@@ -15,6 +15,8 @@ from dragoman_spec.v2025_06_18 import models as v2025_06_18
 from dragoman_spec.v2025_06_18.client import Client as Client_v2025_06_18
 from dragoman_spec.v2025_11_25 import models as v2025_11_25
 from dragoman_spec.v2025_11_25.client import Client as Client_v2025_11_25
+from dragoman_spec.v2026_07_28 import models as v2026_07_28
+from dragoman_spec.v2026_07_28.client import Client as Client_v2026_07_28
 
 Target = TypeVar("Target", contravariant=True)
 
@@ -37,6 +39,7 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
+        reconnects: int = 0,
     ) -> AbstractAsyncContextManager[Client_v2024_11_05, None]: ...
 
     @overload
@@ -54,6 +57,7 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
+        reconnects: int = 0,
     ) -> AbstractAsyncContextManager[Client_v2025_03_26, None]: ...
 
     @overload
@@ -72,6 +76,7 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
+        reconnects: int = 0,
     ) -> AbstractAsyncContextManager[Client_v2025_06_18, None]: ...
 
     @overload
@@ -90,7 +95,28 @@ class Connect(Protocol[Target]):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
+        reconnects: int = 0,
     ) -> AbstractAsyncContextManager[Client_v2025_11_25, None]: ...
+
+    @overload
+    def __call__(
+        self,
+        target: Target,
+        revision: Literal["2026-07-28"],
+        *,
+        policy: Literal["pinned", "translate"] = "pinned",
+        sampling: Callable[[v2026_07_28.CreateMessageRequestParams], Awaitable[v2026_07_28.CreateMessageResult]]
+        | None = None,
+        elicitation: Callable[[v2026_07_28.ElicitRequestParams], Awaitable[v2026_07_28.ElicitResult]] | None = None,
+        roots: Callable[[], Awaitable[v2026_07_28.ListRootsResult]] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        on_notification: Callable[[v2026_07_28.ServerNotification], Any] | None = None,
+        timeout_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        init_timeout_s: float = 60.0,
+        reconnects: int = 0,
+        tasks: bool = False,
+    ) -> AbstractAsyncContextManager[Client_v2026_07_28, None]: ...
 
     @overload
     def __call__(
@@ -99,13 +125,15 @@ class Connect(Protocol[Target]):
         revision: Literal["any"] = "any",
         *,
         policy: Literal["pinned", "translate"] = "pinned",
-        sampling: Callable[[v2025_11_25.CreateMessageRequestParams], Awaitable[v2025_11_25.CreateMessageResult]]
+        sampling: Callable[[v2026_07_28.CreateMessageRequestParams], Awaitable[v2026_07_28.CreateMessageResult]]
         | None = None,
-        elicitation: Callable[[v2025_11_25.ElicitRequestParams], Awaitable[v2025_11_25.ElicitResult]] | None = None,
-        roots: Callable[[], Awaitable[v2025_11_25.ListRootsResult]] | None = None,
+        elicitation: Callable[[v2026_07_28.ElicitRequestParams], Awaitable[v2026_07_28.ElicitResult]] | None = None,
+        roots: Callable[[], Awaitable[v2026_07_28.ListRootsResult]] | None = None,
         capabilities: Mapping[str, Any] | None = None,
-        on_notification: Callable[[v2025_11_25.ServerNotification], Any] | None = None,
+        on_notification: Callable[[v2026_07_28.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
         init_timeout_s: float = 60.0,
-    ) -> AbstractAsyncContextManager[Client_v2025_11_25, None]: ...
+        reconnects: int = 0,
+        tasks: bool = False,
+    ) -> AbstractAsyncContextManager[Client_v2026_07_28, None]: ...

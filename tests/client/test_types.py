@@ -13,7 +13,7 @@ from tests.docs.test_typing import LONGEST_S, SOURCES
 PROGRAM = """
 from typing import Any
 import dragoman
-from dragoman_spec import v2024_11_05 as old, v2025_06_18 as v, v2025_11_25 as newest
+from dragoman_spec import v2024_11_05 as old, v2025_06_18 as v, v2026_07_28 as newest
 
 async def fill_in(params: v.ElicitRequestParams) -> v.ElicitResult:
     return v.ElicitResult(action="decline")
@@ -44,7 +44,15 @@ def test_each_revision_gives_its_models(tmp_path: Path) -> None:
         '    a: v.CallToolResult = await client.call("add")',
         "    b: list[v.Tool] = [t async for t in client.tools()]",
     )
-    assert complaints(tmp_path, *lines, ANY, '    c: newest.CallToolResult = await client.call("add")') == ""
+    newest = (
+        ANY,
+        '    c: newest.CallToolResult = await client.call("add")',
+        '    async with client.listen("x:y", tools=True) as changes:',
+        "        d: newest.ServerNotification = await anext(changes)",
+        '    e: newest.CallToolResult = await (await client.start("add")).result()',
+        "    print(client.discovered.capabilities, client.server_info)",
+    )
+    assert complaints(tmp_path, *lines, *newest) == ""
 
 
 def test_what_does_not_fit_the_revision_is_named(tmp_path: Path) -> None:
@@ -55,7 +63,7 @@ def test_what_does_not_fit_the_revision_is_named(tmp_path: Path) -> None:
         '    a: old.CallToolResult = await client.call("add")',
         '    await client.set_log_level("loud")',
         'dragoman.connect("http://x/mcp", revision="2024-11-05", elicitation=fill_in)',
-        'dragoman.connect("http://x/mcp", revision="2026-07-28")',
+        'dragoman.connect("http://x/mcp", revision="2026-01-01")',
         "dragoman.connect(5)",
     )
     wrong = [line.partition(":")[2].partition(":")[0] for line in found.splitlines() if ": error:" in line]

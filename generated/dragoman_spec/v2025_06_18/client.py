@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from dragoman_spec.v2025_06_18 import models
@@ -23,6 +24,18 @@ class Client(Protocol):
     @property
     def initialized(self) -> models.InitializeResult:
         """What the server answered to `initialize`."""
+
+    @property
+    def capabilities(self) -> models.ServerCapabilities:
+        """What the server can do."""
+
+    @property
+    def server_info(self) -> models.Implementation | None:
+        """Name and version of the server; None if it does not say them."""
+
+    @property
+    def instructions(self) -> str | None:
+        """How the server wants to be used; None if it does not say it."""
 
     @property
     def discarded(self) -> int:
@@ -103,6 +116,11 @@ class Client(Protocol):
 
     async def roots_changed(self) -> None:
         """Tell the server that the roots are not what they were."""
+
+    def listen(
+        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[models.ServerNotification], None]:
+        """Listen to what changes, as a context that gives an asynchronous iterator over the notifications."""
 
     def notifications(self) -> AsyncIterator[models.ServerNotification]:
         """Go through the notifications that come from now on, to the end of the session."""

@@ -4,9 +4,35 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from dragoman_spec.v2025_11_25 import models
+
+
+class ToolTask(Protocol):
+    """A call of a tool that runs as a task."""
+
+    @property
+    def id(self) -> str:
+        """The server's name for it; empty where it was answered at once."""
+
+    @property
+    def status(self) -> str:
+        """Where it stands: `working`, `input_required`, `completed`, `failed` or `cancelled`."""
+
+    @property
+    def message(self) -> str | None:
+        """What the server says about that, for a person."""
+
+    async def poll(self) -> str:
+        """Ask where it stands; questions of the server are answered on the way."""
+
+    async def result(self) -> models.CallToolResult:
+        """Wait until it is over, and give its result."""
+
+    async def cancel(self) -> None:
+        """Ask the server to stop; `poll` tells whether it has."""
 
 
 class Client(Protocol):
@@ -25,6 +51,18 @@ class Client(Protocol):
         """What the server answered to `initialize`."""
 
     @property
+    def capabilities(self) -> models.ServerCapabilities:
+        """What the server can do."""
+
+    @property
+    def server_info(self) -> models.Implementation | None:
+        """Name and version of the server; None if it does not say them."""
+
+    @property
+    def instructions(self) -> str | None:
+        """How the server wants to be used; None if it does not say it."""
+
+    @property
     def discarded(self) -> int:
         """How many notifications were discarded: unknown, not valid, or not read in time."""
 
@@ -39,6 +77,9 @@ class Client(Protocol):
 
     def prompts(self, *, timeout_s: float | None = None) -> AsyncIterator[models.Prompt]:
         """Go through the prompts, page by page."""
+
+    def tasks(self, *, timeout_s: float | None = None) -> AsyncIterator[models.Task]:
+        """Go through the tasks, page by page."""
 
     async def call(
         self,
@@ -89,6 +130,16 @@ class Client(Protocol):
     ) -> models.CompleteResult:
         """Ask how an argument of a template of resources could go on."""
 
+    async def start(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ttl_ms: int | None = None,
+        timeout_s: float | None = None,
+    ) -> ToolTask:
+        """Call a tool as a task, and give the task: to ask where it stands, wait for its result, or cancel it."""
+
     async def set_log_level(self, level: models.LoggingLevel, *, timeout_s: float | None = None) -> None:
         """Say from which level on log messages are wanted."""
 
@@ -103,6 +154,11 @@ class Client(Protocol):
 
     async def roots_changed(self) -> None:
         """Tell the server that the roots are not what they were."""
+
+    def listen(
+        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[models.ServerNotification], None]:
+        """Listen to what changes, as a context that gives an asynchronous iterator over the notifications."""
 
     def notifications(self) -> AsyncIterator[models.ServerNotification]:
         """Go through the notifications that come from now on, to the end of the session."""

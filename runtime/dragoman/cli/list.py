@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
     async def look(client: Client) -> int:
         found = {kind: await _list(client, kind, bool(args.kinds)) for kind in args.kinds or KINDS}
-        server = client.initialized.model_dump()["serverInfo"]
+        server = {} if client.server_info is None else client.server_info.model_dump()
         if args.json:
             about = {"server": server, "revision": client.server_revision}
             print(json.dumps({**about, **found}, indent=2, ensure_ascii=False))
@@ -54,7 +54,8 @@ def render(server: dict[str, Any], revision: str, found: dict[str, list[dict[str
     """Lay everything out for a person."""
     from dragoman.cli.terminal import shown
 
-    lines = [f"{server['name']} {server['version']}, revision {revision}"]
+    named = f"{server['name']} {server['version']}" if server else "a server that does not say its name"
+    lines = [f"{named}, revision {revision}"]
     for kind, ones in found.items():
         width = min(40, max((len(one[KINDS[kind]]) for one in ones), default=0))
         lines += [f"{kind}: {len(ones) or 'none'}"]

@@ -132,7 +132,7 @@ async def _serve(args: argparse.Namespace, work: Callable[[Client], Awaitable[in
     from dragoman.cli.terminal import Questions
     from dragoman.client.connect import connect
 
-    revision = dragoman_spec.HANDSHAKE_REVISIONS[-1] if args.revision == "any" else args.revision
+    revision = dragoman_spec.LATEST if args.revision == "any" else args.revision
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
     ask = Questions(revision, os.isatty(0)).answer if can_ask else None
     options: dict[str, Any] = {"timeout_s": args.timeout, "init_timeout_s": args.timeout, "elicitation": ask}
@@ -154,7 +154,7 @@ def opener_of_server(args: argparse.Namespace) -> Callable[[], Transport]:
 
 
 def _revision_or_any(text: str) -> str:
-    if text == "any" or text in dragoman_spec.HANDSHAKE_REVISIONS:
+    if text == "any" or text in dragoman_spec.REVISIONS:
         return text
-    allowed = ", ".join(("any", *dragoman_spec.HANDSHAKE_REVISIONS))
-    raise argparse.ArgumentTypeError(f"expected a revision that opens with a handshake, or any: {allowed}")
+    allowed = ", ".join(("any", *dragoman_spec.REVISIONS))
+    raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {allowed}")

@@ -7,19 +7,19 @@ which has the same methods with the models of each revision.
 
 from __future__ import annotations
 
-import inspect
-import logging
-from asyncio import Task, create_task
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 import dragoman_spec
+from dragoman.client.eras import ByHandshake, ByRequests, SpokenEra
 from dragoman.client.handlers import Handlers
-from dragoman.client.notices import Notices
+from dragoman.client.listening import Listening
 from dragoman.client.session import Session
+from dragoman.client.tasks import CREATION, ToolTask, check_extension
+from dragoman.client.told import Announcements
+from dragoman.core.declared import declares
 from dragoman.errors import CapabilityNotSupported, LocalProtocolError, ValidationFailed
-
-logger = logging.getLogger("dragoman.client")
 
 METHOD_NOT_FOUND: Final = -32601
 
@@ -30,50 +30,69 @@ class Client:
     Args:
         revision: Whose models go in and come out.
         handlers: What the server may ask.
+        identity: Name and version of the client.
+        capabilities: What it declares.
         timeout_s: How long a request may go without an answer or progress, where its call does not say.
         on_notification: Called with each notification, as a model; what it returns is awaited if it can be.
 
     Attributes:
         revision: Whose models go in and come out.
         server_revision: What the server speaks.
-        initialized: What the server answered to `initialize`.
-        discarded: How many notifications were discarded: unknown, not valid, or not read in time.
+        initialized: What the server answered to `initialize`; None without a handshake.
+        discovered: What the server answered to `server/discover`; None with a handshake.
+        capabilities: What the server can do.
+        server_info: Name and version of the server; None if it does not say them.
+        instructions: How the server wants to be used; None if it does not say it.
     """
 
     def __init__(
         self,
         revision: str,
         handlers: Handlers,
+        identity: Mapping[str, Any],
+        capabilities: Mapping[str, Any],
         timeout_s: float | None = None,
         on_notification: Callable[[Any], Any] | None = None,
     ) -> None:
         self.revision = revision
         self.server_revision = revision
         self.initialized: Any = None
-        self.discarded = 0
+        self.discovered: Any = None
+        self.capabilities: Any = None
+        self.server_info: Any = None
+        self.instructions: str | None = None
         self.session = Session(self)
+        self.told = Announcements(revision, on_notification)
+        self.by_requests: ByRequests | None = None
+        self._era: SpokenEra
+        if revision in dragoman_spec.HANDSHAKE_REVISIONS:
+            params = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": identity}
+            self._era = ByHandshake(self.session, params)
+        else:
+            self._era = self.by_requests = ByRequests(self.session, handlers, revision, identity, capabilities)
         self._methods = dragoman_spec.load(revision).METHODS
         self._handlers = handlers
         self._timeout_s = timeout_s
-        self._on_notification = on_notification
-        self._readers: list[Notices] = []
-        self._running: set[Task[Any]] = set()
         self._capabilities: dict[str, Any] = {}
 
-    async def open(self, params: dict[str, Any]) -> None:
-        """Shake hands.
+    async def open(self) -> None:
+        """Open the session, or find out what the server is."""
+        frame = await self._era.open()
+        opened, result = self.read_result(self._era.opening, frame), frame["result"]
+        if self.by_requests is None:
+            self.initialized = opened
+        else:
+            self.discovered = opened
+        self.capabilities, self._capabilities = opened.capabilities, result["capabilities"]
+        self.instructions = opened.instructions
+        identity = self._era.read_identity(result)
+        if identity is not None:
+            self.server_info = dragoman_spec.adapter(self.revision, "Implementation").validate_python(identity)
 
-        Args:
-            params: Of `initialize`.
-        """
-        frame = await self.session.ask("initialize", params, can_cancel=False)
-        self.initialized = self._read("initialize", frame)
-        self._capabilities = frame["result"]["capabilities"]
-
-    def start(self, server_revision: str) -> None:
+    def begin(self, server_revision: str) -> None:
         """Say that the session is open."""
         self.server_revision = server_revision
-        self.session.notify("notifications/initialized", {})
+        self._era.begin()
 
     # What a server offers
 
@@ -93,6 +112,10 @@ class Client:
         """Go through the prompts, page by page."""
         return self._pages("prompts/list", "prompts", timeout_s)
 
+    def tasks(self, *, timeout_s: float | None = None) -> AsyncIterator[Any]:
+        """Go through the tasks, page by page."""
+        return self._pages("tasks/list", "tasks", timeout_s)
+
     async def call(
         self,
         tool: str,
@@ -102,8 +125,40 @@ class Client:
         timeout_s: float | None = None,
     ) -> Any:
         """Call a tool. An error of the tool itself is a result whose `is_error` is true."""
-        params = {"name": tool} if arguments is None else {"name": tool, "arguments": dict(arguments)}
-        return await self._ask("tools/call", params, timeout_s, progress)
+        frame = await self._frame("tools/call", _named(tool, arguments), timeout_s, progress)
+        if frame["result"].get("resultType") == "task":
+            return await ToolTask(self, frame["result"]).result()
+        return self.read_result("tools/call", frame)
+
+    async def start(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ttl_ms: int | None = None,
+        timeout_s: float | None = None,
+    ) -> ToolTask:
+        """Call a tool as a task, and give the task: to ask where it stands, wait for its result, or cancel it.
+
+        Args:
+            tool: Which.
+            arguments: For it.
+            ttl_ms: For how long the server should keep the task; without a handshake it decides alone.
+            timeout_s: How long the server may take to begin.
+        """
+        params = _named(tool, arguments)
+        if self.by_requests is not None:
+            frame = await self._frame("tools/call", params, timeout_s)
+            result = frame["result"]
+            return ToolTask(self, result, None if result.get("resultType") == "task" else result)
+        if "tasks/get" not in self._methods:
+            raise LocalProtocolError(METHOD_NOT_FOUND, f"revision {self.revision} has no tasks")
+        if not self.declares("tasks.requests.tools.call"):
+            raise CapabilityNotSupported("tools/call", "tasks.requests.tools.call")
+        params["task"] = {} if ttl_ms is None else {"ttl": ttl_ms}
+        frame = await self._frame("tools/call", params, timeout_s)
+        self.validate(CREATION, frame)
+        return ToolTask(self, frame["result"]["task"])
 
     async def read(
         self, uri: str, *, progress: Callable[[Any], Any] | None = None, timeout_s: float | None = None
@@ -120,8 +175,7 @@ class Client:
         timeout_s: float | None = None,
     ) -> Any:
         """Get a prompt."""
-        params = {"name": name} if arguments is None else {"name": name, "arguments": dict(arguments)}
-        return await self._ask("prompts/get", params, timeout_s, progress)
+        return await self._ask("prompts/get", _named(name, arguments), timeout_s, progress)
 
     async def complete_prompt(self, prompt: str, argument: str, value: str, *, timeout_s: float | None = None) -> Any:
         """Ask how an argument of a prompt could go on."""
@@ -133,7 +187,9 @@ class Client:
 
     async def set_log_level(self, level: str, *, timeout_s: float | None = None) -> None:
         """Say from which level on log messages are wanted."""
-        await self._ask("logging/setLevel", {"level": level}, timeout_s)
+        if not self.declares("logging"):
+            raise CapabilityNotSupported("logging/setLevel", "logging")
+        await self._era.set_log_level(level, self._timeout_s if timeout_s is None else timeout_s)
 
     async def subscribe(self, uri: str, *, timeout_s: float | None = None) -> None:
         """Ask to be told when a resource changes."""
@@ -149,15 +205,29 @@ class Client:
 
     async def roots_changed(self) -> None:
         """Tell the server that the roots are not what they were."""
+        self.check("notifications/roots/list_changed")
         self.session.notify("notifications/roots/list_changed", {})
+
+    def listen(
+        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[Any], None]:
+        """Listen to what changes, as a context that gives an asynchronous iterator over the notifications.
+
+        Args:
+            uris: Resources whose contents are of interest.
+            tools: Whether the list of tools is.
+            prompts: Whether the list of prompts is.
+            resources: Whether the list of resources is.
+
+        Raises:
+            CapabilityNotSupported: The server did not declare that it tells of such changes.
+        """
+        wanted = {"tools": tools, "prompts": prompts, "resources": resources}
+        return Listening(self, uris, frozenset(kind for kind, is_wanted in wanted.items() if is_wanted))
 
     def notifications(self) -> AsyncIterator[Any]:
         """Go through the notifications that come from now on, to the end of the session."""
-        reader = Notices(self.discard)
-        if self.session.is_over():
-            reader.end()
-        self._readers.append(reader)
-        return reader
+        return self.told.read(is_over=self.session.is_over())
 
     # How a request is made
 
@@ -168,16 +238,22 @@ class Client:
             CapabilityNotSupported: It did not.
             LocalProtocolError: The revision has no such request.
         """
+        if method.startswith("tasks/") and self.by_requests is not None:
+            check_extension(method, self._capabilities)
+            return
         if method not in self._methods:
             raise LocalProtocolError(METHOD_NOT_FOUND, f"revision {self.revision} has no {method}")
         needed = self._methods[method].capability
-        if needed is None:
-            return
-        found: Any = self._capabilities
-        for part in needed.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-            if found is None or found is False:
-                raise CapabilityNotSupported(method, needed)
+        if needed is not None and not self.declares(needed):
+            raise CapabilityNotSupported(method, needed)
+
+    def declares(self, capability: str) -> bool:
+        """Whether the server declared something, such as `resources.subscribe`."""
+        return declares(self._capabilities, capability)
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Make a request; give the frame of its result."""
+        return await self._frame(method, params, None)
 
     async def _complete(self, ref: dict[str, Any], argument: str, value: str, timeout_s: float | None) -> Any:
         params = {"ref": ref, "argument": {"name": argument, "value": value}}
@@ -190,11 +266,18 @@ class Client:
         timeout_s: float | None,
         progress: Callable[[Any], Any] | None = None,
     ) -> Any:
+        return self.read_result(method, await self._frame(method, params, timeout_s, progress))
+
+    async def _frame(
+        self,
+        method: str,
+        params: dict[str, Any],
+        timeout_s: float | None,
+        progress: Callable[[Any], Any] | None = None,
+    ) -> dict[str, Any]:
         self.check(method)
-        tell = None if progress is None else lambda body: self._tell(progress, body, "params")
-        patience_s = self._timeout_s if timeout_s is None else timeout_s
-        frame = await self.session.ask(method, params, timeout_s=patience_s, progress=tell)
-        return self._read(method, frame)
+        tell = None if progress is None else lambda body: self.told.tell(progress, body, "params")
+        return await self._era.ask(method, params, self._timeout_s if timeout_s is None else timeout_s, tell)
 
     async def _pages(self, method: str, member: str, timeout_s: float | None) -> AsyncIterator[Any]:
         params: dict[str, Any] = {}
@@ -211,12 +294,27 @@ class Client:
             seen.add(cursor)
             params = {"cursor": cursor}
 
-    def _read(self, method: str, frame: dict[str, Any]) -> Any:
-        definition = self._methods[method].result
+    def read_result(self, method: str, frame: dict[str, Any]) -> Any:
+        """Give the result of a request as a model.
+
+        Raises:
+            ValidationFailed: It is not valid; the error says where.
+        """
+        try:
+            return self.validate(str(self._methods[method].result), frame)
+        except ValidationFailed as error:
+            found = dragoman_spec.violations(frame, self.revision, method, as_usual=True)
+            raise next(iter(found), error) from None
+
+    def validate(self, definition: str, frame: dict[str, Any]) -> Any:
+        """Give a result as the model of a definition.
+
+        Raises:
+            ValidationFailed: It is not valid.
+        """
         try:
             return dragoman_spec.adapter(self.revision, definition).validate_python(frame["result"])
         except ValueError:
-            dragoman_spec.validate(frame, self.revision, method)
             raise ValidationFailed(self.revision, "/result", f"a {definition}", "another result") from None
 
     # What the server says of itself
@@ -227,54 +325,21 @@ class Client:
 
     def take_notice(self, body: dict[str, Any]) -> None:
         """Hand a notification to those who want it."""
-        notice = self._model(body, "frame")
-        if notice is None:
-            return
-        if self._on_notification is not None:
-            self._run(self._on_notification, notice)
-        for reader in self._readers:
-            reader.put(notice)
+        self.told.take(body)
 
     def take_end(self) -> None:
         """End what goes on as long as the session."""
-        for reader in self._readers:
-            reader.end()
-        for task in self._running:
-            task.cancel()
+        self.told.end()
 
     def discard(self, what: str, reason: str) -> None:
         """Throw something away that cannot be used: said, and counted."""
-        self.discarded += 1
-        logger.warning("discarded %s from the server: %s", what, reason)
+        self.told.discard(what, reason)
 
-    def _tell(self, callback: Callable[[Any], Any], body: dict[str, Any], part: str) -> None:
-        model = self._model(body, part)
-        if model is not None:
-            self._run(callback, model)
+    @property
+    def discarded(self) -> int:
+        """How many notifications were discarded: unknown, not valid, or not read in time."""
+        return self.told.discarded
 
-    def _model(self, body: dict[str, Any], part: str) -> Any:
-        """Read a notification, or its params; None where it was discarded."""
-        try:
-            dragoman_spec.validate(body, self.revision)
-        except ValidationFailed as error:
-            self.discard(str(body["method"]), str(error))
-            return None
-        entry = self._methods[body["method"]]
-        definition, value = (entry.frame, body) if part == "frame" else (entry.params, body["params"])
-        return dragoman_spec.adapter(self.revision, definition).validate_python(value)
 
-    def _run(self, callback: Callable[[Any], Any], model: Any) -> None:
-        try:
-            returned = callback(model)
-        except Exception:
-            logger.exception("a callback of the program failed")
-            return
-        if inspect.iscoroutine(returned):
-            task = create_task(returned)
-            self._running.add(task)
-            task.add_done_callback(self._ran)
-
-    def _ran(self, task: Task[Any]) -> None:
-        self._running.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            logger.error("a callback of the program failed", exc_info=task.exception())
+def _named(name: str, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"name": name} if arguments is None else {"name": name, "arguments": dict(arguments)}

@@ -16,6 +16,9 @@ from typing import Any, Final, Literal
 import dragoman_spec
 from dragoman.client.client import Client
 from dragoman.client.handlers import INVALID_PARAMS, Handlers
+from dragoman.client.tasks import declare_extension
+from dragoman.config.model import ServerConfig
+from dragoman.config.opening import opener_of
 from dragoman.core.negotiation import AUTO
 from dragoman.errors import (
     ConnectionClosed,
@@ -27,8 +30,8 @@ from dragoman.errors import (
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
 
-Target = str | Sequence[str] | Callable[[], Transport]
-"""A URL, a command with its arguments, or what opens a transport."""
+Target = str | Sequence[str] | ServerConfig | Callable[[], Transport]
+"""A URL, a command with its arguments, a server of a configuration file, or what opens a transport."""
 
 ANY: Final = "any"
 
@@ -36,10 +39,9 @@ ANY: Final = "any"
 class Connection:
     """The context of one session: opened on the way in, closed on the way out."""
 
-    def __init__(self, client: Client, proxy: Proxy, params: dict[str, Any], pinned: str | None) -> None:
+    def __init__(self, client: Client, proxy: Proxy, pinned: str | None) -> None:
         self._client = client
         self._proxy = proxy
-        self._params = params
         self._pinned = pinned
         self._running: asyncio.Task[Any] | None = None
 
@@ -78,26 +80,33 @@ class Connection:
 
     async def _open(self) -> None:
         try:
-            await self._client.open(self._params)
+            await self._client.open()
         except McpError as error:
             if self._pinned is not None and isinstance(error.data, dict) and "supported" in error.data:
                 raise RemoteProtocolError(error.code, error.message, error.data) from error
+            _raise_timeout(error)
             raise
         except ConnectionClosed as error:
-            if error.data is not None and error.data.get("error") == InitializationTimeout.__name__:
-                raise InitializationTimeout(error.data["waitingFor"], error.data["timeoutSeconds"]) from error
+            _raise_timeout(error)
             raise
         spoken = self._proxy.server_revision
         assert spoken is not None
         if self._pinned is not None and spoken != self._pinned:
             data = {"supported": [spoken], "requested": self._pinned}
             raise RemoteProtocolError(INVALID_PARAMS, f"expected revision {self._pinned}, found {spoken}", data)
-        self._client.start(spoken)
+        self._client.begin(spoken)
 
     async def _stop(self, reason: str) -> None:
         self._proxy.stop(reason)
         assert self._running is not None
         await asyncio.wait([self._running])
+
+
+def _raise_timeout(error: McpError | ConnectionClosed) -> None:
+    """Raise what an error means that says that the handshake took too long."""
+    data = error.data
+    if isinstance(data, dict) and data.get("error") == InitializationTimeout.__name__:
+        raise InitializationTimeout(data["waitingFor"], data["timeoutSeconds"]) from error
 
 
 def connect(
@@ -113,12 +122,15 @@ def connect(
     timeout_s: float | None = None,
     headers: Mapping[str, str] | None = None,
     init_timeout_s: float = 60.0,
+    reconnects: int = 0,
+    tasks: bool = False,
 ) -> Connection:
     """Open a session with a server, as a context.
 
     Args:
-        target: A URL (http, https, ws, wss), a command with its arguments, or what opens a transport.
-        revision: Whose models go in and come out; `any` for the newest that opens with a handshake.
+        target: A URL (http, https, ws, wss), a command with its arguments, a server of a configuration file, or what
+            opens a transport.
+        revision: Whose models go in and come out; `any` for the newest.
         policy: What becomes of a server that does not speak that revision: `pinned` makes it an error, `translate`
             lets the proxy translate. A server of `any` revision is always translated.
         sampling: Answers the server's requests for a completion of a language model.
@@ -129,33 +141,37 @@ def connect(
         timeout_s: How long a request may go without an answer or progress, in seconds; None for no limit.
         headers: Sent along with each request to a URL.
         init_timeout_s: How long each half of the handshake may take.
+        reconnects: How often in a row a server that is lost is started again, or connected to again, after pauses that
+            grow. Requests that it had fail; later ones wait for it.
+        tasks: Whether a server may make tasks of calls, by the extension of the revisions without a handshake.
 
     Raises:
-        UnsupportedRevision: There is no such revision, or it does not open with a handshake.
+        UnsupportedRevision: There is no such revision.
         LocalProtocolError: There is a handler that the revision has no use for.
         ValueError: The target is not a URL that names a server.
     """
-    known = dragoman_spec.HANDSHAKE_REVISIONS
+    known = dragoman_spec.REVISIONS
     spoken = known[-1] if revision == ANY else revision
     if spoken not in known:
         raise UnsupportedRevision(revision, known)
+    has_handshake = spoken in dragoman_spec.HANDSHAKE_REVISIONS
     pinned = spoken if revision != ANY and policy == "pinned" else None
     handlers = Handlers(spoken, {"sampling": sampling, "elicitation": elicitation, "roots": roots})
-    client = Client(spoken, handlers, timeout_s, on_notification)
+    declared = handlers.declare(capabilities)
+    if tasks:
+        declared = declare_extension(declared)
+    identity = {"name": "dragoman", "version": version("dragoman")}
+    client = Client(spoken, handlers, identity, declared, timeout_s, on_notification)
     config = ProxyConfig(
-        client_revision=spoken,
+        client_revision=spoken if has_handshake else AUTO,
         server_revision=pinned or AUTO,
         retry_older=pinned is None,
         init_timeout_s=init_timeout_s,
         names_server=True,
+        restarts=reconnects,
     )
     proxy = Proxy(config, client.session.transport, open_target(target, headers or {}))
-    params = {
-        "protocolVersion": spoken,
-        "capabilities": handlers.declare(capabilities),
-        "clientInfo": {"name": "dragoman", "version": version("dragoman")},
-    }
-    return Connection(client, proxy, params, pinned)
+    return Connection(client, proxy, pinned)
 
 
 def open_target(target: Target, headers: Mapping[str, str]) -> Callable[[], Transport]:
@@ -170,6 +186,8 @@ def open_target(target: Target, headers: Mapping[str, str]) -> Callable[[], Tran
 
         config = UpstreamConfig(check_url(target), headers=tuple(headers.items()))
         return lambda: open_upstream(config)
+    if isinstance(target, ServerConfig):
+        return opener_of(target)
     if callable(target):
         return target
     from dragoman.transports.spawn import spawn

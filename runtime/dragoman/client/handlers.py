@@ -31,6 +31,8 @@ class Handlers:
     def __init__(self, revision: str, given: Mapping[str, Handler | None]) -> None:
         self._revision = revision
         asked = dragoman_spec.facts(revision).asked
+        handshakes = dragoman_spec.HANDSHAKE_REVISIONS
+        self._asks_like = revision if revision in handshakes else handshakes[-1]  # what is asked is called as there
         self._by_method: dict[str, Handler] = {}
         self._capabilities: dict[str, Any] = {}
         for capability, handler in given.items():
@@ -40,7 +42,8 @@ class Handlers:
             if not methods:
                 raise LocalProtocolError(INVALID_PARAMS, f"revision {revision} has no client capability {capability}")
             self._by_method |= dict.fromkeys(methods, handler)
-            self._capabilities[capability] = {"listChanged": True} if capability == "roots" else {}
+            has_part = f"{capability}.listChanged" in dragoman_spec.facts(revision).client_capabilities
+            self._capabilities[capability] = {"listChanged": True} if has_part else {}
 
     def declare(self, more: Mapping[str, Any] | None) -> dict[str, Any]:
         """Give the capabilities of the client.
@@ -61,16 +64,27 @@ class Handlers:
         handler = self._by_method.get(method)
         if handler is None:
             raise McpError(METHOD_NOT_FOUND, f"this client does not answer {method}")
-        entry = dragoman_spec.load(self._revision).METHODS[method]
+        entry = dragoman_spec.load(self._asks_like).METHODS[method]
         if method == "roots/list":
             return _dump(self._revision, entry.result, await handler())
-        frame = {"jsonrpc": "2.0", "id": 0, "method": method, "params": params}
         try:
-            dragoman_spec.validate(frame, self._revision)
-        except ValidationFailed as error:
-            raise McpError(INVALID_PARAMS, str(error)) from error
-        given = dragoman_spec.adapter(self._revision, entry.params).validate_python(params)
+            given = dragoman_spec.adapter(self._revision, entry.params).validate_python(params)
+        except ValueError as error:
+            self._explain(method, params)
+            raise McpError(INVALID_PARAMS, f"expected params of {method}, found others") from error
         return _dump(self._revision, entry.result, await handler(given))
+
+    def _explain(self, method: str, params: dict[str, Any]) -> None:
+        """Say where params are not valid.
+
+        Raises:
+            McpError: Of course.
+        """
+        if self._asks_like == self._revision:
+            try:
+                dragoman_spec.validate({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}, self._revision)
+            except ValidationFailed as error:
+                raise McpError(INVALID_PARAMS, str(error)) from error
 
 
 def _dump(revision: str, definition: str | None, result: Any) -> dict[str, Any]:

@@ -79,6 +79,11 @@ class Session:
         self._answering: dict[bytes, asyncio.Task[None]] = {}
         self._last_id = 0
 
+    def new_id(self) -> int:
+        """Give an id that no request has had."""
+        self._last_id += 1
+        return self._last_id
+
     async def ask(
         self,
         method: str,
@@ -87,6 +92,7 @@ class Session:
         timeout_s: float | None = None,
         progress: Callable[[dict[str, Any]], None] | None = None,
         can_cancel: bool = True,
+        number: int | None = None,
     ) -> dict[str, Any]:
         """Send a request and wait for its answer.
 
@@ -96,6 +102,7 @@ class Session:
             timeout_s: How long it may go without an answer or progress, in seconds.
             progress: Called with the params of each progress notification.
             can_cancel: Whether the server is told when nobody waits any more.
+            number: Its id, from `new_id`; None for the next one.
 
         Returns:
             The whole frame of the result.
@@ -105,8 +112,7 @@ class Session:
             RequestTimeout: It did not answer in time.
             ConnectionClosed: The session is over.
         """
-        self._last_id += 1
-        number = self._last_id
+        number = self.new_id() if number is None else number
         key = b"%d" % number
         said = dict(params)
         if progress is not None or timeout_s is not None:

@@ -1,0 +1,202 @@
+"""How a session opens and how a request is made, in each era.
+
+Lives here: the handshake, and the metadata and rounds of requests that speak for themselves. Must not: wait for single
+answers (`session`), or know what a program asks (`client`).
+
+Theory of operation. With a handshake, what the server asks comes as requests of its own (`session`). Without, a result
+may want input: then its questions go to the handlers, and the same request is sent again with their answers and with
+the state that the server gave, unread (2026-07-28/basic/patterns/mrtr).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+import dragoman_spec
+from dragoman.client.handlers import INVALID_PARAMS, Handlers
+from dragoman.client.session import Session
+from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.errors import LocalProtocolError, RemoteProtocolError
+
+ROUNDS: Final = 10
+"""How many results in a row may want input."""
+
+WAITS: Final = 3
+FIRST_WAIT_S: Final = 0.25
+LONGEST_WAIT_S: Final = 2.0
+"""How many of them in a row may have no question, and how long is waited before the next attempt: each time longer."""
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+class SpokenEra(Protocol):
+    """How one client speaks."""
+
+    opening: str
+    """The method that opens."""
+
+    async def open(self) -> dict[str, Any]:
+        """Open; give the frame of the result."""
+
+    def begin(self) -> None:
+        """Say that the session is open."""
+
+    async def ask(
+        self, method: str, params: Mapping[str, Any], timeout_s: float | None, progress: Tell | None
+    ) -> dict[str, Any]:
+        """Make a request; give the frame of its complete result."""
+
+    async def set_log_level(self, level: str, timeout_s: float | None) -> None:
+        """Say from which level on log messages are wanted."""
+
+    def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Give name and version of the server, as far as it says them."""
+
+
+class ByHandshake:
+    """A session that opens with `initialize`.
+
+    Args:
+        session: Where frames go.
+        params: Of `initialize`.
+    """
+
+    opening = "initialize"
+
+    def __init__(self, session: Session, params: Mapping[str, Any]) -> None:
+        self._session = session
+        self._params = params
+
+    async def open(self) -> dict[str, Any]:
+        """Shake hands."""
+        return await self._session.ask("initialize", self._params, can_cancel=False)
+
+    def begin(self) -> None:
+        """Say that the session is open."""
+        self._session.notify("notifications/initialized", {})
+
+    async def ask(
+        self, method: str, params: Mapping[str, Any], timeout_s: float | None, progress: Tell | None
+    ) -> dict[str, Any]:
+        """Make a request."""
+        return await self._session.ask(method, params, timeout_s=timeout_s, progress=progress)
+
+    async def set_log_level(self, level: str, timeout_s: float | None) -> None:
+        """Say it to the server."""
+        await self._session.ask("logging/setLevel", {"level": level}, timeout_s=timeout_s)
+
+    def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Give name and version of the server."""
+        found: Mapping[str, Any] | None = result.get("serverInfo")
+        return found
+
+
+class ByRequests:
+    """Requests that each say what the client is and can do.
+
+    Args:
+        session: Where frames go.
+        handlers: What the server may ask.
+        revision: Whose.
+        identity: Name and version of the client.
+        capabilities: What it declares.
+    """
+
+    opening = "server/discover"
+
+    def __init__(
+        self,
+        session: Session,
+        handlers: Handlers,
+        revision: str,
+        identity: Mapping[str, Any],
+        capabilities: Mapping[str, Any],
+    ) -> None:
+        # The bridge knows the names; whoever has only clients with a handshake does not load it.
+        from dragoman.core.bridge.metadata import Metadata
+
+        self._session = session
+        self._handlers = handlers
+        self._facts = dragoman_spec.facts(revision)
+        self._metadata = Metadata(revision, capabilities, identity)
+
+    async def open(self) -> dict[str, Any]:
+        """Ask the server what it is: it is opened by that."""
+        return await self._session.ask(self.opening, self.stamp({}), can_cancel=False)
+
+    def begin(self) -> None:
+        """Nothing to say."""
+
+    def stamp(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Give params with what each request says of its client."""
+        from dragoman.core.bridge.metadata import stamp
+
+        return stamp(params, self._metadata)
+
+    async def ask(
+        self, method: str, params: Mapping[str, Any], timeout_s: float | None, progress: Tell | None
+    ) -> dict[str, Any]:
+        """Make a request, as often as the server wants input.
+
+        Raises:
+            RemoteProtocolError: It wants input for ever, or its result is of a kind that nobody knows.
+        """
+        waits = 0
+        said = dict(params)
+        for _ in range(ROUNDS + 1):
+            frame = await self._session.ask(method, self.stamp(said), timeout_s=timeout_s, progress=progress)
+            result = frame["result"]
+            match result.get("resultType", "complete"):
+                case "complete" | "task":
+                    return frame
+                case "input_required" if method in self._facts.input_required:
+                    pass
+                case other:
+                    raise RemoteProtocolError(INVALID_PARAMS, f"the result of {method} is of the type {other!r}")
+            questions = result.get("inputRequests") or {}
+            waits = 0 if questions else waits + 1
+            if waits > WAITS:
+                break
+            if waits:
+                await asyncio.sleep(min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (waits - 1)))
+            said = dict(params)
+            if questions:
+                said["inputResponses"] = await self.answer(questions)
+            if "requestState" in result:
+                said["requestState"] = result["requestState"]
+        raise RemoteProtocolError(CONNECTION_CLOSED, f"the server wants input for {method} again and again")
+
+    async def answer(self, questions: Mapping[str, Any]) -> dict[str, Any]:
+        """Let the handlers answer questions, all at once; the first that fails stops the others.
+
+        Args:
+            questions: Requests by name, without ids.
+        """
+        tasks = {
+            name: asyncio.ensure_future(self._handlers.answer(question["method"], question.get("params") or {}))
+            for name, question in questions.items()
+        }
+        try:
+            answers = await asyncio.gather(*tasks.values())
+        finally:
+            for task in tasks.values():
+                task.cancel()
+        return dict(zip(tasks, answers, strict=True))
+
+    async def set_log_level(self, level: str, timeout_s: float | None) -> None:
+        """Say it with each request from here on."""
+        if level not in self._facts.log_levels:
+            known = ", ".join(self._facts.log_levels)
+            raise LocalProtocolError(INVALID_PARAMS, f"expected a log level, one of {known}, found {level!r}")
+        self._metadata = replace(self._metadata, log_level=level)
+
+    def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Give name and version of the server, if it says them."""
+        meta = result.get("_meta")
+        found: Mapping[str, Any] | None = (
+            meta.get(self._facts.result_meta["serverInfo"]) if isinstance(meta, dict) else None
+        )
+        return found

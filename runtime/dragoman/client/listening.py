@@ -1,0 +1,196 @@
+"""Streams of what changes at a server: `async with client.listen(...) as changes`, in each era.
+
+Lives here: which notifications belong to a stream, and how the server is told to send them. Must not: read frames
+(`client`), or keep more than `notices` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import dragoman_spec
+from dragoman.client.notices import Notices
+from dragoman.errors import CapabilityNotSupported, ConnectionClosed
+
+if TYPE_CHECKING:
+    from dragoman.client.client import Client
+    from dragoman.client.eras import ByRequests
+
+UPDATED: Final = "notifications/resources/updated"
+KINDS: Final = ("tools", "prompts", "resources")
+LISTEN: Final = "subscriptions/listen"
+
+
+class Listening:
+    """The context of one stream.
+
+    Args:
+        client: Whose.
+        uris: The resources whose changes are wanted.
+        kinds: The lists whose changes are wanted: tools, prompts, resources.
+
+    Raises:
+        CapabilityNotSupported: The server did not declare that it tells of such changes.
+    """
+
+    def __init__(self, client: Client, uris: tuple[str, ...], kinds: frozenset[str]) -> None:
+        self.notices = Notices(client.discard)
+        self.uris = uris
+        self._client = client
+        self._kinds = kinds
+        self._entered: ByCalls | ByStream | None = None
+        wanted = {f"notifications/{kind}/list_changed" for kind in kinds} | ({UPDATED} if uris else set())
+        announced = dragoman_spec.facts(client.revision).announced
+        for method in sorted(wanted):
+            if not client.declares(announced[method]):
+                raise CapabilityNotSupported("listen", announced[method])
+        self.methods = frozenset(wanted)
+
+    async def __aenter__(self) -> Notices:
+        """Begin to listen: what changes from here on is told."""
+        by_requests = self._client.by_requests
+        self._entered = (
+            ByCalls(self._client, self) if by_requests is None else ByStream(self._client, self, by_requests)
+        )
+        await self._entered.begin()
+        return self.notices
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop."""
+        self.notices.end()
+        if self._entered is not None:
+            await self._entered.end()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The lists whose changes are wanted."""
+        return self._kinds
+
+
+class Hearing:
+    """The streams of one client, and what each takes of what comes."""
+
+    def __init__(self) -> None:
+        self.by_calls: list[Listening] = []
+        self.by_id: dict[int, ByStream] = {}
+        self.subscribed: Counter[str] = Counter()
+
+    def hear(self, body: Mapping[str, Any], notice: Any, subscription: object) -> None:
+        """Give a notification to the streams that want it.
+
+        Args:
+            body: The frame.
+            notice: The same as a model.
+            subscription: The stream that it names, where it names one.
+        """
+        stream = self.by_id.get(subscription) if isinstance(subscription, int) else None
+        if stream is not None:
+            stream.take(body, notice)
+        for listening in self.by_calls:
+            if body["method"] in listening.methods and _concerns(body, listening.uris):
+                listening.notices.put(notice)
+
+    def end(self) -> None:
+        """End them all."""
+        for listening in self.by_calls:
+            listening.notices.end()
+        for stream in self.by_id.values():
+            stream.listening.notices.end()
+
+
+class ByCalls:
+    """Listens to a server with a handshake: it tells of lists unasked, and of resources when it was asked to."""
+
+    def __init__(self, client: Client, listening: Listening) -> None:
+        self._client = client
+        self._listening = listening
+        self._subscribed: list[str] = []
+
+    async def begin(self) -> None:
+        """Ask for what has to be asked for; the first stream for a resource does."""
+        hearing = self._client.told.hearing
+        hearing.by_calls.append(self._listening)
+        try:
+            for uri in self._listening.uris:
+                if not hearing.subscribed[uri]:
+                    await self._client.subscribe(uri)
+                hearing.subscribed[uri] += 1
+                self._subscribed.append(uri)
+        except BaseException:
+            await self.end()
+            raise
+
+    async def end(self) -> None:
+        """Take it back; the last stream for a resource does."""
+        hearing = self._client.told.hearing
+        if self._listening in hearing.by_calls:
+            hearing.by_calls.remove(self._listening)
+        subscribed, self._subscribed = self._subscribed, []
+        for uri in subscribed:
+            hearing.subscribed[uri] -= 1
+            if not hearing.subscribed[uri]:
+                del hearing.subscribed[uri]
+                try:
+                    await self._client.unsubscribe(uri)
+                except ConnectionClosed:
+                    return
+
+
+class ByStream:
+    """Listens to a server without a handshake: a request that is not answered as long as the stream goes on."""
+
+    def __init__(self, client: Client, listening: Listening, era: ByRequests) -> None:
+        self.listening = listening
+        self._client = client
+        self._era = era
+        self._id = client.session.new_id()
+        self._acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asking: asyncio.Task[Any] | None = None
+
+    async def begin(self) -> None:
+        """Ask for the stream, and wait until the server says that it has begun."""
+        told: dict[str, Any] = {f"{kind}ListChanged": True for kind in KINDS if kind in self.listening.kinds}
+        if self.listening.uris:
+            told["resourceSubscriptions"] = list(self.listening.uris)
+        self._client.told.hearing.by_id[self._id] = self
+        params = self._era.stamp({"notifications": told})
+        self._asking = asyncio.create_task(self._client.session.ask(LISTEN, params, number=self._id))
+        self._asking.add_done_callback(self._ended)
+        try:
+            await self._acknowledged
+        except BaseException:
+            await self.end()
+            raise
+
+    def take(self, body: Mapping[str, Any], notice: Any) -> None:
+        """Take what came on the stream."""
+        if body["method"] == "notifications/subscriptions/acknowledged":
+            if not self._acknowledged.done():
+                self._acknowledged.set_result(None)
+        else:
+            self.listening.notices.put(notice)
+
+    async def end(self) -> None:
+        """Cancel the request."""
+        self._client.told.hearing.by_id.pop(self._id, None)
+        if self._asking is not None and not self._asking.done():
+            self._asking.cancel()
+            await asyncio.wait([self._asking])
+
+    def _ended(self, asking: asyncio.Task[Any]) -> None:
+        self.listening.notices.end()
+        error = None if asking.cancelled() else asking.exception()
+        if not self._acknowledged.done():
+            self._acknowledged.set_exception(error or ConnectionClosed("the stream ended before it began"))
+            self._acknowledged.exception()  # it may be that nobody waits any more
+
+
+def _concerns(body: Mapping[str, Any], uris: tuple[str, ...]) -> bool:
+    """Whether a notification is about a list, or about one of these resources or a part of it."""
+    if body["method"] != UPDATED:
+        return True
+    changed = (body.get("params") or {}).get("uri")
+    return isinstance(changed, str) and any(changed.startswith(uri) for uri in uris)

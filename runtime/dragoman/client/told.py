@@ -1,0 +1,112 @@
+"""What a server tells of its own accord, as the program gets it.
+
+Lives here: readers, callbacks, and throwing away what is not valid. Must not: make requests (`client`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from asyncio import Task, create_task
+from collections.abc import Callable
+from typing import Any
+
+import dragoman_spec
+from dragoman.client.listening import Hearing
+from dragoman.client.notices import Notices
+from dragoman.errors import ValidationFailed
+
+logger = logging.getLogger("dragoman.client")
+
+
+class Announcements:
+    """The notifications of one client.
+
+    Args:
+        revision: Whose models the program gets.
+        on_notification: Called with each; what it returns is awaited if it can be.
+
+    Attributes:
+        discarded: How many were thrown away.
+        hearing: The streams that the program listens to.
+    """
+
+    def __init__(self, revision: str, on_notification: Callable[[Any], Any] | None) -> None:
+        self.discarded = 0
+        self.hearing = Hearing()
+        self._revision = revision
+        self._methods = dragoman_spec.load(revision).METHODS
+        self._on_notification = on_notification
+        self._readers: list[Notices] = []
+        self._running: set[Task[Any]] = set()
+
+    def read(self, is_over: bool) -> Notices:
+        """Give what goes through the notifications from here on."""
+        reader = Notices(self.discard)
+        if is_over:
+            reader.end()
+        self._readers.append(reader)
+        return reader
+
+    def take(self, body: dict[str, Any]) -> None:
+        """Hand a notification to those who want it."""
+        notice = self._model(body, "frame")
+        if notice is None:
+            return
+        if self._on_notification is not None:
+            self._run(self._on_notification, notice)
+        for reader in self._readers:
+            reader.put(notice)
+        self.hearing.hear(body, notice, self._find_subscription(body))
+
+    def end(self) -> None:
+        """End what goes on as long as the session."""
+        for reader in self._readers:
+            reader.end()
+        self.hearing.end()
+        for task in self._running:
+            task.cancel()
+
+    def _find_subscription(self, body: dict[str, Any]) -> object:
+        """Give the stream that a notification names."""
+        meta = (body.get("params") or {}).get("_meta")
+        name = dragoman_spec.facts(self._revision).notification_meta.get("subscriptionId")
+        return meta.get(name) if name is not None and isinstance(meta, dict) else None
+
+    def discard(self, what: str, reason: str) -> None:
+        """Throw something away that cannot be used: said, and counted."""
+        self.discarded += 1
+        logger.warning("discarded %s from the server: %s", what, reason)
+
+    def tell(self, callback: Callable[[Any], Any], body: dict[str, Any], part: str) -> None:
+        """Call a function of the program with a notification, or with its params."""
+        model = self._model(body, part)
+        if model is not None:
+            self._run(callback, model)
+
+    def _model(self, body: dict[str, Any], part: str) -> Any:
+        """Read a notification, or its params; None where it was discarded."""
+        try:
+            dragoman_spec.validate(body, self._revision)
+        except ValidationFailed as error:
+            self.discard(str(body["method"]), str(error))
+            return None
+        entry = self._methods[body["method"]]
+        definition, value = (entry.frame, body) if part == "frame" else (entry.params, body["params"])
+        return dragoman_spec.adapter(self._revision, definition).validate_python(value)
+
+    def _run(self, callback: Callable[[Any], Any], model: Any) -> None:
+        try:
+            returned = callback(model)
+        except Exception:
+            logger.exception("a callback of the program failed")
+            return
+        if inspect.iscoroutine(returned):
+            task = create_task(returned)
+            self._running.add(task)
+            task.add_done_callback(self._ran)
+
+    def _ran(self, task: Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("a callback of the program failed", exc_info=task.exception())
