@@ -1,9 +1,10 @@
-"""`python -m bench`: measure conversions, imports, models, the proxy and sharing; nothing here passes or fails."""
+"""`python -m bench`: measure conversions, imports, models, proxy, sharing and client; nothing here passes or fails."""
 
 from __future__ import annotations
 
 import argparse
 
+from bench.client import measure_client
 from bench.conversions import measure_conversions
 from bench.imports import measure_imports
 from bench.models import measure_models
@@ -16,6 +17,7 @@ PARTS = {
     "models": measure_models,
     "proxy": measure_proxy,
     "sharing": measure_sharing,
+    "client": measure_client,
 }
 
 

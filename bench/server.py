@@ -75,7 +75,10 @@ def serve(revision: str) -> None:
         pending = [rest]
         for line in lines:
             method, request_id = METHOD.search(line, 0, HEAD_BYTES), ID.search(line, 0, HEAD_BYTES)
-            if method and request_id:
+            if method and request_id and method[1] not in answers:  # such as what clients of another era begin with
+                error = b'{"code":-32601,"message":"there is no such method"}'
+                _write(b'{"jsonrpc":"2.0","id":' + request_id[1] + b',"error":' + error + b"}\n")
+            elif method and request_id:
                 result = answer_for(answers, method[1], line)
                 _write(b'{"jsonrpc":"2.0","id":' + request_id[1] + b',"result":' + result + b"}\n")
 

@@ -35,6 +35,56 @@ def url() -> Iterator[str]:
             process.kill()
 
 
+# Servers of a configuration file
+
+
+@pytest.fixture
+def config(tmp_path: Path, url: str) -> str:
+    servers = {
+        "here": {"command": sys.executable, "args": [SERVER, "--few"], "env": {"X": "1"}},
+        "there": {"type": "http", "url": url},
+    }
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(("name", "tools"), [("here", 2), ("there", 6)])
+def test_a_server_of_a_configuration_file_is_asked(name: str, tools: int, config: str) -> None:
+    done = dragoman("list", "tools", "--json", "--config", config, "--server", name)
+    assert len(json.loads(done.stdout)["tools"]) == tools, done.stderr
+
+
+def test_a_call_goes_to_a_server_of_a_configuration_file(config: str) -> None:
+    done = dragoman("call", "echo", "count=3", "--config", config, "--server", "here")
+    assert json.loads(done.stdout) == {"count": 3}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--server", "nowhere"], "there is no server 'nowhere'"),
+        ([], "there are: here, there"),
+        (["--url", "http://127.0.0.1:1/mcp"], "found both"),
+        (["--header", "A=b"], "means nothing without --url"),
+    ],
+)
+def test_what_is_wrong_with_the_choice_is_said(options: list[str], words: str, config: str) -> None:
+    done = dragoman("list", "--config", config, *options)
+    assert (done.returncode, words in done.stderr.decode()) == (2, True), done.stderr
+
+
+def test_a_broken_configuration_file_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text("{", "utf-8")
+    done = dragoman("list", "--config", str(tmp_path / "mcp.json"))
+    assert (done.returncode, b"mcp.json" in done.stderr) == (2, True)
+
+
+def test_a_server_needs_a_file() -> None:
+    done = dragoman("list", "--server", "x", *STDIO)
+    assert b"--server means nothing without --config" in done.stderr
+
+
 # What they print
 
 

@@ -77,7 +77,10 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
         asked: What stands on the command line beside options, for the usage.
     """
     asked = f" {asked}" if asked else ""
-    parser.usage = f"%(prog)s [OPTION ...]{asked} (-- COMMAND [ARG ...] | --url URL)"
+    parser.usage = f"%(prog)s [OPTION ...]{asked} (-- COMMAND [ARG ...] | --url URL | --config FILE [--server NAME])"
+    group = parser.add_argument_group("a server of a configuration file")
+    group.add_argument("--config", metavar="FILE", help="the JSON file in which desktop clients name their servers")
+    group.add_argument("--server", metavar="NAME", help="which server of the file (default: the only one)")
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
     defaults: dict[str, Any] = {"listen": None, "stderr": None, "no_rules": [], "more_rules": []}
     parser.set_defaults(
@@ -87,13 +90,40 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
 
 def check_server_arguments(args: argparse.Namespace) -> None:
     """End with a usage error unless the options name one server."""
-    if bool(args.command) == (args.url is not None):
-        found = "; found both" if args.command else ""
-        args.usage_error(f"expected a server: either `-- COMMAND` or `--url URL`{found}")
+    named = sum((bool(args.command), args.url is not None, args.config is not None))
+    if named != 1:
+        found = ("", "", "; found both", "; found all three")[named]
+        args.usage_error(f"expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`{found}")
+    if args.server is not None and args.config is None:
+        args.usage_error("--server means nothing without --config")
     said = [check_company(args, needed, options) for needed, options in args.company.items()]
     nonsense = next(filter(None, (*said, check_upstream(args), check_child(args))), None)
     if nonsense is not None:
         args.usage_error(nonsense)
+    if args.config is not None:
+        _take_from_config(args)
+
+
+def _take_from_config(args: argparse.Namespace) -> None:
+    """Set the options as a server of a configuration file has them."""
+    from dragoman.config import CommandTarget, ConfigError, read_config
+
+    try:
+        server = read_config(args.config).choose(args.server)
+    except ConfigError as error:
+        args.usage_error(f"--config: {error}")
+        raise
+    except LookupError as error:
+        args.usage_error(f"--server: {error.args[0]}")
+        raise
+    target, options = server.target, server.options
+    if isinstance(target, CommandTarget):
+        args.command, args.cwd = list(target.command), target.cwd
+        args.variables = [*target.env]
+        args.inherit_env = options.inherit_env or args.inherit_env
+    else:
+        args.url, args.headers, args.upstream = target.url, list(target.headers), target.kind.value
+        args.ca_file, args.insecure = options.ca_file, options.insecure
 
 
 def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:
