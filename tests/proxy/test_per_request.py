@@ -13,6 +13,7 @@ from tests.proxy.conversation import (
     Step,
     client,
     client_closes,
+    error,
     expect_end,
     expect_to_client,
     expect_to_server,
@@ -39,9 +40,18 @@ def asks(key: Any, method: str, *, has: Any = None, meta: Any = None, **params: 
     return request(key, method, **params, _meta=metadata)
 
 
-def opening(revision: str = OLD, **server_has: Any) -> list[Step]:
-    """The first request has the server opened."""
+def asked_what_it_is(number: int = 1, code: int = -32601) -> list[Step]:
+    """The server does not know the question."""
     return [
+        expect_to_server(lambda frame: frame["method"] == "server/discover"),
+        server(error(f"dragoman-discover-{number}", code)),
+    ]
+
+
+def opening(revision: str = OLD, probe: int = 1, **server_has: Any) -> list[Step]:
+    """The first request has the server opened, which is first asked whether it needs that."""
+    return [
+        *asked_what_it_is(probe),
         expect_to_server(lambda frame: frame["method"] == "initialize"),
         server(initialized(revision, '"dragoman-initialize"'[1:-1], **server_has)),
         expect_to_server(READY),

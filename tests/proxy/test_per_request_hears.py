@@ -23,7 +23,17 @@ from tests.proxy.conversation import (
     server,
     time_passes,
 )
-from tests.proxy.test_per_request import CAPABILITIES, IDENTITY, LEVEL, NEW, SERVER, VERSION, asks, opening
+from tests.proxy.test_per_request import (
+    CAPABILITIES,
+    IDENTITY,
+    LEVEL,
+    NEW,
+    SERVER,
+    VERSION,
+    asked_what_it_is,
+    asks,
+    opening,
+)
 from tests.proxy.validity import hold
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -249,10 +259,12 @@ def test_a_server_that_refuses_is_asked_again_by_the_next_request() -> None:
     hold(
         [
             client(asks(1, "tools/list")),
+            *asked_what_it_is(),
             expect_to_server(lambda frame: frame["method"] == "initialize"),
             server(error("dragoman-initialize", -32603, "not today")),
             expect_to_client(an_error(1, -32603, "not today")),
-            *begin(asks(2, "tools/list")),
+            client(asks(2, "tools/list")),
+            *opening(probe=2),
             expect_to_server(request(1, "tools/list")),
         ]
     )
@@ -262,6 +274,7 @@ def test_a_server_that_does_not_open_is_not_waited_for_for_ever() -> None:
     hold(
         [
             client(asks(1, "tools/list")),
+            *asked_what_it_is(),
             expect_to_server(lambda frame: frame["method"] == "initialize"),
             expect_to_client(an_error(1, -32000, "timed out")),
             expect_end(Outcome.INITIALIZATION_TIMED_OUT),

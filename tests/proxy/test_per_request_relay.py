@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dragoman.core.commands import Outcome
 from dragoman.core.exact_json import encode_line
 from tests.proxy.conversation import (
+    READY,
     Step,
     an_error,
     client,
     client_closes,
-    error,
     expect_end,
     expect_to_client,
     expect_to_server,
     hold,
+    initialized,
     notification,
     request,
     result,
@@ -24,7 +27,7 @@ from tests.proxy.conversation import (
     server_restarts,
     time_passes,
 )
-from tests.proxy.test_per_request import NEW, asks
+from tests.proxy.test_per_request import NEW, OLD, asked_what_it_is, asks
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 INTRODUCED = {
@@ -37,10 +40,8 @@ INTRODUCED = {
 
 
 def opening() -> list[Step]:
-    """The server refuses `initialize`, and says what it is."""
+    """The server is asked what it is."""
     return [
-        expect_to_server(lambda frame: frame["method"] == "initialize"),
-        server(error("dragoman-initialize", -32601, "Method not found")),
         expect_to_server(lambda frame: frame["method"] == "server/discover"),
         server(result("dragoman-discover-1", INTRODUCED)),
     ]
@@ -136,3 +137,61 @@ def test_a_server_that_is_gone_is_opened_again_by_the_next_request() -> None:
             expect_end(Outcome.CLIENT_CLOSED),
         ]
     )
+
+
+def opens() -> list[Step]:
+    """A server with a handshake opens its session, and answers."""
+    return [
+        expect_to_server(lambda frame: frame["method"] == "initialize"),
+        server(initialized(OLD, "dragoman-initialize", tools={})),
+        expect_to_server(READY),
+        expect_to_server(lambda frame: frame["method"] == "tools/list"),
+        server(result(1, {"tools": []})),
+        expect_to_client(lambda frame: frame["id"] == "a" and frame["result"]["tools"] == []),
+    ]
+
+
+def test_a_server_that_dies_of_the_question_what_it_is_is_started_again() -> None:
+    hold(
+        [
+            client(asks("a", "tools/list")),
+            expect_to_server(lambda frame: frame["method"] == "server/discover"),
+            server_closes(),
+            time_passes(0.05),
+            server_restarts(),
+            *opens(),
+        ]
+    )
+
+
+def test_a_server_that_does_not_answer_what_it_is_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.bridge.verdict.PROBE_TIMEOUT_S", 0.05)
+    hold(
+        [
+            client(asks("a", "tools/list")),
+            expect_to_server(lambda frame: frame["method"] == "server/discover"),
+            time_passes(0.1),
+            server_restarts(),
+            *opens(),
+        ]
+    )
+
+
+@pytest.mark.parametrize("code", [-32601, -32602, -32603, -32000, 0])
+def test_a_server_that_does_not_know_the_question_has_a_handshake(code: int) -> None:
+    hold([client(asks("a", "tools/list")), *asked_what_it_is(code=code), *opens()])
+
+
+def test_a_server_that_names_only_handshakes_gets_one() -> None:
+    hold(
+        [
+            client(asks("a", "tools/list")),
+            expect_to_server(lambda frame: frame["method"] == "server/discover"),
+            server(result("dragoman-discover-1", {**INTRODUCED, "supportedVersions": [OLD]})),
+            *opens(),
+        ]
+    )
+
+
+def test_a_server_that_is_said_to_have_a_handshake_is_not_asked_what_it_is() -> None:
+    hold([client(asks("a", "tools/list")), *opens()], server_revision=OLD)

@@ -34,8 +34,8 @@ def validate_heard(peer: Peer, revision: str) -> None:
     asked = {(type(frame["id"]), frame["id"]): frame["method"] for frame in frames(peer.said) if is_request(frame)}
     for frame in frames(peer.heard):
         method = frame.get("method")
-        if method == "initialize" or (method or "").startswith("acme/"):
-            continue  # offered before it is known what the server speaks; of no schema
+        if method in ("initialize", "server/discover") or (method or "").startswith("acme/"):
+            continue  # said before it is known what the server speaks; of no schema
         if revision == NEW and (method or "").startswith("tasks/"):
             assert isinstance(frame["params"]["taskId"], str)
             continue

@@ -60,11 +60,19 @@ async def told(reply: Reply) -> Any:
     return event.frame
 
 
+async def is_offered(stage: Stage) -> Any:
+    """Give the offer that the server gets when it does not know what it is asked first."""
+    probe = await stage.server.hear()
+    assert probe["method"] == "server/discover"
+    stage.server.say({"jsonrpc": "2.0", "id": probe["id"], "error": {"code": -32601, "message": "unknown"}})
+    return await stage.server.hear()
+
+
 async def begin(stage: Stage, frame: dict[str, Any] | None = None) -> asyncio.Task[Reply]:
     """The first request, whose server is opened by it."""
     task = posts(stage, frame or call())
     await until(lambda: bool(stage.servers))
-    offer = await stage.server.hear()
+    offer = await is_offered(stage)
     stage.server.answer(offer["id"], **initialized("2025-11-25"))
     assert (await stage.server.hear())["method"] == "notifications/initialized"
     if (frame or call())["method"] == "tools/call":
@@ -227,7 +235,7 @@ async def test_a_listen_stream_is_acknowledged_and_tells_of_changes() -> None:
         first = asks("l", "subscriptions/listen", notifications={"toolsListChanged": True})
         task = posts(stage, first)
         await until(lambda: bool(stage.servers))
-        offer = await stage.server.hear()
+        offer = await is_offered(stage)
         stage.server.answer(
             offer["id"], **{**initialized("2025-11-25"), "capabilities": {"tools": {"listChanged": True}}}
         )
@@ -275,7 +283,7 @@ async def calls_with_headers(stage: Stage, **headers: str) -> Reply:
     """A call of a tool whose argument is repeated in a header, for which the proxy asks first."""
     task = posts(stage, {**call(7, arguments={"zone": "north"})}, **headers)
     await until(lambda: bool(stage.servers))
-    offer = await stage.server.hear()
+    offer = await is_offered(stage)
     stage.server.answer(offer["id"], **initialized("2025-11-25"))
     assert (await stage.server.hear())["method"] == "notifications/initialized"
     await lists(stage, **ZONE)

@@ -36,8 +36,6 @@ async def begin(stage: Stage, frame: dict[str, Any], **headers: str) -> asyncio.
     """The first request, whose server says that it has no handshake."""
     task = posts(stage, frame, **headers)
     await until(lambda: bool(stage.servers))
-    offer = await stage.server.hear()
-    stage.server.say({"jsonrpc": "2.0", "id": offer["id"], "error": {"code": -32601, "message": "no"}})
     probe = await stage.server.hear()
     stage.server.answer(probe["id"], **INTRODUCED)
     return task

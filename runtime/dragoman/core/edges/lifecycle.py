@@ -94,6 +94,8 @@ class UpstreamEvent(Enum):
     ASKED = "asked"
     ERA_DOUBTED = "era doubted"
     ERA_PINNED = "era pinned"
+    ERA_OPEN = "era open"
+    HANDSHAKE_FOUND = "handshake found"
     DISCOVERED = "discovered"
     REVISION_REJECTED = "revision rejected"
     LOST_ON_RETRY = "lost on retry"
@@ -260,6 +262,9 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         # It refuses in the words of a server without a handshake: it is asked what it is.
         (_U.OFFERED, _V.ERA_DOUBTED): (_U.PROBED, (_B.PROBE,)),
         (_U.IDLE, _V.ERA_PINNED): (_U.PROBED, (_B.PROBE,)),
+        # Its client speaks for itself: a server that does so too is not to be offered a session.
+        (_U.IDLE, _V.ERA_OPEN): (_U.PROBED, (_B.PROBE,)),
+        (_U.PROBED, _V.HANDSHAKE_FOUND): (_U.OFFERED, (_B.OFFER,)),
         (_U.PROBED, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED,)),
         (_U.PROBED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
         (_U.PROBED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),

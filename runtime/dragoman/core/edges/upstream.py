@@ -21,6 +21,7 @@ from dragoman.core.edges.restarting import Restarting
 from dragoman.core.edges.standing import NOTED
 from dragoman.core.envelope import Frame, Malformed, decoded, result_frame
 from dragoman.core.failures import Failed
+from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
@@ -124,19 +125,23 @@ class UpstreamEdge(Restarting):
                 self._renewal.standing.note(frame)
         self._outbox.post(self, frame)
 
-    def ask(self, greeting: Greeting, introduce: Introduce, key: bytes) -> Refusal | None:
+    def ask(
+        self, greeting: Greeting, introduce: Introduce, key: bytes, *, needs_session: bool = True
+    ) -> Refusal | None:
         """Begin the handshake.
 
         Args:
             greeting: Whose session leads to it.
             introduce: Writes the request.
             key: Its id.
+            needs_session: Whether its client needs one; else the server is first asked whether it can do without.
 
         Returns:
             Why the request cannot be written, if it cannot: then nothing has begun.
         """
         self._doubted = None
         if self._settings.server_revision in REVISIONS and self._settings.server_revision not in HANDSHAKE_REVISIONS:
+            self._waiting = None
             self._advance(UpstreamEvent.ERA_PINNED)
             return None
         self._offer = Offer(self._settings, greeting, introduce, key)
@@ -146,6 +151,9 @@ class UpstreamEdge(Restarting):
             self._offer = None
             return frame
         self._waiting = frame
+        if not needs_session and self._settings.server_revision == AUTO:
+            self._advance(UpstreamEvent.ERA_OPEN)
+            return None
         logger.info("the client asked for %s; offering %s", greeting.requested, self._offer.offered)
         self._advance(UpstreamEvent.ASKED)
         self._owner.offered(self)
@@ -196,6 +204,9 @@ class UpstreamEdge(Restarting):
             logger.warning("%s when it was asked what it is; starting it once more", reason)
             self._advance(UpstreamEvent.LOST_ON_RETRY)
             self._take_doubted()
+            return
+        if waited_for and self.state is UpstreamState.PROBED and self._waiting is not None:
+            self._offer_afresh(reason)
             return
         asked_again = self.state is UpstreamState.OFFERED and offer is not None and self._reopened < offer.offers - 1
         if waited_for and asked_again and offer is not None:
@@ -264,6 +275,9 @@ class UpstreamEdge(Restarting):
     def expire(self) -> None:
         """Take note that the time has passed that this edge asked for."""
         if self.state is UpstreamState.PROBED:  # it says nothing about what it is
+            if self._waiting is not None and self._doubted is None:
+                self._offer_afresh("it did not answer")
+                return
             self._take_verdict(None, "it did not answer in time")
         else:
             super().expire()
@@ -277,9 +291,22 @@ class UpstreamEdge(Restarting):
             self._advance(UpstreamEvent.DISCOVERED)
         elif self._doubted is not None:
             self._take_doubted()
+        elif self._waiting is not None:
+            self._offer_session()
         else:
             message = f"the server was said to speak {self._settings.server_revision}, and does not: {why}"
             self._fail(Failed(-32603, message, {"supported": list(verdict.supported) if verdict else []}))
+
+    def _offer_afresh(self, reason: str) -> None:
+        """Open a session with a fresh server: the one that was asked what it is may answer nothing any more."""
+        logger.info("%s when it was asked what it is; starting it once more", reason)
+        self._advance(UpstreamEvent.LOST_ON_RETRY)
+        self._offer_session()
+
+    def _offer_session(self) -> None:
+        """Open a session after all: the server has not shown that it can do without."""
+        self._advance(UpstreamEvent.HANDSHAKE_FOUND)
+        self._owner.offered(self)
 
     def _take_doubted(self) -> None:
         """Let its answer to `initialize` count."""

@@ -171,7 +171,7 @@ class ToHandshake:
         settings, counters = self._wiring.settings, self._front.exchange.counters
         introduce = pass_on(greeting, self._wiring.translate, settings, counters)
         self._opens_until_s = self._bridging.steady_s() + settings.init_timeout_s
-        refusal = self.upstream.ask(greeting, introduce, greeting.key)
+        refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=False)
         if refusal is not None:
             self._fail_waiting(Failed(refusal.code, refusal.message, refusal.data))
 
