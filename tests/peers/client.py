@@ -190,6 +190,7 @@ class Visit:
             "list": await self.request("prompts/list", None, "ListPromptsResult"),
             "greet": await self.prompt({"name": "greet", "arguments": {"who": "Ada"}}),
             "gallery": await self.prompt({"name": "gallery"}),
+            "survey": await self.prompt({"name": "survey"}),
             "nonexistent": await self.prompt({"name": "nonexistent"}),
         }
 

@@ -25,7 +25,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "nonexistent": {},
 }
 ASKING = ("ask_roots", "ask_sampling", "ask_user")
-KINDS = ("all", "text", "two_blocks", "blocks", "tools", "form", "titled", "multi", "url")
+KINDS = ("all", "once", "text", "two_blocks", "blocks", "tools", "form", "titled", "multi", "url", "three", "two")
 
 
 class Visit:
@@ -63,7 +63,9 @@ class Visit:
         tools = {tool["name"]: tool for tool in listed["tools"]}
         report: dict[str, Any] = {
             "revision": client.protocol_version,
-            "introduced": await client.session.send_discover(REVISION),
+            "introduced": await client.session.send_discover(REVISION)
+            if client.protocol_version == REVISION
+            else dump(client.session.initialize_result),
             "tools": sorted(tools),
             "calls": {name: await self.call(name, arguments) for name, arguments in CALLS.items()},
             "at once": await self.call_at_once(),
@@ -73,6 +75,7 @@ class Visit:
             "nowhere": await outcome(lambda: client.read_resource("file:///nowhere")),
             "prompts": await outcome(client.list_prompts),
             "prompt": await outcome(lambda: client.get_prompt("greet", {"who": "Ada"})),
+            "survey": await self.survey(),
             "heard": await self.listen(),
             "progress": await self.count(),
         }
@@ -118,6 +121,14 @@ class Visit:
                 break
         return found
 
+    async def survey(self) -> Any:
+        """Get the prompt that asks first."""
+        start = len(self.asked)
+        answer = await outcome(lambda: self.client.get_prompt("survey"))
+        if "error" in answer:
+            answer = await outcome(lambda: self.client.get_prompt("gallery"))
+        return {"asked": self.asked[start:], "answer": answer}
+
     async def listen(self) -> Any:
         """Have all lists changed, and a resource touched, while listening."""
         heard: list[str] = []
@@ -161,13 +172,14 @@ def dump(model: Any) -> Any:
 async def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--url")
+    parser.add_argument("--mode", default=REVISION)
     parser.add_argument("command", nargs="*")
     args = parser.parse_args()
     server = args.url or StdioServerParameters(command=args.command[0], args=args.command[1:])
     visit = Visit()
     async with Client(
         server,
-        mode=REVISION,
+        mode=args.mode,
         log_level="warning",
         logging_callback=visit.on_log,
         list_roots_callback=visit.on_roots,

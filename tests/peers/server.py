@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import warnings
 from typing import Any
 
@@ -134,9 +135,14 @@ async def list_prompts() -> Any:
 
 @server.get_prompt()
 async def get_prompt(name: str, arguments: dict[str, str] | None) -> Any:
-    """Return a greeting, or one message for each content type of the revision."""
+    """Return a greeting, one message for each content type of the revision, or what the user answered."""
     if name == "greet":
         return _prompt([text(f"Hello {(arguments or {})['who']}")])
+    if name == "survey" and speaks("2025-06-18"):
+        schema = {"type": "object", "properties": {"color": {"type": "string"}}}
+        params = {"message": "Which?", "requestedSchema": schema}
+        answer = await sdk.ask(server.request_context.session, "elicitation/create", params, "ElicitResult")
+        return _prompt([text(json.dumps(sdk.dump(answer)))])
     if name != "gallery":
         raise sdk.refuse(sdk.INVALID_PARAMS, f"Unknown prompt: {name}")
     inner = make("TextResourceContents", uri=TEXT_URI, mimeType="text/plain", text="Once upon a time")

@@ -381,7 +381,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", metavar="FILE")
     parser.add_argument("--listen", action="store_true")
+    parser.add_argument("--both", action="store_true", help="speak both eras, as the release does by itself")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    speak_one_era()
+    if not chosen.both:
+        speak_one_era()
     anyio.run(main, chosen.listen, chosen.record)

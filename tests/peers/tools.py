@@ -264,6 +264,8 @@ async def ask_sampling(call: Call) -> Any:
         ("titled", "2025-06-18"),
         ("multi", "2025-11-25"),
         ("url", "2025-11-25"),
+        ("three", "2025-06-18"),
+        ("two", "2025-06-18"),
     ),
 )
 async def ask_user(call: Call) -> Any:
@@ -277,6 +279,8 @@ async def ask_user(call: Call) -> Any:
         "titled": {"color": {"type": "string", **titled}},
         "multi": {"colors": {"type": "array", "items": {"type": "string", "enum": ["r", "b"]}}},
         "url": {},
+        "three": {"city": {"type": "string"}},
+        "two": {"city": {"type": "string"}},
     }[kind]
     params: dict[str, Any] = {"message": "Please answer"}
     if kind == "url":
@@ -285,7 +289,11 @@ async def ask_user(call: Call) -> Any:
         params["requestedSchema"] = {"type": "object", "properties": fields, "required": list(fields)}
         if speaks("2025-11-25"):
             params["mode"] = "form"
-    return await _relay(call, "elicitation/create", params, "ElicitResult")
+    asked = ("elicitation/create", params, "ElicitResult")
+    if kind == "three":
+        answers = [json.loads((await _relay(call, *asked))[0].text) for _ in range(3)]
+        return [text(json.dumps(answers))]
+    return await (_relay_two(call, asked) if kind == "two" else _relay(call, *asked))
 
 
 @tool("2025-11-25", description="Needs the user to visit a page first")
@@ -328,3 +336,16 @@ async def _relay(call: Call, method: str, params: dict[str, Any] | None, result:
     except McpError as error:
         answer = {"refused": dump(error.error)}
     return [text(json.dumps(answer))]
+
+
+async def _relay_two(call: Call, asked: Any) -> Any:
+    """Ask this and for the roots, both at once."""
+    answers: dict[str, Any] = {}
+
+    async def relay(name: str, *question: Any) -> None:
+        answers[name] = json.loads((await _relay(call, *question))[0].text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(relay, "user", *asked)
+        group.start_soon(relay, "roots", "roots/list", None, "ListRootsResult")
+    return [text(json.dumps(answers))]
