@@ -149,7 +149,7 @@ class Proxy:
         requests_apart: How many requests may be under way at once where each has a fresh server (scope `request`);
             None where one server serves them all.
         principal: Whose requests come over this transport, where each has a stream of its own; None where the
-            transport is the connection of one client.
+            transport is the connection of one client, or says it itself.
     """
 
     def __init__(
@@ -163,6 +163,7 @@ class Proxy:
         principal: str | None = None,
     ) -> None:
         wiring, settings = wiring_of(config, translate), host_settings_of(config, requests_apart is None)
+        principal = getattr(front, "principal", None) if principal is None else principal
         if principal is not None and wiring.bridging is not None:
             bridging = dataclasses.replace(wiring.bridging, principal=principal, shares_channel=False)
             wiring = dataclasses.replace(wiring, bridging=bridging)

@@ -77,9 +77,15 @@ class HttpProbe:
         self._timeout_s = timeout_s
         self._facts = dragoman_spec.facts(findings.revision)
         self._pool = ConnectionPool(config)
+        self._only_opens = False
 
-    async def run(self) -> None:
-        """Try everything."""
+    async def run(self, only_opens: bool = False) -> None:
+        """Try everything.
+
+        Args:
+            only_opens: Only the first words: the rest is for servers that speak the revision.
+        """
+        self._only_opens = only_opens
         try:
             if self._facts.era == "per_request":
                 await self._try_per_request()
@@ -128,6 +134,8 @@ class HttpProbe:
         if opened.status != 200:
             return  # an older transport, which has none of this
         headers = self._session_headers(opened)
+        if self._only_opens:
+            return
         accepted = await self._send("POST", "POST of a notification", _notice(self._facts.lifecycle["opened"]), headers)
         self._expect_accepted(accepted)
         listening = await self._send("GET", "GET", None, headers)
@@ -185,6 +193,8 @@ class HttpProbe:
         usual = Metadata(self._findings.revision, {}, client_info())
         found = await self._send("POST", f"POST {method}", *_stamped(method, usual))
         self._expect_type(found)
+        if self._only_opens:
+            return
         if found.session:
             about, named = f"the answer to {found.about}", repr(found.session[:60])
             self._findings.note("http-no-session", about, "no Mcp-Session-Id", named)

@@ -45,6 +45,7 @@ def _revision_lines(report: RevisionReport) -> Iterator[str]:
     yield ""
     if not report.served:
         yield f"{report.revision}: not spoken ({report.why})"
+        yield from write_findings(report.findings)
         return
     counts = Counter(finding.level for finding in report.findings)
     said = ", ".join(f"{counts[level]} {level}" for level in ("must", "should") if counts[level])
@@ -115,7 +116,7 @@ def write_junit(report: CheckReport, is_strict: bool) -> str:
         report: To lay out.
         is_strict: Whether recommendations count as failures.
     """
-    suites = [_write_suite(one, is_strict) for one in report.revisions if one.served]
+    suites = [_write_suite(one, is_strict) for one in report.revisions if one.rules]
     tests = sum(len(one.rules) for one in report.revisions)
     failed = sum(len(_failed_rules(one, is_strict)) for one in report.revisions)
     head = f"<testsuites name={_quoted(report.target)} tests='{tests}' failures='{failed}'>"

@@ -59,7 +59,10 @@ class CheckedAnswer:
     def told(self) -> str:
         """What it was, for a person."""
         if self.error is not None:
-            return f"the error {self.error.get('code')}: {str(self.error.get('message'))[:80]}"
+            said = " ".join(str(self.error.get("message")).split())
+            return f"the error {self.error.get('code')}: {said[:80]}"
+        if self.result is not None and self.result.get("isError") is True:
+            return "a result that says isError"
         return "no answer" if self.body is None else "a result"
 
 

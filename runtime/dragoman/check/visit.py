@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dragoman.check.findings import Finding, FindingLog, RevisionReport, holds
 from dragoman.check.http import HttpProbe
@@ -22,6 +22,9 @@ from dragoman.check.uses import use_missing, use_offer
 from dragoman.transports.base import Transport
 from dragoman.transports.stdio import ChildTransport
 from dragoman.transports.upstream.config import UpstreamConfig
+
+OPENS: Final = frozenset({"revision-known", "http-content-type", "http-session-id"})
+"""Rules that may be why a revision cannot be spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +79,12 @@ async def visit(connect: Callable[[], Transport], revision: str, plan: VisitPlan
             await _walk(talk, plan)
     finally:
         await _close(talk, transport)
-    if not why and plan.http is not None and talk.facts.http_methods:
-        await HttpProbe(plan.http, findings, plan.timeout_s).run()
+    if plan.http is not None and talk.facts.http_methods:
+        await HttpProbe(plan.http, findings, plan.timeout_s).run(only_opens=bool(why))
     if why:
-        findings.all = [one for one in findings.all if one.rule == "revision-known"]
-    rules = tuple(rule.name for rule in RULES.values() if not why and holds(rule, revision, plan.over))
+        findings.all = [one for one in findings.all if one.rule in OPENS]
+    held = {rule.name for rule in RULES.values() if not why and holds(rule, revision, plan.over)}
+    rules = tuple(name for name in RULES if name in held or any(one.rule == name for one in findings.all))
     report = RevisionReport(revision, not why, why, talk.server, talk.asked, tuple(findings.all), rules)
     return Visited(report, tuple(talk.listener.frames))
 

@@ -107,6 +107,6 @@ def _tell(report: CheckReport, args: argparse.Namespace) -> int:
         print(json.dumps(write_json(report), indent=2, ensure_ascii=False))
     else:
         print(shown(write_text(report)), end="")
-    if not report.served:
-        return EXIT_UNFIT
-    return EXIT_BROKEN if any(is_bad(finding, args.strict) for finding in report.findings) else 0
+    if any(is_bad(finding, args.strict) for finding in report.findings):
+        return EXIT_BROKEN
+    return 0 if report.served else EXIT_UNFIT

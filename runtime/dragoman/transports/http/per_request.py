@@ -109,7 +109,7 @@ class PerRequestHttpFront:
         session = self._serving.get(principal)
         if session is None or session.transport.over:
             caller = Caller(principal, "streamable-http", is_per_request=True)
-            session = self._serving[principal] = self._sessions.open(RequestsTransport(self._config), caller)
+            session = self._serving[principal] = self._sessions.open(RequestsTransport(self._config, principal), caller)
             for name in [name for name, other in self._serving.items() if other.transport.over]:
                 del self._serving[name]
         return session

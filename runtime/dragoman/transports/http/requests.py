@@ -51,10 +51,15 @@ class RequestsTransport(FlowingTransport):
 
     Args:
         config: Limits and patience.
+        principal: They.
+
+    Attributes:
+        principal: The same; who runs the session knows by it that each request has a stream of its own.
     """
 
-    def __init__(self, config: FrontConfig) -> None:
+    def __init__(self, config: FrontConfig, principal: str) -> None:
         super().__init__(config.limits.high_water_bytes)
+        self.principal = principal
         self._posts: dict[bytes, Post] = {}
         self._waiting_bytes = 0
         self._last = 0

@@ -7,14 +7,17 @@ this before anything is connected. Called by `dragoman.cli`, embedders and every
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
+
+if TYPE_CHECKING:
+    import socket
 
 OURS: Final = frozenset(
     {
@@ -67,6 +70,7 @@ class UpstreamConfig:
         end_session: Whether the server is told, by DELETE, that a session is over.
         restore_ids: Whether an answer counts whose id came back as another type (rule `restore-id-type`).
         name: What it is called in errors, which clients read, and in the log; None for its URL.
+        dial: Opens a connection in the place of the network, for a server inside our process; None without one.
     """
 
     url: str = field(repr=False)
@@ -83,6 +87,7 @@ class UpstreamConfig:
     end_session: bool = True
     restore_ids: bool = True
     name: str | None = None
+    dial: Callable[[], Awaitable[socket.socket]] | None = None
 
     @property
     def peer(self) -> str:

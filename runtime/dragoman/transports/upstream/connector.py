@@ -55,7 +55,7 @@ class Dialler:
         try:
             host, port = host_of(config.url), origin_of(config.url)[2]
             async with asyncio.timeout(config.connect_timeout_s):
-                found = await dial(await _resolve(host, port or 0))
+                found = await (config.dial() if config.dial is not None else dial(await _resolve(host, port or 0)))
                 name = host.partition("%")[0].rstrip(".") if self._tls else None
                 try:
                     loop = asyncio.get_running_loop()
