@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Literal, Protocol, TypeVar, overload
 
 from dragoman_spec.v2024_11_05 import models as v2024_11_05
 from dragoman_spec.v2024_11_05.client import Client as Client_v2024_11_05
+from dragoman_spec.v2024_11_05.client import SyncClient as SyncClient_v2024_11_05
 from dragoman_spec.v2025_03_26 import models as v2025_03_26
 from dragoman_spec.v2025_03_26.client import Client as Client_v2025_03_26
+from dragoman_spec.v2025_03_26.client import SyncClient as SyncClient_v2025_03_26
 from dragoman_spec.v2025_06_18 import models as v2025_06_18
 from dragoman_spec.v2025_06_18.client import Client as Client_v2025_06_18
+from dragoman_spec.v2025_06_18.client import SyncClient as SyncClient_v2025_06_18
 from dragoman_spec.v2025_11_25 import models as v2025_11_25
 from dragoman_spec.v2025_11_25.client import Client as Client_v2025_11_25
+from dragoman_spec.v2025_11_25.client import SyncClient as SyncClient_v2025_11_25
 from dragoman_spec.v2026_07_28 import models as v2026_07_28
 from dragoman_spec.v2026_07_28.client import Client as Client_v2026_07_28
+from dragoman_spec.v2026_07_28.client import SyncClient as SyncClient_v2026_07_28
 
 Target = TypeVar("Target", contravariant=True)
 
@@ -137,3 +142,115 @@ class Connect(Protocol[Target]):
         reconnects: int = 0,
         tasks: bool = False,
     ) -> AbstractAsyncContextManager[Client_v2026_07_28, None]: ...
+
+
+class SyncConnect(Protocol[Target]):
+    """Opens a session with a server; `dragoman.client.sync.connect_sync` says what the arguments mean."""
+
+    @overload
+    def __call__(
+        self,
+        target: Target,
+        revision: Literal["2024-11-05"],
+        *,
+        policy: Literal["pinned", "translate"] = "pinned",
+        sampling: Callable[[v2024_11_05.CreateMessageRequestParams], v2024_11_05.CreateMessageResult] | None = None,
+        roots: Callable[[], v2024_11_05.ListRootsResult] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        on_notification: Callable[[v2024_11_05.ServerNotification], Any] | None = None,
+        timeout_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        init_timeout_s: float = 60.0,
+        reconnects: int = 0,
+    ) -> AbstractContextManager[SyncClient_v2024_11_05, None]: ...
+
+    @overload
+    def __call__(
+        self,
+        target: Target,
+        revision: Literal["2025-03-26"],
+        *,
+        policy: Literal["pinned", "translate"] = "pinned",
+        sampling: Callable[[v2025_03_26.CreateMessageRequestParams], v2025_03_26.CreateMessageResult] | None = None,
+        roots: Callable[[], v2025_03_26.ListRootsResult] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        on_notification: Callable[[v2025_03_26.ServerNotification], Any] | None = None,
+        timeout_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        init_timeout_s: float = 60.0,
+        reconnects: int = 0,
+    ) -> AbstractContextManager[SyncClient_v2025_03_26, None]: ...
+
+    @overload
+    def __call__(
+        self,
+        target: Target,
+        revision: Literal["2025-06-18"],
+        *,
+        policy: Literal["pinned", "translate"] = "pinned",
+        sampling: Callable[[v2025_06_18.CreateMessageRequestParams], v2025_06_18.CreateMessageResult] | None = None,
+        elicitation: Callable[[v2025_06_18.ElicitRequestParams], v2025_06_18.ElicitResult] | None = None,
+        roots: Callable[[], v2025_06_18.ListRootsResult] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        on_notification: Callable[[v2025_06_18.ServerNotification], Any] | None = None,
+        timeout_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        init_timeout_s: float = 60.0,
+        reconnects: int = 0,
+    ) -> AbstractContextManager[SyncClient_v2025_06_18, None]: ...
+
+    @overload
+    def __call__(
+        self,
+        target: Target,
+        revision: Literal["2025-11-25"],
+        *,
+        policy: Literal["pinned", "translate"] = "pinned",
+        sampling: Callable[[v2025_11_25.CreateMessageRequestParams], v2025_11_25.CreateMessageResult] | None = None,
+        elicitation: Callable[[v2025_11_25.ElicitRequestParams], v2025_11_25.ElicitResult] | None = None,
+        roots: Callable[[], v2025_11_25.ListRootsResult] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        on_notification: Callable[[v2025_11_25.ServerNotification], Any] | None = None,
+        timeout_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        init_timeout_s: float = 60.0,
+        reconnects: int = 0,
+    ) -> AbstractContextManager[SyncClient_v2025_11_25, None]: ...
+
+    @overload
+    def __call__(
+        self,
+        target: Target,
+        revision: Literal["2026-07-28"],
+        *,
+        policy: Literal["pinned", "translate"] = "pinned",
+        sampling: Callable[[v2026_07_28.CreateMessageRequestParams], v2026_07_28.CreateMessageResult] | None = None,
+        elicitation: Callable[[v2026_07_28.ElicitRequestParams], v2026_07_28.ElicitResult] | None = None,
+        roots: Callable[[], v2026_07_28.ListRootsResult] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        on_notification: Callable[[v2026_07_28.ServerNotification], Any] | None = None,
+        timeout_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        init_timeout_s: float = 60.0,
+        reconnects: int = 0,
+        tasks: bool = False,
+    ) -> AbstractContextManager[SyncClient_v2026_07_28, None]: ...
+
+    @overload
+    def __call__(
+        self,
+        target: Target,
+        revision: Literal["any"] = "any",
+        *,
+        policy: Literal["pinned", "translate"] = "pinned",
+        sampling: Callable[[v2026_07_28.CreateMessageRequestParams], v2026_07_28.CreateMessageResult] | None = None,
+        elicitation: Callable[[v2026_07_28.ElicitRequestParams], v2026_07_28.ElicitResult] | None = None,
+        roots: Callable[[], v2026_07_28.ListRootsResult] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        on_notification: Callable[[v2026_07_28.ServerNotification], Any] | None = None,
+        timeout_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        init_timeout_s: float = 60.0,
+        reconnects: int = 0,
+        tasks: bool = False,
+    ) -> AbstractContextManager[SyncClient_v2026_07_28, None]: ...

@@ -1,8 +1,9 @@
 """Dragoman: the interpreter between revisions of the Model Context Protocol.
 
-`dragoman.connect` opens a session with a server; `dragoman.proxy` joins a client and a server of any two revisions;
-`dragoman.cli` is the command line; `dragoman_spec`, a package of its own, holds the revisions and the steps between
-them. Nothing is imported here before it is asked for, so that commands start quickly.
+`dragoman.connect` opens a session with a server, and `dragoman.connect_sync` the same without an event loop;
+`dragoman.proxy` joins a client and a server of any two revisions; `dragoman.cli` is the command line; `dragoman_spec`,
+a package of its own, holds the revisions and the steps between them. Nothing is imported here before it is asked for,
+so that commands start quickly.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.client.connect import Target
-    from dragoman_spec.clients import Connect
+    from dragoman_spec.clients import Connect, SyncConnect
 
     connect: Connect[Target]
+    connect_sync: SyncConnect[Target]
 
-__all__ = ["connect"]
+__all__ = ["connect", "connect_sync"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +25,8 @@ def __getattr__(name: str) -> Any:
         from dragoman.client.connect import connect
 
         return connect
+    if name == "connect_sync":
+        from dragoman.client.sync import connect_sync
+
+        return connect_sync
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

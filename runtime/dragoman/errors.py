@@ -123,6 +123,18 @@ class McpError(Error):
     def __str__(self) -> str:
         return f"{self.message} ({self.code})"
 
+    @property
+    def name(self) -> str:
+        """What the code is called in any revision, such as `METHOD_NOT_FOUND`; `SERVER_ERROR` for those that each
+        implementation defines (-32099 to -32000), and empty for others."""
+        import dragoman_spec
+
+        for revision in reversed(dragoman_spec.REVISIONS):
+            found = dragoman_spec.load(revision).ERROR_CODES.get(self.code)
+            if found is not None:
+                return str(found)
+        return "SERVER_ERROR" if -32099 <= self.code <= -32000 else ""
+
 
 class RequestTimeout(Error, TimeoutError):
     """A request was not answered in time, and nothing was heard of its progress.

@@ -12,7 +12,7 @@ import pytest
 import dragoman_spec
 from dragoman.client.client import Client
 from dragoman.client.connect import connect
-from dragoman_spec.clients import Connect
+from dragoman_spec.clients import Connect, SyncConnect
 
 OF_THE_LIBRARY = {
     "open",
@@ -30,8 +30,8 @@ OF_THE_LIBRARY = {
 """What the client has for the library itself, and programs are not shown."""
 
 
-def typed_client(revision: str) -> Any:
-    return import_module(f"dragoman_spec.v{revision.replace('-', '_')}.client").Client
+def typed_client(revision: str, name: str = "Client") -> Any:
+    return getattr(import_module(f"dragoman_spec.v{revision.replace('-', '_')}.client"), name)
 
 
 def members(client: Any) -> dict[str, Any]:
@@ -42,17 +42,17 @@ def parameters(call: Any) -> list[tuple[str, Any, Any]]:
     return [(one.name, one.kind, one.default) for one in inspect.signature(call).parameters.values()]
 
 
-def overloads() -> list[Any]:
+def overloads(of: type = Connect) -> list[Any]:
     """Python keeps overloads by the name of what they belong to; a protocol has nothing that bears it."""
 
     def call() -> None: ...
 
-    call.__module__, call.__qualname__ = Connect.__module__, "Connect.__call__"
+    call.__module__, call.__qualname__ = of.__module__, f"{of.__name__}.__call__"
     return list(typing.get_overloads(call))
 
 
-def typed_calls(revision: str) -> dict[str, Any]:
-    shown = members(typed_client(revision))
+def typed_calls(revision: str, name: str = "Client") -> dict[str, Any]:
+    shown = members(typed_client(revision, name))
     return {name: parameters(call) for name, call in shown.items() if inspect.isfunction(call)}
 
 
@@ -72,6 +72,15 @@ def test_the_calls_of_a_typed_client_are_those_of_the_client(revision: str) -> N
 
 def test_every_call_of_the_client_is_one_of_some_revision() -> None:
     assert {name for revision in dragoman_spec.REVISIONS for name in typed_calls(revision)} == set(real_calls())
+
+
+@pytest.mark.parametrize("revision", dragoman_spec.REVISIONS)
+def test_a_client_without_an_event_loop_has_the_same_calls(revision: str) -> None:
+    assert typed_calls(revision, "SyncClient") == typed_calls(revision)
+
+
+def test_it_is_opened_in_the_same_ways() -> None:
+    assert [parameters(one) for one in overloads(SyncConnect)] == [parameters(one) for one in overloads()]
 
 
 def test_every_overload_takes_what_connect_takes() -> None:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
 from dragoman_spec.v2026_07_28 import models
@@ -146,4 +146,143 @@ class Client(Protocol):
         """Listen to what changes, as a context that gives an asynchronous iterator over the notifications."""
 
     def notifications(self) -> AsyncIterator[models.ServerNotification]:
+        """Go through the notifications that come from now on, to the end of the session."""
+
+
+class SyncToolTask(Protocol):
+    """A call of a tool that runs as a task."""
+
+    @property
+    def id(self) -> str:
+        """The server's name for it; empty where it was answered at once."""
+
+    @property
+    def status(self) -> str:
+        """Where it stands: `working`, `input_required`, `completed`, `failed` or `cancelled`."""
+
+    @property
+    def message(self) -> str | None:
+        """What the server says about that, for a person."""
+
+    def poll(self) -> str:
+        """Ask where it stands; questions of the server are answered on the way."""
+
+    def result(self) -> models.CallToolResult:
+        """Wait until it is over, and give its result."""
+
+    def cancel(self) -> None:
+        """Ask the server to stop; `poll` tells whether it has."""
+
+
+class SyncClient(Protocol):
+    """A session with a server, in the models of MCP 2026-07-28; calls wait for their answers."""
+
+    @property
+    def revision(self) -> str:
+        """Whose models go in and come out."""
+
+    @property
+    def server_revision(self) -> str:
+        """What the server speaks."""
+
+    @property
+    def discovered(self) -> models.DiscoverResult:
+        """What the server answered to `server/discover`."""
+
+    @property
+    def capabilities(self) -> models.ServerCapabilities:
+        """What the server can do."""
+
+    @property
+    def server_info(self) -> models.Implementation | None:
+        """Name and version of the server; None if it does not say them."""
+
+    @property
+    def instructions(self) -> str | None:
+        """How the server wants to be used; None if it does not say it."""
+
+    @property
+    def discarded(self) -> int:
+        """How many notifications were discarded: unknown, not valid, or not read in time."""
+
+    def tools(self, *, timeout_s: float | None = None) -> Iterator[models.Tool]:
+        """Go through the tools, page by page."""
+
+    def resources(self, *, timeout_s: float | None = None) -> Iterator[models.Resource]:
+        """Go through the resources, page by page."""
+
+    def templates(self, *, timeout_s: float | None = None) -> Iterator[models.ResourceTemplate]:
+        """Go through the templates of resources, page by page."""
+
+    def prompts(self, *, timeout_s: float | None = None) -> Iterator[models.Prompt]:
+        """Go through the prompts, page by page."""
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        progress: Callable[[models.ProgressNotificationParams], Any] | None = None,
+        timeout_s: float | None = None,
+    ) -> models.CallToolResult:
+        """Call a tool. An error of the tool itself is a result whose `is_error` is true."""
+
+    def read(
+        self,
+        uri: str,
+        *,
+        progress: Callable[[models.ProgressNotificationParams], Any] | None = None,
+        timeout_s: float | None = None,
+    ) -> models.ReadResourceResult:
+        """Read a resource."""
+
+    def prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        progress: Callable[[models.ProgressNotificationParams], Any] | None = None,
+        timeout_s: float | None = None,
+    ) -> models.GetPromptResult:
+        """Get a prompt."""
+
+    def complete_prompt(
+        self,
+        prompt: str,
+        argument: str,
+        value: str,
+        *,
+        timeout_s: float | None = None,
+    ) -> models.CompleteResult:
+        """Ask how an argument of a prompt could go on."""
+
+    def complete_template(
+        self,
+        uri: str,
+        argument: str,
+        value: str,
+        *,
+        timeout_s: float | None = None,
+    ) -> models.CompleteResult:
+        """Ask how an argument of a template of resources could go on."""
+
+    def start(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ttl_ms: int | None = None,
+        timeout_s: float | None = None,
+    ) -> SyncToolTask:
+        """Call a tool as a task, and give the task: to ask where it stands, wait for its result, or cancel it."""
+
+    def set_log_level(self, level: models.LoggingLevel, *, timeout_s: float | None = None) -> None:
+        """Say from which level on log messages are wanted."""
+
+    def listen(
+        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
+    ) -> AbstractContextManager[Iterator[models.ServerNotification], None]:
+        """Listen to what changes, as a context that gives an asynchronous iterator over the notifications."""
+
+    def notifications(self) -> Iterator[models.ServerNotification]:
         """Go through the notifications that come from now on, to the end of the session."""
