@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
+from dragoman.middleware import Answer, Message, Proceed
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy import conversation
 from tests.proxy.conversation import (
@@ -355,4 +356,51 @@ def test_a_server_without_the_extension_runs_no_tasks() -> None:
             client(request(1, "tasks/get", taskId="t")),
             expect_to_client(an_error(1, -32601, "tasks/get")),
         ]
+    )
+
+
+# Around it
+
+
+def test_middleware_sees_requests_about_tasks_and_what_comes_of_them() -> None:
+    seen: list[tuple[str, Any]] = []
+
+    async def look(message: Message, proceed: Proceed) -> Answer:
+        answer = await proceed(message)
+        seen.append((message.method, answer.result))
+        return answer
+
+    hold(
+        [
+            *created(),
+            client(request("b", "tasks/get", taskId="t")),
+            polls(2),
+            found(2, "working"),
+            expect_to_client(result("b", OLD_TASK)),
+            client(request("c", "tasks/result", taskId="t")),
+            polls(3),
+            found(3, "completed", result=DONE),
+            expect_to_client(result("c", {**DONE, **RELATED})),
+        ],
+        middleware=(look,),
+        request_timeout_s=30.0,
+    )
+    assert [(method, found["status"]) for method, found in seen[:2]] == [
+        ("tools/call", "working"),
+        ("tasks/get", "working"),
+    ]
+    assert seen[2:] == [("tasks/result", {**DONE, **RELATED})]
+
+
+def test_middleware_may_refuse_to_say_what_came_of_a_task() -> None:
+    async def hide(message: Message, proceed: Proceed) -> Answer:
+        return Answer.fail(-32000, "hidden") if message.method == "tasks/result" else await proceed(message)
+
+    hold(
+        [
+            *created(),
+            client(request("c", "tasks/result", taskId="t")),
+            expect_to_client(error("c", -32000, "hidden")),
+        ],
+        middleware=(hide,),
     )

@@ -260,9 +260,10 @@ class Exchange:
             if method in self._own:
                 self._behind.carry(call, frame)
                 return
-            frame = self._reads[method](call, frame)
-        refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
-        adapted = refusal or self._adaptors[side].adapt(frame, method)
+            adapted = self._reads[method](call, frame)
+        else:
+            refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
+            adapted = refusal or self._adaptors[side].adapt(frame, method)
         if adapted is None:
             adapted = Refusal(METHOD_NOT_FOUND, f"the {side.other.value}'s revision has no {method}", {})
         if isinstance(adapted, Refusal):

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from dragoman.core.edges.per_request_front import PerRequestFront
 
 
-NOTHING_READ: Final[Mapping[str, Callable[[Call, Frame], Frame]]] = MappingProxyType({})
+Reads = Mapping[str, Callable[[Call, Frame], "Frame | Refusal | None"]]
+"""By method, what gives a request as its server gets it: as `Adaptor.adapt` does."""
+
+NOTHING_READ: Final[Reads] = MappingProxyType({})
 
 
 class Behind(Protocol):
@@ -29,13 +32,13 @@ class Behind(Protocol):
         wants_lines: Whether what crossed is to be written; somebody who changes every frame writes it anyway.
         own: The methods of the client's requests and notifications that it takes as they came, in the client's
             revision: those that mean nothing to its server.
-        reads: What reads requests of these methods before they cross, and gives what is to cross.
+        reads: What has requests of these methods cross, in place of the steps alone.
     """
 
     takes_arrays: bool
     wants_lines: bool
     own: frozenset[str]
-    reads: Mapping[str, Callable[[Call, Frame], Frame]]
+    reads: Reads
 
     def ask(self, front: FrontEdge) -> Refusal | None:
         """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""

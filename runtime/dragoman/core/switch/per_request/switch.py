@@ -121,7 +121,7 @@ class PerRequest:
         self._tasks: ClientTasks | None = None
         if bridging is not None and bridges_tasks(self.path, self._capabilities):
             self._tasks = ClientTasks(self, wiring, bridging)
-            self.own, self.reads = self.own | METHODS, self._tasks.reads
+            self.reads = self._tasks.reads
         self._hearing = ClientNotices(self, self._capabilities)
         self.report("initialize", losses)
 
@@ -176,15 +176,15 @@ class PerRequest:
             return
         params = body.get("params")
         params = params if isinstance(params, dict) else {}
-        if call.method not in self.own:
+        if self._tasks is not None and call.method in METHODS:
+            self._tasks.take_request(call, params)
+        elif call.method not in self.own:
             wants_task = call.method == CALL and call.translate is not None
             running = self._running[call.key] = RunningCall(self, call, params, wants_task)
             if self.tools.needs_list(call.method, params):
                 self.tools.list(self.ask_page, running.start)
             else:
                 running.start()
-        elif self._tasks is not None and call.method in METHODS:
-            self._tasks.take_request(call, params)
         elif call.method == _LEVEL:
             self.front.take_answer(call, self._set_level(call, params), own=True)
         elif call.method == _PING:

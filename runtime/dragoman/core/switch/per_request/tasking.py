@@ -29,6 +29,7 @@ from dragoman.core.bridge.tasks import (
 )
 from dragoman.core.calls import Call
 from dragoman.core.commands import Side
+from dragoman.core.edges.behind import Reads
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.switch.per_request.waiting import Inquiry, WaitingCall
@@ -66,19 +67,26 @@ class ClientTasks:
     """
 
     def __init__(self, switch: PerRequest, wiring: Wiring, bridging: Bridging) -> None:
-        self.reads: dict[str, Callable[[Call, Frame], Frame]] = {CALL: self._read_call, LIST: self._read_list}
+        self.reads: Reads = {CALL: self._read_call, LIST: self._read_list, **dict.fromkeys(METHODS, self._read_about)}
         self._switch = switch
         self._bridging = bridging
-        way, settings = wiring.translate(switch.path.server, switch.path.client), wiring.settings
-        counters = switch.front.exchange.counters
-        self._downward = Adaptor(way, settings.on_loss, counters, Side.SERVER, settings.watch)
+        client, server = switch.path.client, switch.path.server
+        settings, counters = wiring.settings, switch.front.exchange.counters
+        upward, downward = wiring.translate(client, server), wiring.translate(server, client)
+        self._upward = Adaptor(upward, settings.on_loss, counters, Side.CLIENT, settings.watch)
+        self._downward = Adaptor(downward, settings.on_loss, counters, Side.SERVER, settings.watch)
         self._known: dict[str, _Own | None] = {}  # None where it is at the server
 
     # Calls, and the list that says which may be tasks
 
-    def _read_list(self, call: Call, frame: Frame) -> Frame:
-        call.translate = self._offer
+    def _read_about(self, call: Call, frame: Frame) -> Frame:
+        """Let a request about a task be as it is, and its answer: both are ours."""
+        call.translate = lambda answer: answer
         return frame
+
+    def _read_list(self, call: Call, frame: Frame) -> Frame | Refusal | None:
+        call.translate = self._offer
+        return self._upward.adapt(frame, LIST)
 
     def _offer(self, answer: Frame) -> Frame | Refusal | None:
         adapted = self._downward.adapt(answer, LIST)
@@ -87,19 +95,19 @@ class ClientTasks:
         body = decoded(adapted).body
         return rewrite(adapted, {**body, "result": offer_tasks(body["result"])})
 
-    def _read_call(self, call: Call, frame: Frame) -> Frame:
+    def _read_call(self, call: Call, frame: Frame) -> Frame | Refusal | None:
         """Take off what a call says about running as a task, before it crosses: there is no such field beyond."""
         try:
             body = decoded(frame).body
-        except ValueError:  # whoever reads it next will say so
-            return frame
+        except ValueError:  # the steps will say so
+            return self._upward.adapt(frame, CALL)
         params = body.get("params")
         rest, said, losses = take_task(params if isinstance(params, dict) else {})
         if said is None:
-            return frame
+            return self._upward.adapt(frame, CALL)
         call.translate = lambda answer: self._create(call, answer)
         self._switch.report(CALL, losses)
-        return rewrite(frame, {**body, "params": rest})
+        return self._upward.adapt(rewrite(frame, {**body, "params": rest}), CALL)
 
     def _create(self, call: Call, answer: Frame) -> Frame | Refusal | None:
         """Give the answer to a call that asked for a task: a task, or an error."""
