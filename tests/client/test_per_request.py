@@ -15,6 +15,7 @@ from dragoman.errors import (
     LocalProtocolError,
     McpError,
     RemoteProtocolError,
+    RequestTimeout,
 )
 from dragoman_spec import v2026_07_28 as v
 from tests.client.server import ALL, ScriptedServer
@@ -218,6 +219,17 @@ def test_a_result_of_an_unknown_type_is_a_protocol_error() -> None:
     talk(work, answers={"tools/call": {"resultType": "riddle"}})
 
 
+@pytest.mark.parametrize(
+    "asked", [["who"], {"who": "?"}, {"who": {"params": {}}}, {"who": {"method": "roots/list", "params": 5}}]
+)
+def test_questions_that_cannot_be_read_are_a_protocol_error(asked: Any) -> None:
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises(RemoteProtocolError):
+            await client.call("add")
+
+    talk(work, answers={"tools/call": {"resultType": "input_required", "inputRequests": asked}}, roots=give_roots)
+
+
 # Streams
 
 
@@ -265,6 +277,16 @@ def test_a_stream_that_is_refused_is_an_error() -> None:
                 pytest.fail("opened")
 
     talk(work, answers={"subscriptions/listen": refuse})
+
+
+def test_a_stream_that_the_server_does_not_begin_is_given_up() -> None:
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises(RequestTimeout, match="subscriptions/listen"):
+            async with client.listen(tools=True):
+                pytest.fail("opened")
+        await server.wait_for_method("notifications/cancelled")
+
+    talk(work, timeout_s=0.1)
 
 
 def test_changes_that_the_server_does_not_tell_of_cannot_be_listened_to() -> None:
@@ -339,6 +361,14 @@ def test_a_task_that_fails_raises_its_error() -> None:
         assert task.status == "failed"
 
     talk(work, answers=answers, capabilities=HAS_TASKS, tasks=True)
+
+
+def test_a_task_without_a_name_is_a_protocol_error() -> None:
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises(RemoteProtocolError, match="without its name"):
+            await client.start("add")
+
+    talk(work, answers={"tools/call": {"resultType": "task"}}, capabilities=HAS_TASKS, tasks=True)
 
 
 def test_a_call_that_is_answered_at_once_is_a_task_that_is_over() -> None:

@@ -247,6 +247,11 @@ class Client:
         if needed is not None and not self.declares(needed):
             raise CapabilityNotSupported(method, needed)
 
+    @property
+    def timeout_s(self) -> float | None:
+        """How long a request may go without an answer, where its call does not say."""
+        return self._timeout_s
+
     def declares(self, capability: str) -> bool:
         """Whether the server declared something, such as `resources.subscribe`."""
         return declares(self._capabilities, capability)

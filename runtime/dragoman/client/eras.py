@@ -32,6 +32,26 @@ LONGEST_WAIT_S: Final = 2.0
 Tell = Callable[[dict[str, Any]], None]
 
 
+def read_questions(result: Mapping[str, Any], method: str) -> dict[str, dict[str, Any]]:
+    """Give what a server asks in a result: requests by name, without ids.
+
+    Raises:
+        RemoteProtocolError: It is something else.
+    """
+    found = result.get("inputRequests") or {}
+    if not isinstance(found, dict):
+        raise RemoteProtocolError(
+            INVALID_PARAMS, f"the server asks during {method} with something that is not an object"
+        )
+    for name, question in found.items():
+        params = question.get("params") or {} if isinstance(question, dict) else None
+        if not isinstance(params, dict) or not isinstance(question.get("method"), str):
+            raise RemoteProtocolError(
+                INVALID_PARAMS, f"what the server asks during {method} as {name} is not a request"
+            )
+    return found
+
+
 class SpokenEra(Protocol):
     """How one client speaks."""
 
@@ -156,7 +176,7 @@ class ByRequests:
                     pass
                 case other:
                     raise RemoteProtocolError(INVALID_PARAMS, f"the result of {method} is of the type {other!r}")
-            questions = result.get("inputRequests") or {}
+            questions = read_questions(result, method)
             waits = 0 if questions else waits + 1
             if waits > WAITS:
                 break

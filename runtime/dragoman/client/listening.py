@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
 from dragoman.client.notices import Notices
-from dragoman.errors import CapabilityNotSupported, ConnectionClosed
+from dragoman.errors import CapabilityNotSupported, ConnectionClosed, RequestTimeout
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -159,8 +159,13 @@ class ByStream:
         params = self._era.stamp({"notifications": told})
         self._asking = asyncio.create_task(self._client.session.ask(LISTEN, params, number=self._id))
         self._asking.add_done_callback(self._ended)
+        timeout_s = self._client.timeout_s
         try:
-            await self._acknowledged
+            async with asyncio.timeout(timeout_s):
+                await self._acknowledged
+        except TimeoutError:
+            await self.end()
+            raise RequestTimeout(LISTEN, timeout_s or 0.0) from None
         except BaseException:
             await self.end()
             raise

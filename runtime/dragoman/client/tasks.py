@@ -14,6 +14,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.client.eras import read_questions
+from dragoman.client.handlers import INVALID_PARAMS
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.errors import CapabilityNotSupported, McpError, RemoteProtocolError
 
@@ -125,7 +127,7 @@ class ToolTask:
             self._result = {"resultType": "complete", **task["result"]}
         if isinstance(error := task.get("error"), dict):
             self._error = McpError(error.get("code", 0), str(error.get("message")), error.get("data"))
-        asked = task.get("inputRequests") or {}
+        asked = read_questions(task, "tasks/get")
         questions = {name: question for name, question in asked.items() if name not in self._answered}
         era = self._client.by_requests
         if questions and era is not None:
@@ -134,7 +136,10 @@ class ToolTask:
             await self._client.ask("tasks/update", {"taskId": self.id, "inputResponses": answers})
 
     def _note(self, task: Mapping[str, Any]) -> None:
-        self.id, self.status = str(task["taskId"]), str(task["status"])
+        name, status = task.get("taskId"), task.get("status")
+        if not isinstance(name, str) or not isinstance(status, str):
+            raise RemoteProtocolError(INVALID_PARAMS, "the server tells of a task without its name or its state")
+        self.id, self.status = name, status
         self.message = task.get("statusMessage")
         interval_ms = task.get("pollIntervalMs", task.get("pollInterval"))
         if isinstance(interval_ms, int | float):
