@@ -88,6 +88,8 @@ class ScriptedServer:
             info = {"name": "scripted", "version": "1"}
             result = {"protocolVersion": revision, "capabilities": self.capabilities, "serverInfo": info}
             self.say(id=frame["id"], result=result)
+        elif frame["method"] == "server/discover":
+            self.say(id=frame["id"], error={"code": -32601, "message": "there is no server/discover"})
 
     def ended(self, reason: str) -> None:
         self.hang_up()
