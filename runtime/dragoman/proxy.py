@@ -49,7 +49,8 @@ class ProxyConfig:
     Attributes:
         client_revision: `auto` (what the client asks for), or a handshake revision to speak with it.
         server_revision: `auto` (the newest, then what the client asks for), a handshake revision to offer first, or a
-            per-request revision for a server that is known to have no handshake.
+            per-request revision for a server that is known to have no handshake; `same` is what the client speaks, for
+            a server that speaks every revision.
         profile: `strict` drops every field the target revision does not name; `minimal` what validity needs.
         rules: Names of the repair rules that are on; None for the default ones.
         on_loss: What to do about a frame that cannot be carried whole.

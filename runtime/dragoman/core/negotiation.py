@@ -26,6 +26,9 @@ from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, load
 
 AUTO = "auto"
+SAME = "same"
+"""Stands for whatever the client speaks: of a server that speaks every revision, because it is one of ours."""
+
 UNSUPPORTED_VERSION = "UNSUPPORTED_PROTOCOL_VERSION"
 """What the error code is called that means it whatever the text."""
 
@@ -67,9 +70,11 @@ def choose_offer(client_revision: str, requested: object, setting: str, *, expec
     Args:
         client_revision: What is spoken with the client.
         requested: What the client asked for, which may be no revision at all.
-        setting: `auto`, or the revision that the user says the server speaks.
+        setting: `auto`, `same`, or the revision that the user says the server speaks.
         expect_echo: Whether rule `echoing-server` is on, and another offer may follow.
     """
+    if setting == SAME:
+        return client_revision
     if setting != AUTO:
         return setting
     if expect_echo:

@@ -39,7 +39,7 @@ class Settings:
 
     Attributes:
         client_revision: `auto`, or the revision to speak with the client.
-        server_revision: `auto`, or the revision to offer the server.
+        server_revision: `auto`, the revision to offer the server, or `same` for a server that speaks every revision.
         retry_older: Whether to offer another revision, once, after an explicit rejection.
         expect_echo: Whether rule `echoing-server` is on: the newest revision is offered first.
         accept_legacy_initialized: Whether rule `legacy-initialized-name` is on.

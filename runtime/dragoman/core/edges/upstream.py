@@ -139,11 +139,10 @@ class UpstreamEdge(Restarting):
         Returns:
             Why the request cannot be written, if it cannot: then nothing has begun.
         """
-        self._doubted = None
         if self._settings.server_revision in REVISIONS and self._settings.server_revision not in HANDSHAKE_REVISIONS:
-            self._waiting = None
-            self._advance(UpstreamEvent.ERA_PINNED)
+            self.pin()
             return None
+        self._doubted = None
         self._offer = Offer(self._settings, greeting, introduce, key)
         self._reopened = 0
         frame = self._offer.write()
@@ -158,6 +157,11 @@ class UpstreamEdge(Restarting):
         self._advance(UpstreamEvent.ASKED)
         self._owner.offered(self)
         return None
+
+    def pin(self) -> None:
+        """Begin without a handshake: the server is known to have none."""
+        self._doubted = self._waiting = None
+        self._advance(UpstreamEvent.ERA_PINNED)
 
     def serve(self, follower: Follower) -> None:
         """Tell somebody else from here on what the server says, and that it is gone."""

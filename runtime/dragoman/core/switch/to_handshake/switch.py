@@ -35,6 +35,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, classify, decoded
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.negotiation import SAME
 from dragoman.core.switch.relay import ByBytes, ByIds
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
@@ -167,6 +168,9 @@ class ToHandshake:
     # Opening the server's session
 
     def _open(self, request: Request) -> None:
+        if self._wiring.settings.server_revision == SAME:
+            self.upstream.pin()
+            return
         greeting = write_greeting(request, self._path)
         settings, counters = self._wiring.settings, self._front.exchange.counters
         introduce = pass_on(greeting, self._wiring.translate, settings, counters)

@@ -1,0 +1,118 @@
+"""What servers ask the client: under ids of ours, and with the name of who asks where a person reads it.
+
+Lives here: the table of these questions. Must not: decide who may ask: each server's own proxy does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.envelope import Frame, decoded, key_of, notification_frame, rewrite
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.peek import with_id
+from dragoman.core.switch.catalogue.member import Member
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.catalogue.catalogue import Catalogue
+
+ELICIT: Final = "elicitation/create"
+INPUT_REQUESTS: Final = "inputRequests"
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    member: Member
+    key: bytes
+    token: Any
+
+
+class Asking:
+    """The questions of all servers to one client.
+
+    Args:
+        catalogue: Whose.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._questions: dict[bytes, _Question] = {}
+        self._last = 0
+
+    def take(self, member: Member, frame: Frame) -> None:
+        """Hand on a question of a server."""
+        assert frame.key is not None
+        self._last += 1
+        key = b"%d" % self._last
+        body = dict(decoded(frame).body)
+        params = body.get("params")
+        token = None
+        if isinstance(params, dict):
+            params = name_asker(member.name, frame.method, params)
+            meta = params.get("_meta")
+            token = meta.get("progressToken") if isinstance(meta, dict) else None
+            if token is not None:
+                params = {**params, "_meta": {**params["_meta"], "progressToken": self._last}}
+            body["params"] = params
+        body["id"] = self._last
+        self._questions[key] = _Question(member, frame.key, token)
+        self._catalogue.outside.tell_client(frame._replace(raw=encode_line(body), key=key, body=body))
+
+    def take_answer(self, frame: Frame) -> bool:
+        """Take the client's answer to its server; False where nobody asked."""
+        question = None if frame.key is None else self._questions.pop(frame.key, None)
+        if question is None:
+            return False
+        answer = frame._replace(raw=with_id(frame, question.key), key=question.key, body=None)
+        self._catalogue.outside.tell_member(question.member, answer)
+        return True
+
+    def take_progress(self, frame: Frame) -> None:
+        """Take what the client says of its progress to who asked."""
+        body = decoded(frame).body
+        params = body.get("params")
+        if not isinstance(params, dict):
+            return
+        question = self._questions.get(key_of(params.get("progressToken")) or b"")
+        if question is not None and question.token is not None:
+            said = {**body, "params": {**params, "progressToken": question.token}}
+            self._catalogue.outside.tell_member(question.member, rewrite(frame, said))
+
+    def cancel(self, member: Member, frame: Frame, key: bytes | None) -> None:
+        """Tell the client that a server does not wait any more."""
+        for ours, question in self._questions.items():
+            if question.member is member and question.key == key:
+                body = decoded(frame).body
+                said = {**body, "params": {**body["params"], "requestId": decode(ours)}}
+                self._catalogue.outside.tell_client(rewrite(frame, said))
+                return
+
+    def forget(self, member: Member) -> None:
+        """Take back what a server asked that is gone."""
+        for key in [key for key, question in self._questions.items() if question.member is member]:
+            del self._questions[key]
+            params = {"requestId": decode(key), "reason": f"{member.name} is gone"}
+            self._catalogue.outside.tell_client(notification_frame("notifications/cancelled", params))
+
+
+def name_asker(server: str, method: str | None, params: dict[str, Any]) -> dict[str, Any]:
+    """Say in a question to a person which server asks."""
+    message = params.get("message")
+    if method != ELICIT or not isinstance(message, str):
+        return params
+    return {**params, "message": f"{server}: {message}"}
+
+
+def name_askers(server: str, result: dict[str, Any]) -> dict[str, Any]:
+    """Say the same in a result that asks for input."""
+    asked = result.get(INPUT_REQUESTS)
+    if not isinstance(asked, dict):
+        return result
+    return {**result, INPUT_REQUESTS: {key: _name(server, request) for key, request in asked.items()}}
+
+
+def _name(server: str, request: Any) -> Any:
+    if not isinstance(request, Mapping) or not isinstance(request.get("params"), dict):
+        return request
+    return {**request, "params": name_asker(server, request.get("method"), request["params"])}

@@ -1,0 +1,394 @@
+"""Several servers behind one client: whom each frame is for.
+
+Lives here: the entry points, the table of what goes where, and requests of our own. Must not: translate, or know
+sockets, processes and clocks: `dragoman.router` has these. Every member speaks the client's revision, because an
+ordinary proxy stands before each server.
+
+Theory of operation. A request that names a tool, a prompt or a resource goes to its owner, as the bytes that came
+unless its name is another one there; ids of the client stay as they are, since each is with one server alone. Requests
+that are about all servers are answered here, from what they answer. What a server says goes to the client; its
+questions under ids of ours, since two servers may use one.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.calls import cancelled_key
+from dragoman.core.edges.greeting import DISCOVER, INITIALIZED, PROTOCOL_VERSION_KEY
+from dragoman.core.envelope import (
+    Frame,
+    Malformed,
+    classify,
+    decoded,
+    error_frame,
+    result_frame,
+    rewrite,
+)
+from dragoman.core.exact_json import encode_line
+from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.peek import with_id
+from dragoman.core.switch.catalogue.asking import Asking, name_askers
+from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, Lists, Overdue
+from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
+from dragoman.core.switch.catalogue.names import NameKind, Names, Owner
+from dragoman.core.switch.catalogue.opening import SET_LEVEL, Opening, Openings
+from dragoman.core.switch.catalogue.own import CANCELLED, OWN_ID, Changes, OwnRequests
+from dragoman.core.switch.catalogue.pages import LISTS
+from dragoman.core.switch.catalogue.routes import Routes
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.catalogue.listens import Listens
+
+logger = logging.getLogger("dragoman.router")
+
+_CALLED = re.compile(
+    rb'\s*\{(?:\s*"(?:jsonrpc|id|method)"\s*:\s*(?:"[^"\\]*"|-?\d+)\s*,)+\s*'
+    rb'"params"\s*:\s*\{\s*"name"\s*:\s*"([ !#-\[\]-~]*)"'
+)
+"""A request that says first of all what it calls: then nothing else of it is read."""
+
+_UPDATED: Final = "notifications/resources/updated"
+_LISTEN: Final = "subscriptions/listen"
+_CHANGES: Final = {kind.changed: kind.capability for kind in LISTS.values() if kind.changed is not None}
+
+
+class Catalogue:
+    """The servers of one client's session.
+
+    Args:
+        outside: What carries frames.
+        names: What everything is called.
+        members: The servers, in their order.
+        identity: Name and version that the client is told.
+        page_size: How many entries a page of a merged list has.
+
+    Attributes:
+        members: The servers by name.
+        is_per_request: Whether each request of the client speaks for itself.
+    """
+
+    def __init__(
+        self,
+        outside: Outside,
+        names: Names,
+        members: Iterable[Member],
+        identity: Mapping[str, Any],
+        page_size: int = 5000,
+    ) -> None:
+        self.outside = outside
+        self.names = names
+        self.members = {member.name: member for member in members}
+        self.is_per_request = False
+        self.lists = Lists(self, page_size)
+        self.asking = Asking(self)
+        self.own = OwnRequests(self)
+        self.changes = Changes(self)
+        self.openings = Openings(self, identity)
+        self._routes = Routes(self)
+        self.listens: Listens | None = None
+        self._quick: dict[bytes, tuple[Member, bytes | None]] = {}
+        self._quick_version = -1
+        self._calls: dict[bytes, Member] = {}
+        self._lent: dict[bytes, bytes] = {}
+        self._inspects = False
+
+    # What the client says
+
+    def take(self, frame: Frame | Malformed) -> None:
+        """Take a frame of the client."""
+        if isinstance(frame, Malformed):
+            return  # the client's own edge has answered it
+        if frame.method == "tools/call" and frame.body is None and self._take_quickly(frame):
+            return
+        match frame.kind:
+            case "request":
+                self._take_request(frame)
+            case "notification":
+                self._take_notification(frame)
+            case "batch":
+                for body in frame.body:
+                    self.take(classify(encode_line(body), body, frame.stream))
+            case _:
+                self.asking.take_answer(frame)
+
+    def _take_quickly(self, frame: Frame) -> bool:
+        """Hand on a call without reading more of it than its name; False where more has to be read."""
+        found = _CALLED.match(frame.raw)
+        if found is None:
+            return False
+        if self._quick_version != self.names.version:
+            self._quick.clear()
+            self._quick_version = self.names.version
+        route = self._quick.get(found[1]) or self._find_quick(found[1])
+        key = frame.key
+        if route is None or key is None or key.startswith(OWN_ID) or route[0].state is MemberState.FAILED:
+            return False
+        member, name = route
+        if name is not None:
+            start, end = found.span(1)
+            frame = frame._replace(raw=frame.raw[:start] + name + frame.raw[end:])
+        self._calls[key] = member
+        self.outside.tell_member(member, frame)
+        return True
+
+    def _find_quick(self, name: bytes) -> tuple[Member, bytes | None] | None:
+        owner = self.names.find(NameKind.TOOL, name.decode())
+        member = None if owner is None else self.members.get(owner.server)
+        if owner is None or member is None or member.has_filter:
+            return None
+        other = None if owner.name == name.decode() else encode_line(owner.name)[1:-2]
+        self._quick[name] = (member, other)
+        return member, other
+
+    def _take_request(self, frame: Frame) -> None:
+        try:
+            frame = decoded(frame)
+        except ValueError as error:
+            self.reply(error_frame(frame.key, INVALID_PARAMS, str(error)))
+            return
+        assert frame.key is not None
+        given = frame.body.get("params")
+        params: dict[str, Any] = given if isinstance(given, dict) else {}
+        meta = params.get("_meta")
+        if isinstance(meta, dict) and PROTOCOL_VERSION_KEY in meta:
+            self.begin_per_request()
+        kind = LISTS.get(frame.method or "")
+        if kind is not None:
+            self.lists.answer(frame, kind, params, self.meta_of(params))
+        elif frame.method == "initialize":
+            self.openings.initialize(frame, params)
+        elif frame.method == DISCOVER:
+            self.openings.discover(frame, params)
+        elif frame.method == "ping":
+            self.reply(result_frame(frame.key, {}))
+        elif frame.method == SET_LEVEL:
+            self.openings.set_level(frame, params)
+        elif frame.method == _LISTEN and self.listens is not None:
+            self.listens.open(frame, params)
+        else:
+            self._routes.take(frame, params)
+
+    def _take_notification(self, frame: Frame) -> None:
+        if frame.method == INITIALIZED:
+            self.openings.initialized = frame
+            self._tell_all(frame)
+        elif frame.method == CANCELLED:
+            self._cancel(frame)
+        elif frame.method == "notifications/progress":
+            self.asking.take_progress(frame)
+        else:
+            self._tell_all(frame)
+
+    def _tell_all(self, frame: Frame) -> None:
+        for member in self.opened_members():
+            self.outside.tell_member(member, frame)
+
+    def opened_members(self) -> list[Member]:
+        """Give the servers that are open."""
+        return [member for member in self.members.values() if member.state is MemberState.OPEN]
+
+    def _cancel(self, frame: Frame) -> None:
+        key = cancelled_key(frame)
+        if key is None or (self.listens is not None and self.listens.cancel(key)):
+            return
+        for lent, client_key in self._lent.items():
+            if client_key == key:
+                body = decoded(frame).body
+                frame = rewrite(frame, {**body, "params": {**body["params"], "requestId": lent[1:-1].decode()}})
+                key = lent
+                break
+        member = self._calls.pop(key, None)
+        self._lent.pop(key, None)
+        if member is not None and member.state is not MemberState.FAILED:
+            self.outside.tell_member(member, frame)
+
+    def begin_per_request(self) -> None:
+        """Take note that each request of the client speaks for itself."""
+        if not self.is_per_request:
+            from dragoman.core.switch.catalogue.listens import Listens
+
+            self.is_per_request = self._inspects = True
+            self.listens = Listens(self)
+
+    def joined(self, member: Member, is_late: bool) -> None:
+        """Take note that a server is open; late, if the client has been answered without it."""
+        self._inspects = self._inspects or "tasks" in (member.capabilities or {})
+        if is_late:
+            if self.listens is not None:
+                self.listens.join(member)
+            self.tell_lists_changed(member)
+
+    def set_state(self, member: Member, state: MemberState, reason: str = "") -> None:
+        """Take note of how far a server is."""
+        member.state, member.reason = state, reason
+        self.outside.note_state(member)
+
+    def meta_of(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Give the metadata for requests of our own that a request of the client leads to."""
+        if not self.is_per_request:
+            return None
+        from dragoman.core.bridge.names import META_LOG_LEVEL
+
+        return {key: value for key, value in params["_meta"].items() if key not in ("progressToken", META_LOG_LEVEL)}
+
+    # Requests and answers
+
+    def forward(self, member: Member, frame: Frame) -> None:
+        """Hand a request of the client to a server."""
+        key = frame.key or b"null"
+        if member.state is MemberState.FAILED:
+            self.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} cannot be used: {member.reason}"))
+            return
+        if key.startswith(OWN_ID):  # the client is a router itself, as like as not
+            lent = self.own.next_key()
+            self._lent[lent] = key
+            frame = frame._replace(raw=with_id(frame, lent), key=lent, body=None)
+            key = lent
+        self._calls[key] = member
+        self.outside.tell_member(member, frame)
+
+    def reply(self, frame: Frame) -> None:
+        """Answer the client."""
+        self.outside.tell_client(frame)
+
+    # What servers say
+
+    def take_member(self, member: Member, frame: Frame) -> None:
+        """Take a frame of a server."""
+        key = frame.key
+        if frame.method is None and key is not None:
+            if self._calls.get(key) is member:
+                del self._calls[key]
+                if self._inspects:
+                    frame = self._inspect(member, frame)
+                if self._lent:
+                    frame = self._give_back(frame)
+                self.outside.tell_client(frame)
+            else:
+                self.own.take(member, frame)
+        elif frame.kind == "request":
+            self.asking.take(member, frame)
+        elif frame.kind == "notification":
+            self._take_notice(member, frame)
+        elif frame.kind == "batch":
+            for body in frame.body:
+                one = classify(encode_line(body), body, frame.stream)
+                if isinstance(one, Frame):
+                    self.take_member(member, one)
+
+    def _give_back(self, frame: Frame) -> Frame:
+        client_key = None if frame.key is None else self._lent.pop(frame.key, None)
+        if client_key is None:
+            return frame
+        return frame._replace(raw=with_id(frame, client_key), key=client_key, body=None)
+
+    def _inspect(self, member: Member, frame: Frame) -> Frame:
+        """Look into an answer that may ask for input, or name a task: nobody else says whose they are."""
+        raw = frame.raw
+        if frame.kind != "result" or not (b'"input_required"' in raw or b'"taskId"' in raw):
+            return frame
+        try:
+            body = decoded(frame).body
+        except ValueError:
+            return frame
+        result = body["result"]
+        self._routes.note_task(member, result)
+        named = name_askers(member.name, result)
+        return frame if named is result else rewrite(frame, {**body, "result": named})
+
+    def _take_notice(self, member: Member, frame: Frame) -> None:
+        if frame.stream is not None and self.own.is_waiting(frame.stream) and self.listens is not None:
+            self.listens.hear(member, frame)
+        elif self.listens is not None and frame.stream is None and self.listens.hear(member, frame):
+            pass
+        elif frame.method in _CHANGES:
+            self.changes.tell(frame.method)
+        elif frame.method == CANCELLED:
+            self.asking.cancel(member, frame, cancelled_key(frame))
+        elif frame.method == _UPDATED:
+            self.outside.tell_client(self._routes.show_updated(member, frame))
+        else:
+            self.outside.tell_client(frame)
+
+    def find_resource(self, uri: str) -> Owner | None:
+        """Give whose a resource is, as far as that is known."""
+        return self._routes.find_resource(uri)
+
+    def note_tasks(self, member: Member, ids: Iterable[str]) -> None:
+        """Take note of whose tasks these are."""
+        self._routes.note_tasks(member, ids)
+
+    def tell_lists_changed(self, member: Member) -> None:
+        """Tell the client that the lists have changed that a server has a part in."""
+        for method, capability in _CHANGES.items():
+            if not member.lacks(capability):
+                self.changes.tell(method)
+
+    # Servers that come and go
+
+    def lost(self, member: Member, reason: str) -> None:
+        """Take note that a server is gone; the others go on."""
+        if member.state is not MemberState.FAILED:
+            logger.warning("%s cannot be used: %s; the other servers go on", member.name, reason)
+            self.set_state(member, MemberState.FAILED, reason)
+        self._clear(member, reason)
+        self.tell_lists_changed(member)
+
+    def fail(self, member: Member, reason: str) -> None:
+        """Take note that a server cannot be used, though it is there."""
+        if member.state is not MemberState.FAILED:
+            logger.warning("%s cannot be used: %s; the other servers go on", member.name, reason)
+            self.set_state(member, MemberState.FAILED, reason)
+
+    def _clear(self, member: Member, reason: str) -> None:
+        for key in [key for key, other in self._calls.items() if other is member]:
+            del self._calls[key]
+            shown = self._lent.pop(key, key)
+            self.reply(error_frame(shown, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
+        self.openings.forget(member)
+        self.lists.forget(member)
+        self.own.forget(member, reason)
+        self.asking.forget(member)
+        if self.listens is not None:
+            self.listens.forget(member)
+        self._quick.clear()
+
+    def remove(self, name: str) -> None:
+        """Take a server away."""
+        member = self.members.pop(name, None)
+        if member is not None:
+            self.set_state(member, MemberState.FAILED, "it was removed from the configuration")
+            self._clear(member, member.reason)
+            self.tell_lists_changed(member)
+
+    def add(self, members: Mapping[str, Member]) -> None:
+        """Take servers in, or servers again that were lost.
+
+        Args:
+            members: All that there are from here on, in their order.
+        """
+        new = [member for name, member in members.items() if self.members.get(name) is not member]
+        self.members = dict(members)
+        self._quick.clear()
+        for member in new:
+            self.join(member)
+
+    def join(self, member: Member) -> None:
+        """Open a server that was not there, or is there again; then the client is told that lists have changed."""
+        self.set_state(member, MemberState.WAITING)
+        self.openings.join(member)
+
+    def expire(self, what: object) -> None:
+        """Take note that a time is over that was asked for."""
+        if isinstance(what, Opening):
+            what.finish()
+        elif isinstance(what, Overdue):
+            self.lists.expire(what)
+        elif isinstance(what, str):
+            self.changes.expire(what)
+        elif self.listens is not None:
+            self.listens.expire(what)

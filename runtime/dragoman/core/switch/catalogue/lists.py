@@ -1,0 +1,316 @@
+"""Merged lists: asking every server, waiting for all of them but not for ever, and answering page by page.
+
+Lives here: what is under way. Must not: know the time (it is reminded), or read pages (`pages`). Called by `catalogue`.
+
+Theory of operation. A list is asked for anew each time that a client begins to read it: of each server all pages, one
+after the other. A server that does not answer in time is left out, said to be missing, and asked no second time while
+it owes the answer; what it had last is used until then. When it answers after all, the client is told that the list has
+changed. Pages of the merged list are cut from what was read when the first of them was asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.envelope import Frame, decoded, error_frame
+from dragoman.core.exact_json import encode
+from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.pages import LISTS, ListKind, Page, Piece, keep, read_page, write_slice
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.catalogue.catalogue import Catalogue
+
+logger = logging.getLogger("dragoman.router")
+
+MISSING: Final = "dragoman/missing"
+"""The member of `_meta` in a merged list that names the servers which are not in it, and why."""
+
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+
+_MOST_PAGES: Final = 1000
+_MOST_ENTRIES: Final = 100_000
+_SNAPSHOTS: Final = 8
+_CURSOR: Final = "dragoman"
+
+
+class Listing:
+    """All pages of one list of one server.
+
+    Attributes:
+        member: The server.
+        is_late: Whether a merged list has been answered without it.
+    """
+
+    def __init__(self, lists: Lists, member: Member, kind: ListKind, meta: Mapping[str, Any] | None) -> None:
+        self.member = member
+        self.meta = meta
+        self.is_late = False
+        self.pages: list[Page] = []
+        self.failure: str | None = None
+        self.waiting: list[Gathering] = []
+        self._lists = lists
+        self._kind = kind
+        self._cursors: set[str] = set()
+        self._before: list[Page] = member.listed.get(kind.method, [])
+
+    def ask(self, cursor: str | None = None) -> None:
+        """Ask for the first page, or the one that a cursor names."""
+        params = {} if cursor is None else {"cursor": cursor}
+        self._lists.catalogue.own.ask(self.member, self._kind.method, params, self._take, self.meta)
+
+    def _take(self, frame: Frame) -> None:
+        if frame.kind == "error":
+            error = decoded(frame).body["error"]
+            is_empty = error.get("code") == METHOD_NOT_FOUND
+            self._end(None if is_empty else f"it answered: {str(error.get('message'))[:200]}")
+            return
+        number = len(self.pages)
+        try:
+            page = read_page(frame, self._kind, self._before[number] if number < len(self._before) else None)
+        except ValueError as error:
+            self._end(f"its answer cannot be read: {error}")
+            return
+        self.pages.append(page)
+        cursor = page.rest.get("nextCursor")
+        if not isinstance(cursor, str):
+            self._end(None)
+        elif cursor in self._cursors:
+            self._end(None, f"it gave the cursor {cursor[:80]!r} twice")
+        elif number + 1 >= _MOST_PAGES or sum(len(page.entries) for page in self.pages) > _MOST_ENTRIES:
+            self._end(None, f"it has more than {_MOST_PAGES} pages or {_MOST_ENTRIES} entries")
+        else:
+            self._cursors.add(cursor)
+            self.ask(cursor)
+
+    def _end(self, failure: str | None, cut: str = "") -> None:
+        if cut:
+            logger.warning("%s of %s ends early: %s", self._kind.method, self.member.name, cut)
+        self.failure = failure
+        self._lists.finish(self, self._kind)
+
+
+class Gathering:
+    """A merged list that is being put together.
+
+    Args:
+        kind: What is listed.
+        then: Called once all is there, or late.
+    """
+
+    def __init__(self, kind: ListKind, then: Callable[[Gathering], None]) -> None:
+        self.kind = kind
+        self.then: Callable[[Gathering], None] | None = then
+        self.pending: set[Listing] = set()
+        self.missing: dict[str, str] = {}
+
+    def finish(self) -> None:
+        """Go on, once."""
+        then, self.then = self.then, None
+        if then is not None:
+            then(self)
+
+
+class Overdue:
+    """What a reminder is about."""
+
+    def __init__(self, gathering: Gathering, listings: Sequence[Listing], after_s: float) -> None:
+        self.gathering = gathering
+        self.listings = listings
+        self.after_s = after_s
+
+
+class _Snapshot:
+    def __init__(self, kind: ListKind, pieces: list[Piece], rest: dict[str, Any]) -> None:
+        self.kind = kind
+        self.pieces = pieces
+        self.rest = rest
+
+
+class Lists:
+    """The merged lists of one client's session.
+
+    Args:
+        catalogue: Whose.
+        page_size: How many entries a page has.
+    """
+
+    def __init__(self, catalogue: Catalogue, page_size: int) -> None:
+        self.catalogue = catalogue
+        self._page_size = page_size
+        self._under_way: dict[tuple[Member, str], Listing] = {}
+        self._snapshots: dict[int, _Snapshot] = {}
+        self._last = 0
+        self._said: set[tuple[str, str]] = set()
+
+    def answer(self, frame: Frame, kind: ListKind, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> None:
+        """Answer a client's request for a list."""
+        key = frame.key
+        assert key is not None
+        cursor = params.get("cursor")
+        if cursor is None:
+            self.gather(kind, meta, lambda done: self._reply(key, self._keep(done), 0))
+            return
+        place = _read_cursor(cursor, kind)
+        if place is None:
+            self.catalogue.reply(error_frame(key, INVALID_PARAMS, "this cursor was not given by this server"))
+            return
+        number, start = place
+        if number in self._snapshots:
+            self._reply(key, number, start)
+        else:  # it was given long ago, or to another session of the same client
+            self.gather(kind, meta, lambda done: self._reply(key, self._keep(done), start))
+
+    def gather(self, kind: ListKind, meta: Mapping[str, Any] | None, then: Callable[[Gathering], None]) -> None:
+        """Ask every server that may have such a list."""
+        gathering = Gathering(kind, then)
+        by_time: dict[float, list[Listing]] = {}
+        for member in self.catalogue.members.values():
+            if member.state is MemberState.FAILED:
+                gathering.missing[member.name] = member.reason
+            elif not member.lacks(kind.capability):
+                listing = self._list(member, kind, meta)
+                if not listing.is_late:
+                    gathering.pending.add(listing)
+                    listing.waiting.append(gathering)
+                    by_time.setdefault(member.list_timeout_s, []).append(listing)
+                else:
+                    self._leave_out(gathering, listing, "it owes an earlier answer")
+        for after_s, listings in by_time.items():
+            self.catalogue.outside.remind(after_s, Overdue(gathering, listings, after_s))
+        for listing in [listing for listing in gathering.pending if listing.failure is None and not listing.pages]:
+            if listing.waiting == [gathering]:
+                listing.ask()
+        if not gathering.pending:
+            gathering.finish()
+
+    def expire(self, overdue: Overdue) -> None:
+        """Take note that a time is over."""
+        gathering = overdue.gathering
+        for listing in overdue.listings:
+            if gathering.then is not None and listing in gathering.pending:
+                gathering.pending.discard(listing)
+                listing.is_late = True
+                self._leave_out(gathering, listing, f"no answer within {overdue.after_s:g} s")
+        if not gathering.pending:
+            gathering.finish()
+
+    def forget(self, member: Member) -> None:
+        """Take note that a server is not there any more."""
+        for key in [key for key in self._under_way if key[0] is member]:
+            listing = self._under_way[key]
+            listing.failure = member.reason or "it was removed"
+            self.finish(listing, LISTS[key[1]])
+
+    def finish(self, listing: Listing, kind: ListKind) -> None:
+        """Take note that a server has answered, or will not."""
+        member = listing.member
+        if self._under_way.get((member, kind.method)) is listing:
+            del self._under_way[member, kind.method]
+        changed = False
+        if listing.failure is None:
+            changed = self._note(member, kind, listing.pages)
+            self._said.discard((member.name, kind.method))
+        for gathering in listing.waiting:
+            if listing in gathering.pending:
+                gathering.pending.discard(listing)
+                if listing.failure is not None:
+                    self._leave_out(gathering, listing, listing.failure)
+                if not gathering.pending:
+                    gathering.finish()
+        if listing.is_late and changed and kind.changed is not None:
+            self.catalogue.changes.tell(kind.changed)
+
+    def _list(self, member: Member, kind: ListKind, meta: Mapping[str, Any] | None) -> Listing:
+        found = self._under_way.get((member, kind.method))
+        if found is None or (found.meta != meta and not found.is_late):
+            found = self._under_way[member, kind.method] = Listing(self, member, kind, meta)
+        return found
+
+    def _note(self, member: Member, kind: ListKind, pages: list[Page]) -> bool:
+        """Remember what a server has; whether it has changed."""
+        before = member.listed.get(kind.method, [])
+        if kind.names is not None and member.has_filter and kind.method == "tools/list":
+            pages = [
+                old if old is not None and old.raw == page.raw else keep(page, map(member.shows, page.names))
+                for page, old in zip(pages, [*before, *[None] * len(pages)], strict=False)
+            ]
+        if len(pages) == len(before) and all(page is old for page, old in zip(pages, before, strict=True)):
+            return False
+        member.listed[kind.method] = pages
+        if kind.names is not None:
+            names = [name for page in pages for name in page.names]
+            self.catalogue.names.learn(member.name, kind.names, names)
+        elif kind.method == "tasks/list":
+            for page in pages:
+                self.catalogue.note_tasks(member, page.names)
+        return True
+
+    def _leave_out(self, gathering: Gathering, listing: Listing, why: str) -> None:
+        member, method = listing.member, gathering.kind.method
+        stale = method in member.listed and member.state is not MemberState.FAILED
+        if not stale:
+            gathering.missing[member.name] = why
+        if (member.name, method) not in self._said:
+            self._said.add((member.name, method))
+            instead = "; what it had last is listed" if stale else ""
+            logger.warning("%s is missing from %s: %s%s", member.name, method, why, instead)
+
+    def _keep(self, gathering: Gathering) -> int:
+        """Keep a merged list for as long as its pages may be asked for; give its number."""
+        kind, names = gathering.kind, self.catalogue.names
+        pieces: list[Piece] = []
+        rests: list[Mapping[str, Any]] = []
+        for member in self.catalogue.members.values():
+            if member.name in gathering.missing or member.state is MemberState.FAILED:
+                continue
+            shown = {} if kind.names is None else names.show(member.name, kind.names)
+            for page in member.listed.get(kind.method, ()):
+                pieces.append(Piece(page, shown))
+                rests.append(page.rest)
+        if kind.names is not None:
+            names.tell(kind.names)
+        self._last += 1
+        rest = self.catalogue.openings.complete(_merge_rests(rests), bool(gathering.missing))
+        if gathering.missing:
+            missing = [{"server": name, "reason": reason} for name, reason in gathering.missing.items()]
+            rest["_meta"] = {**rest.get("_meta", {}), MISSING: missing}
+        self._snapshots[self._last] = _Snapshot(kind, pieces, rest)
+        while len(self._snapshots) > _SNAPSHOTS:
+            del self._snapshots[next(iter(self._snapshots))]
+        return self._last
+
+    def _reply(self, key: bytes, number: int, start: int) -> None:
+        snapshot = self._snapshots[number]
+        entries, following = write_slice(snapshot.kind, snapshot.pieces, start, self._page_size)
+        rest = snapshot.rest
+        if following is not None:
+            rest = {**rest, "nextCursor": f"{_CURSOR}:{snapshot.kind.method}:{number}:{following}"}
+        elif start == 0:
+            del self._snapshots[number]
+        tail = b"," + encode(rest)[1:-1] if rest else b""
+        member = snapshot.kind.member.encode()
+        head = b'{"jsonrpc":"2.0","id":' + key + b',"result":{"' + member + b'":['
+        self.catalogue.reply(Frame(head + entries + b"]" + tail + b"}}\n", "result", key, None))
+
+
+def _merge_rests(rests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Say of a merged list how long it may be kept and by whom: what holds for all of its parts."""
+    if not any("ttlMs" in rest or "cacheScope" in rest for rest in rests):
+        return {}
+    ttls = [ttl if isinstance(ttl := rest.get("ttlMs"), int) and ttl > 0 else 0 for rest in rests]
+    is_public = all(rest.get("cacheScope") == "public" for rest in rests)
+    return {"ttlMs": min(ttls), "cacheScope": "public" if is_public else "private"}
+
+
+def _read_cursor(cursor: object, kind: ListKind) -> tuple[int, int] | None:
+    parts = cursor.split(":") if isinstance(cursor, str) and len(cursor) < 200 else []
+    if (
+        len(parts) != 4
+        or parts[:2] != [_CURSOR, kind.method]
+        or not all(p.isascii() and p.isdigit() for p in parts[2:])
+    ):
+        return None
+    return int(parts[2]), int(parts[3])

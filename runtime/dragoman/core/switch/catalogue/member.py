@@ -1,0 +1,81 @@
+"""One server of a catalogue, as far as one client's session goes.
+
+Lives here: what is known of it, and the protocol of whoever moves frames. Must not: decide (`catalogue`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+from dragoman.core.envelope import Frame
+
+
+class MemberState(Enum):
+    """How far a server is."""
+
+    WAITING = "waiting"
+    OPENING = "opening"
+    OPEN = "open"
+    FAILED = "failed"
+
+
+class Outside(Protocol):
+    """What carries a catalogue's frames, and knows the time."""
+
+    def tell_client(self, frame: Frame) -> None:
+        """Send this to the client."""
+
+    def tell_member(self, member: Member, frame: Frame) -> None:
+        """Send this to a server."""
+
+    def remind(self, after_s: float, what: object) -> None:
+        """Call `Catalogue.expire` with this after so many seconds."""
+
+    def note_state(self, member: Member) -> None:
+        """The state of a server has changed, or what is known of it."""
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """A server.
+
+    Attributes:
+        name: What the user calls it.
+        list_timeout_s: How long a merged list waits for it.
+        only_tools: The tools that clients may see; None for all.
+        without_tools: Those that they may not.
+        state: How far it is.
+        reason: Why it failed.
+        capabilities: What it declared, in the client's revision; None while that is not known.
+        told: What else it said of itself when it was opened.
+        heard: Whether the client has been told since its last list that a list has changed, by the list's method.
+        listed: The answers that its lists were read from, by method.
+        lent: Requests of the client that stand under another id there, by that id.
+    """
+
+    name: str
+    list_timeout_s: float = 5.0
+    only_tools: frozenset[str] | None = None
+    without_tools: frozenset[str] = frozenset()
+    state: MemberState = MemberState.WAITING
+    reason: str = ""
+    capabilities: Mapping[str, Any] | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
+    listed: dict[str, Any] = field(default_factory=dict)
+    lent: dict[bytes, bytes] = field(default_factory=dict)
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether some of its tools are kept from clients."""
+        return self.only_tools is not None or bool(self.without_tools)
+
+    def shows(self, tool: str) -> bool:
+        """Whether clients may see a tool."""
+        return (self.only_tools is None or tool in self.only_tools) and tool not in self.without_tools
+
+    def lacks(self, capability: str) -> bool:
+        """Whether it is known not to have something."""
+        return self.capabilities is not None and not isinstance(self.capabilities.get(capability), dict)

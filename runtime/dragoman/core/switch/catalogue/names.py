@@ -1,0 +1,213 @@
+"""Which server a name belongs to, and what clients know it as.
+
+Lives here: the names of tools, prompts, resources and templates of all servers. Must not: know frames or sessions: all
+sessions of a router share one `Names`, so that a name means the same in each.
+
+A name is changed only where it has to be: where two servers have it, then it begins with the prefix of its server, or
+where models do not take it (up to 64 letters, digits, `_` and `-`). What a client was told once goes on to mean the
+same: names of a server that is away stay taken, and a name that has got a prefix since is still understood without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+LONGEST: Final = 64
+"""How many characters the name of a tool may have, for the models that take fewest."""
+
+MOST_NAMES: Final = 20_000
+"""How many names of a kind are remembered of one server."""
+
+_HASH: Final = 6
+_NOT_FOR_MODELS = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_FOR_SCHEMES = re.compile(r"[^A-Za-z0-9.-]")
+
+
+class NameKind(Enum):
+    """What is named."""
+
+    TOOL = "tool"
+    PROMPT = "prompt"
+    RESOURCE = "resource"
+    TEMPLATE = "template"
+
+    __hash__ = object.__hash__
+
+
+class Owner(NamedTuple):
+    """Whose something is: the server, and what it calls it."""
+
+    server: str
+    name: str
+
+
+@dataclass(slots=True)
+class _Table:
+    claims: dict[str, dict[str, None]] = field(default_factory=dict)
+    owners: dict[str, Owner] = field(default_factory=dict)
+    told: dict[str, Owner] = field(default_factory=dict)
+    shown: dict[str, dict[str, str]] = field(default_factory=dict)
+    is_told: bool = False
+
+
+class Names:
+    """The names of all servers of a router.
+
+    Args:
+        always: Whether each name has a prefix, rather than those that would clash.
+        separator: What stands between prefix and name.
+
+    Attributes:
+        version: Counts how often the name of anything has changed.
+    """
+
+    def __init__(self, *, always: bool = False, separator: str = "_") -> None:
+        self.version = 0
+        self._always = always
+        self._separator = separator
+        self._prefixes: dict[str, str] = {}
+        self._tables = {kind: _Table() for kind in NameKind}
+
+    def set_servers(self, prefixes: Mapping[str, str], changed: Iterable[str] = ()) -> None:
+        """Say which servers there are.
+
+        Args:
+            prefixes: Of each, in the order in which they count.
+            changed: Those whose names so far mean nothing any more.
+        """
+        unique: dict[str, str] = {}
+        for server, prefix in prefixes.items():
+            fitting = _NOT_FOR_MODELS.sub("_", prefix)[: LONGEST // 2] or "server"
+            taken = fitting in unique.values()
+            unique[server] = f"{fitting[: LONGEST // 2 - _HASH - 1]}_{_digest(server)}" if taken else fitting
+        gone = {server for server in self._prefixes if server not in unique} | set(changed)
+        self._prefixes = unique
+        for kind, table in self._tables.items():
+            table.claims = {server: table.claims.get(server, {}) for server in unique if server not in gone}
+            table.told = {name: owner for name, owner in table.told.items() if owner.server not in gone}
+            self._arrange(kind)
+
+    def learn(self, server: str, kind: NameKind, names: Iterable[str]) -> None:
+        """Take note of what a server has; what it had before stays its own."""
+        table = self._tables[kind]
+        if server not in self._prefixes:
+            return
+        claimed = table.claims.setdefault(server, {})
+        new = [name for name in dict.fromkeys(names) if name not in claimed]
+        if new:
+            claimed.update(dict.fromkeys(new))
+            while len(claimed) > MOST_NAMES:
+                del claimed[next(iter(claimed))]
+            self._arrange(kind)
+
+    def tell(self, kind: NameKind) -> None:
+        """Take note that a client is told all names of a kind: each goes on to mean what it means now."""
+        table = self._tables[kind]
+        if not table.is_told:
+            table.is_told = True
+            for name, owner in table.owners.items():
+                table.told.setdefault(name, owner)
+
+    def show(self, server: str, kind: NameKind) -> Mapping[str, str]:
+        """Give what clients know the things of a server as: the names that differ alone."""
+        return self._tables[kind].shown.get(server, {})
+
+    def find(self, kind: NameKind, name: str) -> Owner | None:
+        """Give whose a name is that a client used."""
+        table = self._tables[kind]
+        return table.owners.get(name) or table.told.get(name)
+
+    def find_template(self, uri: str) -> Owner | None:
+        """Give whose template a URI fits best: the one that says most of it."""
+        fitting = [
+            (sum(map(len, pieces)), shown)
+            for shown in self._tables[NameKind.TEMPLATE].owners
+            if (pieces := _fit_template(shown, uri)) is not None
+        ]
+        return self.find(NameKind.TEMPLATE, max(fitting)[1]) if fitting else None
+
+    def _arrange(self, kind: NameKind) -> None:
+        """Decide anew what everything is called: by the order of servers and of their names, and by nothing else."""
+        table = self._tables[kind]
+        counts: dict[str, int] = {}
+        for claimed in table.claims.values():
+            for name in claimed:
+                counts[name] = counts.get(name, 0) + 1
+        owners: dict[str, Owner] = {}
+        later: list[Owner] = []
+        by_name = kind in (NameKind.TOOL, NameKind.PROMPT)
+        for server in self._prefixes:
+            for name in table.claims.get(server, ()):
+                plain = _fit(name) if kind is NameKind.TOOL else name
+                if counts[name] > 1 or (self._always and by_name) or plain in owners:
+                    later.append(Owner(server, name))
+                else:
+                    owners[plain] = Owner(server, name)
+        for owner in later:
+            owners[self._prefixed(kind, owner, owners)] = owner
+        shown: dict[str, dict[str, str]] = {}
+        for name, owner in owners.items():
+            if name != owner.name:
+                shown.setdefault(owner.server, {})[owner.name] = name
+        if shown != table.shown:
+            self.version += 1
+        table.owners, table.shown, table.is_told = owners, shown, False
+
+    def _prefixed(self, kind: NameKind, owner: Owner, taken: Mapping[str, Owner]) -> str:
+        prefix = self._prefixes[owner.server]
+        if kind in (NameKind.RESOURCE, NameKind.TEMPLATE):
+            prefixed = f"{_NOT_FOR_SCHEMES.sub('-', prefix)}+{owner.name}"
+        else:
+            prefixed = f"{prefix}{self._separator}{owner.name}"
+        if kind is NameKind.TOOL:
+            prefixed = _fit(prefixed)
+        number = 0
+        free = prefixed
+        while free in taken:
+            number += 1
+            free = f"{prefixed[: LONGEST - _HASH - 1]}_{_digest(f'{owner.server} {owner.name} {number}')}"
+        return free
+
+
+def _fit(name: str) -> str:
+    """Give a name that models take; the same for the same name, and hardly ever that of another."""
+    fitting = _NOT_FOR_MODELS.sub("_", name)
+    if not fitting:
+        return f"tool_{_digest(name)}"
+    return fitting if len(fitting) <= LONGEST else f"{fitting[: LONGEST - _HASH - 1]}_{_digest(name)}"
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_HASH]
+
+
+def _fit_template(template: str, uri: str) -> list[str] | None:
+    """Give the literal pieces of a template that stand in a URI in its order; None where it cannot be an instance.
+
+    What an expression may become is not looked at: RFC 6570 has many kinds, and a server says itself what it has not.
+    """
+    pieces = _literals(template)
+    if not uri.startswith(pieces[0]) or len(uri) < sum(map(len, pieces)):
+        return None
+    at = len(pieces[0])
+    if len(pieces) == 1:
+        return pieces if at == len(uri) else None
+    for piece in pieces[1:-1]:
+        at = uri.find(piece, at)
+        if at < 0:
+            return None
+        at += len(piece)
+    return pieces if uri.endswith(pieces[-1]) and len(uri) - len(pieces[-1]) >= at else None
+
+
+def _literals(template: str) -> list[str]:
+    pieces = []
+    while (start := template.find("{")) >= 0 and (end := template.find("}", start)) >= 0:
+        pieces.append(template[:start])
+        template = template[end + 1 :]
+    return [*pieces, template]

@@ -1,0 +1,255 @@
+"""How several servers introduce themselves as one.
+
+Lives here: the answer to `initialize` and to `server/discover`, made of theirs. Must not: list anything (`lists`).
+
+A server that does not answer in time is left out: it joins later, and then the client is told that lists have changed.
+As long as a server is not known, the lists that it may have are declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
+from dragoman.core.peek import with_id
+from dragoman.core.switch.catalogue.lists import METHOD_NOT_FOUND
+from dragoman.core.switch.catalogue.member import Member, MemberState
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.catalogue.catalogue import Catalogue
+
+LONGEST_OPENING_S: Final = 4.0
+"""How long a client waits for servers that are slow to start: others give up after five seconds, as we do."""
+
+_LISTED: Final = ("prompts", "resources", "tools")
+
+
+SET_LEVEL: Final = "logging/setLevel"
+
+
+class Openings:
+    """How far the opening of one client's session is, and what servers that come later are told of it.
+
+    Args:
+        catalogue: Whose.
+        identity: Name and version that the client is told.
+
+    Attributes:
+        initialized: What the client said when it was ready; None before.
+    """
+
+    def __init__(self, catalogue: Catalogue, identity: Mapping[str, Any]) -> None:
+        self.initialized: Frame | None = None
+        self._catalogue = catalogue
+        self._identity = dict(identity)
+        self._under_way: list[Opening] = []
+        self._asked: tuple[str, Mapping[str, Any]] | None = None
+        self._level: Mapping[str, Any] | None = None
+
+    def initialize(self, frame: Frame, params: dict[str, Any]) -> None:
+        """Answer `initialize`."""
+        key = frame.key or b"null"
+
+        def answer() -> None:
+            result = {
+                "protocolVersion": params.get("protocolVersion"),
+                "capabilities": merge_capabilities(self._catalogue.members.values()),
+                "serverInfo": self._identity,
+            }
+            self._catalogue.reply(result_frame(key, self._with_instructions(result)))
+
+        self._begin("initialize", params, answer)
+
+    def discover(self, frame: Frame, params: dict[str, Any]) -> None:
+        """Answer `server/discover`."""
+        self._catalogue.begin_per_request()
+        key = frame.key or b"null"
+
+        def answer() -> None:
+            from dragoman.core.bridge.discovery import served_versions
+
+            result: dict[str, Any] = {
+                "supportedVersions": list(served_versions()),
+                "capabilities": merge_capabilities(self._catalogue.members.values()),
+            }
+            self._catalogue.reply(result_frame(key, self.complete(self._with_instructions(result), is_partial=True)))
+
+        self._begin(frame.method or "", {"_meta": self._catalogue.meta_of(params)}, answer)
+
+    def _with_instructions(self, result: dict[str, Any]) -> dict[str, Any]:
+        instructions = merge_instructions(self._catalogue.members.values())
+        return {**result, "instructions": instructions} if instructions else result
+
+    def _begin(self, method: str, params: Mapping[str, Any], then: Callable[[], None]) -> None:
+        self._asked = (method, params)
+        opening = Opening(self, self._catalogue, method, params, then)
+        self._under_way = [one for one in self._under_way if not one.is_over] + [opening]
+        opening.begin(self._catalogue.members.values())
+
+    def join(self, member: Member) -> None:
+        """Open a server that comes later."""
+        if self._asked is not None:
+            Opening(self, self._catalogue, *self._asked, None).ask(member)
+        elif self._catalogue.is_per_request:
+            self._catalogue.joined(member, True)
+
+    def forget(self, member: Member) -> None:
+        """Take note that a server is not there any more."""
+        for opening in self._under_way:
+            opening.forget(member)
+
+    def opened(self, member: Member, result: Mapping[str, Any], is_late: bool) -> None:
+        """Take note of what a server says of itself."""
+        capabilities = result.get("capabilities")
+        member.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        member.told = result
+        is_late = is_late and member.state is not MemberState.OPEN
+        self._catalogue.set_state(member, MemberState.OPEN)
+        if is_late and self.initialized is not None:
+            self._catalogue.outside.tell_member(member, self.initialized)
+            if self._level is not None and "logging" in member.capabilities:
+                self._catalogue.own.ask(member, SET_LEVEL, self._level, lambda _: None)
+        self._catalogue.joined(member, is_late)
+
+    def complete(self, result: Mapping[str, Any], is_partial: bool) -> dict[str, Any]:
+        """Give a result of our own with what the client's era asks for besides."""
+        if not self._catalogue.is_per_request:
+            return dict(result)
+        from dragoman.core.bridge.metadata import put_identity
+
+        held = {"ttlMs": 0, "cacheScope": "private"}
+        kept = {name: result.get(name, default) for name, default in held.items()}
+        return put_identity({**result, **(held if is_partial else kept), "resultType": "complete"}, self._identity)
+
+    def set_level(self, frame: Frame, params: Mapping[str, Any]) -> None:
+        """Tell every server which log messages the client wants; the first that agrees answers for all."""
+        heard = [one for one in self._catalogue.opened_members() if "logging" in (one.capabilities or {})]
+        key = frame.key or b"null"
+        if not heard:
+            self._catalogue.reply(error_frame(key, METHOD_NOT_FOUND, "no server has log messages"))
+            return
+        left = len(heard)
+        is_answered = False
+
+        def take(answer: Frame) -> None:
+            nonlocal left, is_answered
+            left -= 1
+            if answer.kind == "result":
+                self._level = params
+            if not is_answered and (answer.kind == "result" or left == 0):
+                is_answered = True
+                self._catalogue.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
+
+        for member in heard:
+            self._catalogue.own.ask(member, SET_LEVEL, params, take)
+
+
+class Opening:
+    """One round of asking every server what it is.
+
+    Args:
+        openings: Told what servers answer.
+        catalogue: Whose.
+        method: Of the requests.
+        params: Of the requests.
+        then: Called once all have answered, or are late; None where nobody waits.
+    """
+
+    def __init__(
+        self,
+        openings: Openings,
+        catalogue: Catalogue,
+        method: str,
+        params: Mapping[str, Any],
+        then: Callable[[], None] | None,
+    ) -> None:
+        self._openings = openings
+        self._catalogue = catalogue
+        self._method = method
+        self._params = params
+        self._then: Callable[[], None] | None = then
+        self._pending: set[Member] = set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self._then is None
+
+    def begin(self, members: Iterable[Member]) -> None:
+        """Ask."""
+        asked = [member for member in members if member.state is not MemberState.FAILED]
+        self._pending.update(asked)
+        for member in asked:
+            self.ask(member)
+        longest_s = max((member.list_timeout_s for member in asked), default=0.0)
+        if self._pending:
+            self._catalogue.outside.remind(min(longest_s, LONGEST_OPENING_S), self)
+        else:
+            self.finish()
+
+    def ask(self, member: Member) -> None:
+        """Ask one of them."""
+        if member.state is MemberState.WAITING:
+            self._catalogue.set_state(member, MemberState.OPENING)
+        self._catalogue.own.ask(member, self._method, self._params, lambda frame: self._take(member, frame), None)
+
+    def forget(self, member: Member) -> None:
+        """Take note that a server is not there any more."""
+        self._pending.discard(member)
+        if not self._pending:
+            self.finish()
+
+    def finish(self) -> None:
+        """Go on, once, with what is known."""
+        then, self._then = self._then, None
+        if then is not None:
+            then()
+
+    def _take(self, member: Member, frame: Frame) -> None:
+        is_late = self._then is None
+        if frame.kind == "error":
+            error = decoded(frame).body["error"]
+            self._catalogue.fail(member, f"it does not open: {str(error.get('message'))[:300]}")
+        else:
+            self._openings.opened(member, decoded(frame).body["result"], is_late)
+        self.forget(member)
+
+
+def merge_capabilities(members: Iterable[Member]) -> dict[str, Any]:
+    """Give what servers can do together; of a server that is not known yet, whatever it may list."""
+    merged: dict[str, Any] = {}
+    is_known = True
+    for member in members:
+        if member.capabilities is not None:
+            merged = _merge(merged, member.capabilities)
+        elif member.state is not MemberState.FAILED:
+            is_known = False
+    listed = _LISTED if not is_known else ("tools", *(name for name in _LISTED if name in merged))
+    for name in listed:
+        merged[name] = {**_object(merged.get(name)), "listChanged": True}
+    return merged
+
+
+def merge_instructions(members: Iterable[Member]) -> str | None:
+    """Give what servers say about their use, each under its name."""
+    said = [(member.name, member.told.get("instructions")) for member in members]
+    texts = [f"{name}:\n{text.strip()}" for name, text in said if isinstance(text, str) and text.strip()]
+    return "\n\n".join(texts) or None
+
+
+def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(one)
+    for name, value in other.items():
+        before = merged.get(name)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[name] = _merge(before, value)
+        elif isinstance(before, bool) and isinstance(value, bool):
+            merged[name] = before or value
+        else:
+            merged.setdefault(name, value)
+    return merged
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,121 @@
+"""What a catalogue asks servers on its own behalf, and what it tells the client again and again.
+
+Lives here: requests under ids of ours, and notices that a list has changed. Must not: know what is asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
+from dragoman.core.exact_json import encode_line
+from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.switch.catalogue.member import Member, MemberState
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.catalogue.catalogue import Catalogue
+
+logger = logging.getLogger("dragoman.router")
+
+OWN_ID: Final = b'"dragoman/'
+"""How the ids of our own requests begin; a request of the client with such an id goes under another one."""
+
+CANCELLED: Final = "notifications/cancelled"
+
+_CHANGE_PAUSE_S: Final = 0.1
+"""How long the client is not told again that the same has changed: a server may say it without end."""
+
+
+class OwnRequests:
+    """The requests of our own that are not answered.
+
+    Args:
+        catalogue: Whose.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._waiting: dict[bytes, tuple[Member, Callable[[Frame], None]]] = {}
+        self._last = 0
+
+    def next_key(self) -> bytes:
+        """Give an id that was never used."""
+        self._last += 1
+        return OWN_ID + b'%d"' % self._last
+
+    def ask(
+        self,
+        member: Member,
+        method: str,
+        params: Mapping[str, Any],
+        then: Callable[[Frame], None],
+        meta: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Ask a server something; give the id."""
+        key = self.next_key()
+        self._waiting[key] = (member, then)
+        asked = dict(params) if meta is None else {**params, "_meta": dict(meta)}
+        self._catalogue.outside.tell_member(member, request_frame(key, method, asked))
+        return key
+
+    def withdraw(self, key: bytes, reason: str) -> None:
+        """Ask no more."""
+        found = self._waiting.pop(key, None)
+        if found is not None and found[0].state is not MemberState.FAILED:
+            params = {"requestId": key[1:-1].decode(), "reason": reason}
+            self._catalogue.outside.tell_member(found[0], notification_frame(CANCELLED, params))
+
+    def is_waiting(self, key: bytes | None) -> bool:
+        """Whether this is the id of one of them."""
+        return key in self._waiting
+
+    def take(self, member: Member, frame: Frame) -> None:
+        """Take an answer."""
+        key = frame.key or b""
+        found = self._waiting.get(key)
+        if found is None or found[0] is not member:
+            logger.debug("%s answered what nobody waits for", member.name)
+            return
+        del self._waiting[key]
+        found[1](frame)
+
+    def forget(self, member: Member, reason: str) -> None:
+        """Answer what a server will not answer any more."""
+        for key in [key for key, (other, _) in self._waiting.items() if other is member]:
+            _, then = self._waiting.pop(key)
+            then(error_frame(key, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
+
+
+class Changes:
+    """Notices of changed lists: one for many that come at once.
+
+    Args:
+        catalogue: Whose.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._quiet: set[str] = set()
+        self._missed: set[str] = set()
+
+    def tell(self, method: str) -> None:
+        """Tell the client with this notification that a list has changed."""
+        if method in self._quiet:
+            self._missed.add(method)
+            return
+        self._quiet.add(method)
+        self._catalogue.outside.remind(_CHANGE_PAUSE_S, method)
+        if self._catalogue.listens is not None:
+            self._catalogue.listens.tell_changed(method)
+        elif self._catalogue.openings.initialized is not None:
+            body = {"jsonrpc": "2.0", "method": method}
+            self._catalogue.outside.tell_client(Frame(encode_line(body), "notification", None, method, body))
+
+    def expire(self, method: str) -> None:
+        """Take note that the client may be told again."""
+        self._quiet.discard(method)
+        if method in self._missed:
+            self._missed.discard(method)
+            self.tell(method)

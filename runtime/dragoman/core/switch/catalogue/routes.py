@@ -1,0 +1,260 @@
+"""Whose a request is that names a tool, a prompt, a resource, a template or a task.
+
+Lives here: finding the owner, and writing the name that it uses. Must not: hold on to calls (`catalogue`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
+from dragoman.core.peek import with_id
+from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, METHOD_NOT_FOUND
+from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.names import NameKind, Owner
+from dragoman.core.switch.catalogue.pages import LISTS
+
+if TYPE_CHECKING:
+    from dragoman.core.switch.catalogue.catalogue import Catalogue
+
+logger = logging.getLogger("dragoman.router")
+
+_NAMED: Final = {"tools/call": (NameKind.TOOL, "tools/list"), "prompts/get": (NameKind.PROMPT, "prompts/list")}
+_BY_URI: Final = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
+_RESOURCE_LISTS: Final = ("resources/list", "resources/templates/list")
+_MOST_REMEMBERED: Final = 10_000
+
+
+class Routes:
+    """Finds owners for one client's session.
+
+    Args:
+        catalogue: Whose.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._tasks: dict[str, Member] = {}
+        self._found: dict[str, Member] = {}
+
+    def take(self, frame: Frame, params: dict[str, Any]) -> None:
+        """Hand a request to its owner, or refuse it."""
+        method = frame.method or ""
+        task = params.get("taskId")
+        if method in _NAMED:
+            kind, listing = _NAMED[method]
+            self._take_named(frame, params, kind, (listing,))
+        elif method in _BY_URI:
+            self._take_uri(frame, params)
+        elif method == "completion/complete":
+            self._complete(frame, params)
+        elif isinstance(task, str) and method.startswith("tasks/"):
+            self._take_task(frame, params, task)
+        elif len(self._catalogue.members) == 1:
+            self._catalogue.forward(next(iter(self._catalogue.members.values())), frame)
+        else:
+            self._refuse(
+                frame, METHOD_NOT_FOUND, f"no server is known to have {method[:200]}", {"method": method[:200]}
+            )
+
+    # By name
+
+    def _take_named(self, frame: Frame, params: dict[str, Any], kind: NameKind, listings: Sequence[str]) -> None:
+        name = params.get("name")
+        if not isinstance(name, str):
+            self._refuse(frame, INVALID_PARAMS, "expected params.name to be a string")
+            return
+
+        def send() -> bool:
+            owner = self._catalogue.names.find(kind, name)
+            return owner is not None and self._send(frame, owner, {**params, "name": owner.name}, name)
+
+        def refuse() -> None:
+            self._refuse(frame, INVALID_PARAMS, f"unknown {kind.value}: {name[:200]}{self._explain_absent()}")
+
+        self._send_or_list(send, refuse, listings, params)
+
+    def _send_or_list(
+        self, send: Callable[[], bool], refuse: Callable[[], None], listings: Sequence[str], params: Mapping[str, Any]
+    ) -> None:
+        """Hand a request on; where nobody is known to own it, list what there is first."""
+        if send():
+            return
+        left = len(listings)
+
+        def go_on(_: object) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0 and not send():
+                refuse()
+
+        for listing in listings:
+            self._catalogue.lists.gather(LISTS[listing], self._catalogue.meta_of(params), go_on)
+
+    def _send(self, frame: Frame, owner: Owner, params: dict[str, Any], used: str) -> bool:
+        """Hand a request to its owner, under the name that it uses."""
+        member = self._catalogue.members.get(owner.server)
+        if member is None:
+            return False
+        if owner.name != used or member.has_filter:  # where some are hidden, what was read is what is sent
+            frame = rewrite(frame, {**frame.body, "params": params})
+        self._catalogue.forward(member, frame)
+        return True
+
+    # By URI
+
+    def _take_uri(self, frame: Frame, params: dict[str, Any]) -> None:
+        uri = params.get("uri")
+        if not isinstance(uri, str):
+            self._refuse(frame, INVALID_PARAMS, "expected params.uri to be a string")
+            return
+
+        def send() -> bool:
+            owner = self.find_resource(uri)
+            return owner is not None and self._send(frame, owner, {**params, "uri": owner.name}, uri)
+
+        def seek() -> None:
+            able = self._able(frame.method or "")
+            if len(able) == 1:
+                self._catalogue.forward(able[0], frame)
+            elif frame.method == "resources/read" and able:
+                self._hunt(frame, params, able, uri)
+            else:
+                self._refuse(frame, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}")
+
+        self._send_or_list(send, seek, _RESOURCE_LISTS, params)
+
+    def find_resource(self, uri: str) -> Owner | None:
+        """Give whose a resource is, as far as lists and templates say."""
+        names = self._catalogue.names
+        found = self._found.get(uri)
+        if found is not None and found.name in self._catalogue.members:
+            return Owner(found.name, uri)
+        owner = names.find(NameKind.RESOURCE, uri)
+        if owner is not None:
+            return owner
+        owner = names.find_template(uri)
+        return None if owner is None else Owner(owner.server, self._without_prefix(owner.server, uri))
+
+    def _without_prefix(self, server: str, uri: str) -> str:
+        """Give a URI as its server knows it, where its template has got a prefix."""
+        for name, shown in self._catalogue.names.show(server, NameKind.TEMPLATE).items():
+            prefix = shown.removesuffix(name)
+            if prefix and uri.startswith(prefix):
+                return uri.removeprefix(prefix)
+        return uri
+
+    def _able(self, method: str) -> list[Member]:
+        able = []
+        for member in self._catalogue.members.values():
+            declared = None if member.capabilities is None else member.capabilities.get("resources")
+            can = declared is not None if method == "resources/read" else bool((declared or {}).get("subscribe"))
+            if member.state is not MemberState.FAILED and (member.capabilities is None or can):
+                able.append(member)
+        return able
+
+    def _hunt(self, frame: Frame, params: Mapping[str, Any], able: list[Member], uri: str) -> None:
+        """Ask one server after the other for a resource that is on no list: to read changes nothing."""
+        left = list(able)
+        key = frame.key or b"null"
+        asked = {name: value for name, value in params.items() if name != "_meta"}
+        meta = self._catalogue.meta_of(params)
+
+        def take(answer: Frame, member: Member) -> None:
+            if answer.kind == "result" or not left:
+                if answer.kind == "result":
+                    self._remember(self._found, uri, member)
+                self._catalogue.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
+            else:
+                ask()
+
+        def ask() -> None:
+            member = left.pop(0)
+            self._catalogue.own.ask(member, "resources/read", asked, lambda answer: take(answer, member), meta)
+
+        ask()
+
+    def show_updated(self, member: Member, frame: Frame) -> Frame:
+        """Give a notice that a resource has changed, under the URI that the client knows."""
+        shown = self._catalogue.names.show(member.name, NameKind.RESOURCE)
+        if not shown:
+            return frame
+        body = decoded(frame).body
+        params = body.get("params")
+        uri = params.get("uri") if isinstance(params, dict) else None
+        if not isinstance(uri, str) or uri not in shown:
+            return frame
+        return rewrite(frame, {**body, "params": {**params, "uri": shown[uri]}})
+
+    # Completion
+
+    def _complete(self, frame: Frame, params: dict[str, Any]) -> None:
+        ref = params.get("ref")
+        named = ref.get("name") if isinstance(ref, dict) else None
+        uri = ref.get("uri") if isinstance(ref, dict) else None
+        used = named if isinstance(named, str) else uri
+        if not isinstance(ref, dict) or not isinstance(used, str):
+            self._refuse(frame, INVALID_PARAMS, "expected params.ref to name a prompt or a resource")
+            return
+        key = "name" if used is named else "uri"
+
+        def send() -> bool:
+            owner = self._find_ref(key, used)
+            return owner is not None and self._send(frame, owner, {**params, "ref": {**ref, key: owner.name}}, used)
+
+        def refuse() -> None:
+            self._refuse(frame, INVALID_PARAMS, f"nothing to complete is known as {used[:500]}{self._explain_absent()}")
+
+        listings = ("prompts/list",) if key == "name" else _RESOURCE_LISTS
+        self._send_or_list(send, refuse, listings, params)
+
+    def _find_ref(self, key: str, used: str) -> Owner | None:
+        names = self._catalogue.names
+        if key == "name":
+            return names.find(NameKind.PROMPT, used)
+        return names.find(NameKind.TEMPLATE, used) or self.find_resource(used)
+
+    # Tasks
+
+    def _take_task(self, frame: Frame, params: dict[str, Any], task: str) -> None:
+        member = self._tasks.get(task)
+        if member is None:
+            able = [one for one in self._catalogue.members.values() if not one.lacks("tasks")]
+            member = able[0] if len(able) == 1 else None
+        if member is None:
+            self._refuse(frame, INVALID_PARAMS, "this task is not known here")
+        else:
+            self._catalogue.forward(member, frame)
+
+    def note_task(self, member: Member, result: Mapping[str, Any]) -> None:
+        """Take note of whose task a result names."""
+        task = result.get("task")
+        named = task.get("taskId") if isinstance(task, dict) else result.get("taskId")
+        if isinstance(named, str):
+            self.note_tasks(member, (named,))
+
+    def note_tasks(self, member: Member, ids: Iterable[str]) -> None:
+        """Take note of whose tasks these are: the first who names one has it."""
+        for task in ids:
+            if self._tasks.get(task, member) is not member:
+                logger.warning(
+                    "%s and %s have a task of one id; it stays the first one's", self._tasks[task].name, member.name
+                )
+            else:
+                self._remember(self._tasks, task, member)
+
+    def _remember(self, table: dict[str, Member], name: str, member: Member) -> None:
+        table[name] = member
+        if len(table) > _MOST_REMEMBERED:
+            del table[next(iter(table))]
+
+    # Refusing
+
+    def _explain_absent(self) -> str:
+        absent = [member.name for member in self._catalogue.members.values() if member.state is MemberState.FAILED]
+        return f"; not all servers are there: {', '.join(absent)} cannot be used" if absent else ""
+
+    def _refuse(self, frame: Frame, code: int, message: str, data: Any = None) -> None:
+        self._catalogue.reply(error_frame(frame.key, code, message, data))

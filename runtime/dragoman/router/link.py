@@ -1,0 +1,105 @@
+"""The transport between a router and the proxy before one of its servers: no bytes, no buffers, no task.
+
+Lives here: one end, which the proxy takes for its client. Must not: look into frames. Used by `transport`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from dragoman.core.envelope import Frame
+from dragoman.transports.base import Receiver
+
+WAITING_BYTES = 16 * 1024 * 1024
+"""How much may wait for a server that does not keep up: more is refused, so that the others are not held up."""
+
+
+class Link:
+    """What the proxy before a server takes for its client.
+
+    Args:
+        take: Gets what the server says.
+    """
+
+    __slots__ = ("_closed", "_ended", "_paused", "_receiver", "_sending", "_take", "_waiting", "_waiting_bytes")
+
+    def __init__(self, take: Callable[[Sequence[Frame]], None]) -> None:
+        self._take = take
+        self._receiver: Receiver | None = None
+        self._waiting: list[Frame] = []
+        self._waiting_bytes = 0
+        self._paused = self._sending = self._ended = self._closed = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether too much waits for the server already."""
+        return self._waiting_bytes > WAITING_BYTES
+
+    def say(self, frame: Frame) -> None:
+        """Say something to the server."""
+        if self._receiver is not None and not (self._waiting or self._paused or self._sending):
+            self._receiver.received((frame,))
+        elif not self._closed:
+            self._waiting.append(frame)
+            self._waiting_bytes += len(frame.raw)
+            self._schedule()
+
+    def end(self) -> None:
+        """Say no more."""
+        self._ended = True
+        self._schedule()
+
+    def hold(self, held: bool) -> None:
+        """Let the server wait, because the client does not keep up; or go on."""
+        if self._receiver is not None and not self._closed:
+            (self._receiver.pause_writing if held else self._receiver.resume_writing)()
+
+    # What the proxy calls
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to hand on."""
+        self._receiver = receiver
+        self._schedule()
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Take what the server says."""
+        if not self._closed:
+            self._sending = True  # an answer to it must not come before this returns
+            try:
+                self._take(frames)
+            finally:
+                self._sending = False
+
+    def pause_reading(self) -> None:
+        """Let what is said to the server wait."""
+        self._paused = True
+
+    def resume_reading(self) -> None:
+        """Go on."""
+        self._paused = False
+        self._schedule()
+
+    def hurry(self) -> None:
+        """Nothing here takes time."""
+
+    async def close(self) -> None:
+        """Hand on nothing more."""
+        self._closed = True
+        self._receiver = None
+        self._waiting.clear()
+
+    def _schedule(self) -> None:
+        if self._receiver is not None and not self._paused and (self._waiting or self._ended):
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        receiver = self._receiver
+        if receiver is None or self._paused:
+            return
+        if self._waiting:
+            waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+            receiver.received(waiting)
+        if self._ended:
+            self._ended = False
+            receiver.ended("the client has gone")

@@ -1,0 +1,192 @@
+"""A router as a transport: what the proxy before a client takes for the connection to its server.
+
+Lives here: carrying the frames of one catalogue, the proxies before its servers, timers and backpressure. Must not:
+decide where a frame goes (`core.switch.catalogue`). Made by `router.Router.connect`, one for each session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dragoman.core.envelope import Frame, error_frame
+from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.label import LABEL
+from dragoman.core.switch.catalogue.catalogue import Catalogue
+from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.names import Names
+from dragoman.proxy import Proxy
+from dragoman.router.link import Link
+from dragoman.transports.base import Receiver
+
+if TYPE_CHECKING:
+    from dragoman.core.commands import Finish
+
+logger = logging.getLogger("dragoman.router")
+
+
+class RouterTransport:
+    """The servers of one client's session.
+
+    Args:
+        members: The servers, in their order.
+        names: What everything is called.
+        open_proxy: Makes the proxy before a server.
+        identity: Name and version that clients are told.
+        page_size: How many entries a page of a merged list has.
+        closed: Called when the session is over.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        names: Names,
+        open_proxy: Callable[[Member, Link], Proxy],
+        identity: Mapping[str, Any],
+        page_size: int,
+        closed: Callable[[RouterTransport], None],
+    ) -> None:
+        self.catalogue = Catalogue(self, names, members, identity, page_size)
+        self.proxies: dict[Member, Proxy] = {}
+        self.label = LABEL.get()
+        self._open_proxy = open_proxy
+        self._closed = closed
+        self._receiver: Receiver | None = None
+        self._links: dict[Member, Link] = {}
+        self._tasks: dict[asyncio.Task[Finish], Member] = {}
+        self._timers: set[asyncio.TimerHandle] = set()
+        self._outgoing: list[Frame] = []
+        self._is_taking = self._is_paused = self._is_over = False
+
+    # What the client's proxy calls
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin."""
+        self._receiver = receiver
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Take what the client says."""
+        self._is_taking = True  # what is answered at once is told from the event loop, as from any transport
+        try:
+            for frame in frames:
+                self.catalogue.take(frame)
+        finally:
+            self._is_taking = False
+
+    def pause_reading(self) -> None:
+        """Let the servers wait: the client does not keep up."""
+        self._is_paused = True
+        for link in self._links.values():
+            link.hold(True)
+
+    def resume_reading(self) -> None:
+        """Go on."""
+        self._is_paused = False
+        for link in list(self._links.values()):
+            link.hold(False)
+        self._schedule()
+
+    def hurry(self) -> None:
+        """Stop the servers at once."""
+        for proxy in list(self.proxies.values()):
+            proxy.stop("the session is over")
+
+    async def close(self) -> None:
+        """Close every server, and wait until they are gone."""
+        if self._is_over:
+            return
+        self._is_over = True
+        for timer in self._timers:
+            timer.cancel()
+        for link in self._links.values():
+            link.end()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._closed(self)
+
+    # What the catalogue asks for
+
+    def tell_client(self, frame: Frame) -> None:
+        """Send this to the client."""
+        if self._receiver is None or self._is_over:
+            return
+        if self._is_taking or self._is_paused or self._outgoing:
+            self._outgoing.append(frame)
+            self._schedule()
+        else:
+            self._receiver.received((frame,))
+
+    def tell_member(self, member: Member, frame: Frame) -> None:
+        """Send this to a server, which is started if nothing was sent to it before."""
+        link = self._links.get(member) or self._open(member)
+        if link.is_full and frame.kind == "request":
+            reason = f"{member.name} does not read what it is sent"
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._take, member, (error_frame(frame.key, CONNECTION_CLOSED, reason),))
+        else:
+            link.say(frame)
+
+    def remind(self, after_s: float, what: object) -> None:
+        """Tell the catalogue when a time is over."""
+
+        def expire() -> None:
+            self._timers.discard(timer)
+            self.catalogue.expire(what)
+
+        timer = asyncio.get_running_loop().call_later(after_s, expire)
+        self._timers.add(timer)
+
+    def note_state(self, member: Member) -> None:
+        """Nothing to do: who wants to know looks."""
+
+    def close_member(self, member: Member) -> None:
+        """Close a server that does not belong to the session any more."""
+        link = self._links.get(member)
+        if link is not None:
+            link.end()
+
+    def _open(self, member: Member) -> Link:
+        link = self._links[member] = Link(partial(self._take, member))
+        proxy = self.proxies[member] = self._open_proxy(member, link)
+        token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
+        try:
+            task = asyncio.get_running_loop().create_task(proxy.run())
+        finally:
+            LABEL.reset(token)
+        self._tasks[task] = member
+        task.add_done_callback(self._note_end)
+        return link
+
+    def _note_end(self, task: asyncio.Task[Finish]) -> None:
+        member = self._tasks.pop(task)
+        self.proxies.pop(member, None)
+        self._links.pop(member, None)
+        reason = "its proxy was cancelled"
+        with contextlib.suppress(asyncio.CancelledError):
+            error = task.exception()
+            reason = f"internal error: {error!r}" if error is not None else task.result().reason
+        if not self._is_over and self.catalogue.members.get(member.name) is member:
+            self.catalogue.lost(member, reason)
+
+    def _take(self, member: Member, frames: Sequence[Frame]) -> None:
+        take = self.catalogue.take_member
+        for frame in frames:
+            take(member, frame)
+
+    def _schedule(self) -> None:
+        if self._outgoing and not self._is_paused:
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        if self._outgoing and not self._is_paused and not self._is_over and self._receiver is not None:
+            outgoing, self._outgoing = self._outgoing, []
+            self._receiver.received(outgoing)
+
+
+def is_there(member: Member) -> bool:
+    """Whether a server answers."""
+    return member.state is MemberState.OPEN
