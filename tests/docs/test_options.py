@@ -119,7 +119,7 @@ def test_a_command_that_a_page_shows_is_understood(
     for file in ("tokens.txt", "chain.pem", "key.pem"):
         (tmp_path / file).touch()
     args = parser_of("proxy").parse_args(shlex.split(command, comments=True)[2:])
-    assert bool(args.command) != bool(args.url)
+    assert bool(args.command) + bool(args.url) + bool(args.config) == 1
 
 
 def test_contributing_says_what_every_nox_session_is_for() -> None:

@@ -59,13 +59,16 @@ class Launcher:
 
     Args:
         args: With the flags above, COMMAND, `--listen`, and the stderr that children get.
+
+    Attributes:
+        warden: Ends the children should we be killed.
     """
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._command: list[str] = args.command
         self._directory: str | None = args.cwd
         self._stderr: int | None = args.stderr
-        self._warden = Warden()
+        self.warden = Warden()
         serves_others = args.listen is not None
         given = {name: os.environ[name] if value is None else value for name, value in args.variables}
         self._environment = make_environment(
@@ -86,7 +89,7 @@ class Launcher:
         Raises:
             TransportClosed: There is no such command, or it may not be run.
         """
-        return spawn(self._command, self._environment, self._directory, self._warden, self._stderr)
+        return spawn(self._command, self._environment, self._directory, self.warden, self._stderr)
 
     def connect(self, limit_bytes: int, process: subprocess.Popen[bytes] | None = None) -> ChildTransport:
         """Give the transport to a server that runs already, or to a fresh one.
@@ -100,7 +103,7 @@ class Launcher:
         """
         from dragoman.transports.stdio import ChildTransport
 
-        return ChildTransport(process or self.start(), warden=self._warden, limit_bytes=limit_bytes)
+        return ChildTransport(process or self.start(), warden=self.warden, limit_bytes=limit_bytes)
 
     def put_away(self, process: subprocess.Popen[bytes] | None) -> None:
         """Make sure that nothing stays behind of a server, whatever happened."""
@@ -108,7 +111,7 @@ class Launcher:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            self._warden.forget(process.pid)
+            self.warden.forget(process.pid)
 
 
 def _variable(text: str) -> tuple[str, str | None]:

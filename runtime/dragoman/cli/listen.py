@@ -103,7 +103,11 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
 
 
 def listen(
-    args: argparse.Namespace, config: ProxyConfig, connect: Callable[[], Transport], caution: str | None = None
+    args: argparse.Namespace,
+    config: ProxyConfig,
+    connect: Callable[[], Transport],
+    caution: str | None = None,
+    begin: Callable[[], None] = lambda: None,
 ) -> int:
     """Serve until a signal comes, and give the exit code.
 
@@ -112,6 +116,7 @@ def listen(
         config: For each session.
         connect: Opens a transport to the server.
         caution: What to mind about the server, if anything.
+        begin: Called once, in the event loop.
     """
     import asyncio
 
@@ -142,6 +147,7 @@ def listen(
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
         watch_signals(caught, server.stop)
+        begin()
         url = describe(listener, where, args.mcp_path)
         limits = front.config.limits
         warned = (caution, raise_limit(limits.connections, limits.sessions))

@@ -28,6 +28,7 @@ from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
+    from dragoman.cli.routing import Routing
     from dragoman.proxy import ProxyConfig
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
@@ -54,7 +55,7 @@ _WAITING: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `proxy`."""
-    parser.usage = "%(prog)s [OPTION ...] (-- COMMAND [ARG ...] | --url URL)"
+    parser.usage = "%(prog)s [OPTION ...] (-- COMMAND [ARG ...] | --url URL | --config FILE)"
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
     for side, what, automatic in (
         ("client", "speak with the client", "what the client asks for"),
@@ -105,6 +106,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "COMMAND": add_child_arguments(parser),
     }
     add_era_arguments(parser)
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="several servers behind one front, in place of COMMAND: the JSON file in which desktop clients name them",
+    )
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
 
@@ -157,15 +163,23 @@ def _add_patience(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
-    if bool(args.command) == (args.url is not None):
-        found = "; found both" if args.command else ""
-        args.usage_error(f"expected a server: either `-- COMMAND` or `--url URL`{found}")
+    named = bool(args.command) + (args.url is not None) + (args.config is not None)
+    if named != 1:
+        found = "" if not named else "; found both" if named == 2 else "; found all three"
+        args.usage_error(f"expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`{found}")
     checks = (check_scope, _check_company, check_listen, check_upstream, check_child)
     nonsense = next(filter(None, (check(args) for check in checks)), None)
     if nonsense is not None:
         args.usage_error(nonsense)
     args.around = find_middleware(args)
     _fill_standard_descriptors()
+    args.configuration = None
+    if args.config is not None:
+        from dragoman.cli.routing import EXIT_CONFIG, read_or_explain
+
+        args.configuration = read_or_explain(args.config, "proxy")
+        if args.configuration is None:
+            return EXIT_CONFIG
     if args.owns_process:
         args.stderr = free_stderr()
     trace = open_trace(args)
@@ -205,7 +219,18 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -
     set_up_logging(args.log_level, LINE_OF_MANY)
     _mention_proxy(args)
     config = _configure(args, trace)
+    if args.configuration is not None:
+        routing, config = _route(args, config, launcher)
+        return listen(args, config, routing.router.connect, begin=routing.begin)
     return listen(args, config, lambda: _connect(args, config, launcher, []), launcher.caution)
+
+
+def _route(args: argparse.Namespace, config: ProxyConfig, launcher: Launcher) -> tuple[Routing, ProxyConfig]:
+    """Make a router; give it, and the configuration of the proxies before it."""
+    from dragoman.cli.routing import Routing
+    from dragoman.router.router import before_router
+
+    return Routing(args, args.configuration, config, launcher.warden), before_router(config)
 
 
 def _serve(
@@ -218,28 +243,35 @@ def _serve(
 ) -> int:
     import asyncio
 
-    from dragoman.cli.logs import set_up_logging
+    from dragoman.cli.logs import LINE, LINE_OF_MANY, set_up_logging
     from dragoman.host.board import SocketTaken, told_at
     from dragoman.proxy import Proxy
     from dragoman.transports.defects import log_defects
     from dragoman.transports.stdio import take_standard_streams
 
-    set_up_logging(args.log_level)
+    set_up_logging(args.log_level, LINE if args.config is None else LINE_OF_MANY)
     _mention_proxy(args)
     if os.isatty(0):
         print(_WAITING, file=sys.stderr)
     config = _configure(args, trace)
+    routing: Routing | None = None
+    if args.configuration is not None:
+        routing, config = _route(args, config, launcher)
     spawned = [process] if process is not None else []
 
     def connect() -> Transport:
         if problem is not None:
             raise problem
+        if routing is not None:
+            return routing.router.connect()
         return _connect(args, config, launcher, spawned)
 
     async def serve() -> int:
         log_defects(asyncio.get_running_loop())
         proxy = Proxy(config, take_standard_streams(config.limit_bytes), connect)
         watch_signals(caught, proxy.stop)
+        if routing is not None:
+            routing.begin()
         try:
             async with told_at(args.status, config.board):
                 finish = await proxy.run()
@@ -252,7 +284,7 @@ def _serve(
             return EXIT_NOT_EXECUTABLE
         return EXIT_CODES.get(finish.outcome.name, 1)
 
-    with asyncio.Runner(loop_factory=choose_loop() if args.url is not None else None) as runner:
+    with asyncio.Runner(loop_factory=choose_loop() if args.url or args.config else None) as runner:
         return runner.run(serve())
 
 

@@ -15,7 +15,7 @@ WAITING_BYTES = 16 * 1024 * 1024
 """How much may wait for a server that does not keep up: more is refused, so that the others are not held up."""
 
 
-class Link:
+class MemberLink:
     """What the proxy before a server takes for its client.
 
     Args:

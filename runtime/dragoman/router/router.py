@@ -16,11 +16,11 @@ from typing import Any, Literal
 import dragoman_spec
 from dragoman.config.model import Configuration, ServerConfig
 from dragoman.config.opening import opener_of
-from dragoman.core.negotiation import SAME
+from dragoman.core.negotiation import AUTO, SAME
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy, ProxyConfig
-from dragoman.router.link import Link
+from dragoman.router.link import MemberLink
 from dragoman.router.transport import RouterTransport
 from dragoman.transports.base import Transport
 
@@ -70,7 +70,7 @@ class Router:
     ) -> None:
         self.configuration = configuration
         self.restarts: dict[str, int] = {}
-        self._config = config or ProxyConfig()
+        self._config = behind_router(config or ProxyConfig())
         self._open_server = open_server
         self._sessions: list[RouterTransport] = []
         self._servers: dict[str, ServerConfig] = {}
@@ -126,13 +126,13 @@ class Router:
         timeout_s = server.options.list_timeout_s or self.configuration.options.list_timeout_s
         return Member(server.name, timeout_s, server.only_tools, server.without_tools)
 
-    def _open_proxy(self, member: Member, link: Link) -> Proxy:
+    def _open_proxy(self, member: Member, link: MemberLink) -> Proxy:
         server = self._servers[member.name]
         config = self._config
         timeout_s = server.options.request_timeout_s or self.configuration.options.request_timeout_s
         inner = dataclasses.replace(
             config,
-            server_revision=server.options.revision,
+            server_revision=config.server_revision if server.options.revision == AUTO else server.options.revision,
             request_timeout_s=timeout_s or config.request_timeout_s,
             drain_timeout_s=min(config.drain_timeout_s, _LONGEST_DRAIN_S),
             server_name=server.name,
@@ -164,5 +164,12 @@ class Router:
 
 
 def before_router(config: ProxyConfig) -> ProxyConfig:
-    """Give the configuration of a proxy whose server is a router."""
-    return dataclasses.replace(config, server_revision=SAME)
+    """Give the configuration of the proxy before a client whose server is a router."""
+    return dataclasses.replace(config, server_revision=SAME, restarts=0, health_s=None)
+
+
+def behind_router(config: ProxyConfig) -> ProxyConfig:
+    """Give the configuration of the proxies before a router's servers: what is done once is done before the router."""
+    return dataclasses.replace(
+        config, client_revision=AUTO, trace=None, middleware=(), notice_middleware=(), names_server=True
+    )

@@ -20,7 +20,7 @@ from dragoman.core.switch.catalogue.catalogue import Catalogue
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy
-from dragoman.router.link import Link
+from dragoman.router.link import MemberLink
 from dragoman.transports.base import Receiver
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RouterTransport:
         self,
         members: Sequence[Member],
         names: Names,
-        open_proxy: Callable[[Member, Link], Proxy],
+        open_proxy: Callable[[Member, MemberLink], Proxy],
         identity: Mapping[str, Any],
         page_size: int,
         closed: Callable[[RouterTransport], None],
@@ -56,7 +56,7 @@ class RouterTransport:
         self._open_proxy = open_proxy
         self._closed = closed
         self._receiver: Receiver | None = None
-        self._links: dict[Member, Link] = {}
+        self._links: dict[Member, MemberLink] = {}
         self._tasks: dict[asyncio.Task[Finish], Member] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self._outgoing: list[Frame] = []
@@ -149,8 +149,8 @@ class RouterTransport:
         if link is not None:
             link.end()
 
-    def _open(self, member: Member) -> Link:
-        link = self._links[member] = Link(partial(self._take, member))
+    def _open(self, member: Member) -> MemberLink:
+        link = self._links[member] = MemberLink(partial(self._take, member))
         proxy = self.proxies[member] = self._open_proxy(member, link)
         token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
         try:

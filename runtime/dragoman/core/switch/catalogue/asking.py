@@ -28,7 +28,7 @@ class _Question:
     token: Any
 
 
-class Asking:
+class MemberQuestions:
     """The questions of all servers to one client.
 
     Args:

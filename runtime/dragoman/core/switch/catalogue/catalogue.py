@@ -31,17 +31,17 @@ from dragoman.core.envelope import (
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.peek import with_id
-from dragoman.core.switch.catalogue.asking import Asking, name_askers
+from dragoman.core.switch.catalogue.asking import MemberQuestions, name_askers
 from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, Lists, Overdue
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
-from dragoman.core.switch.catalogue.names import NameKind, Names, Owner
+from dragoman.core.switch.catalogue.names import NameKind, NameOwner, Names
 from dragoman.core.switch.catalogue.opening import SET_LEVEL, Opening, Openings
 from dragoman.core.switch.catalogue.own import CANCELLED, OWN_ID, Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.routes import Routes
 
 if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.listens import Listens
+    from dragoman.core.switch.catalogue.listens import MemberStreams
 
 logger = logging.getLogger("dragoman.router")
 
@@ -84,12 +84,12 @@ class Catalogue:
         self.members = {member.name: member for member in members}
         self.is_per_request = False
         self.lists = Lists(self, page_size)
-        self.asking = Asking(self)
+        self.asking = MemberQuestions(self)
         self.own = OwnRequests(self)
         self.changes = Changes(self)
         self.openings = Openings(self, identity)
         self._routes = Routes(self)
-        self.listens: Listens | None = None
+        self.listens: MemberStreams | None = None
         self._quick: dict[bytes, tuple[Member, bytes | None]] = {}
         self._quick_version = -1
         self._calls: dict[bytes, Member] = {}
@@ -209,10 +209,10 @@ class Catalogue:
     def begin_per_request(self) -> None:
         """Take note that each request of the client speaks for itself."""
         if not self.is_per_request:
-            from dragoman.core.switch.catalogue.listens import Listens
+            from dragoman.core.switch.catalogue.listens import MemberStreams
 
             self.is_per_request = self._inspects = True
-            self.listens = Listens(self)
+            self.listens = MemberStreams(self)
 
     def joined(self, member: Member, is_late: bool) -> None:
         """Take note that a server is open; late, if the client has been answered without it."""
@@ -314,7 +314,7 @@ class Catalogue:
         else:
             self.outside.tell_client(frame)
 
-    def find_resource(self, uri: str) -> Owner | None:
+    def find_resource(self, uri: str) -> NameOwner | None:
         """Give whose a resource is, as far as that is known."""
         return self._routes.find_resource(uri)
 

@@ -49,7 +49,7 @@ class Late:
         self.key = key
 
 
-class Listens:
+class MemberStreams:
     """The listen requests of one client.
 
     Args:

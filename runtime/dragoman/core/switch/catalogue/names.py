@@ -39,7 +39,7 @@ class NameKind(Enum):
     __hash__ = object.__hash__
 
 
-class Owner(NamedTuple):
+class NameOwner(NamedTuple):
     """Whose something is: the server, and what it calls it."""
 
     server: str
@@ -49,8 +49,8 @@ class Owner(NamedTuple):
 @dataclass(slots=True)
 class _Table:
     claims: dict[str, dict[str, None]] = field(default_factory=dict)
-    owners: dict[str, Owner] = field(default_factory=dict)
-    told: dict[str, Owner] = field(default_factory=dict)
+    owners: dict[str, NameOwner] = field(default_factory=dict)
+    told: dict[str, NameOwner] = field(default_factory=dict)
     shown: dict[str, dict[str, str]] = field(default_factory=dict)
     is_told: bool = False
 
@@ -117,12 +117,12 @@ class Names:
         """Give what clients know the things of a server as: the names that differ alone."""
         return self._tables[kind].shown.get(server, {})
 
-    def find(self, kind: NameKind, name: str) -> Owner | None:
+    def find(self, kind: NameKind, name: str) -> NameOwner | None:
         """Give whose a name is that a client used."""
         table = self._tables[kind]
         return table.owners.get(name) or table.told.get(name)
 
-    def find_template(self, uri: str) -> Owner | None:
+    def find_template(self, uri: str) -> NameOwner | None:
         """Give whose template a URI fits best: the one that says most of it."""
         fitting = [
             (sum(map(len, pieces)), shown)
@@ -138,16 +138,16 @@ class Names:
         for claimed in table.claims.values():
             for name in claimed:
                 counts[name] = counts.get(name, 0) + 1
-        owners: dict[str, Owner] = {}
-        later: list[Owner] = []
+        owners: dict[str, NameOwner] = {}
+        later: list[NameOwner] = []
         by_name = kind in (NameKind.TOOL, NameKind.PROMPT)
         for server in self._prefixes:
             for name in table.claims.get(server, ()):
                 plain = _fit(name) if kind is NameKind.TOOL else name
                 if counts[name] > 1 or (self._always and by_name) or plain in owners:
-                    later.append(Owner(server, name))
+                    later.append(NameOwner(server, name))
                 else:
-                    owners[plain] = Owner(server, name)
+                    owners[plain] = NameOwner(server, name)
         for owner in later:
             owners[self._prefixed(kind, owner, owners)] = owner
         shown: dict[str, dict[str, str]] = {}
@@ -158,7 +158,7 @@ class Names:
             self.version += 1
         table.owners, table.shown, table.is_told = owners, shown, False
 
-    def _prefixed(self, kind: NameKind, owner: Owner, taken: Mapping[str, Owner]) -> str:
+    def _prefixed(self, kind: NameKind, owner: NameOwner, taken: Mapping[str, NameOwner]) -> str:
         prefix = self._prefixes[owner.server]
         if kind in (NameKind.RESOURCE, NameKind.TEMPLATE):
             prefixed = f"{_NOT_FOR_SCHEMES.sub('-', prefix)}+{owner.name}"

@@ -13,7 +13,7 @@ from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.names import NameKind, Owner
+from dragoman.core.switch.catalogue.names import NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Routes:
         for listing in listings:
             self._catalogue.lists.gather(LISTS[listing], self._catalogue.meta_of(params), go_on)
 
-    def _send(self, frame: Frame, owner: Owner, params: dict[str, Any], used: str) -> bool:
+    def _send(self, frame: Frame, owner: NameOwner, params: dict[str, Any], used: str) -> bool:
         """Hand a request to its owner, under the name that it uses."""
         member = self._catalogue.members.get(owner.server)
         if member is None:
@@ -126,17 +126,17 @@ class Routes:
 
         self._send_or_list(send, seek, _RESOURCE_LISTS, params)
 
-    def find_resource(self, uri: str) -> Owner | None:
+    def find_resource(self, uri: str) -> NameOwner | None:
         """Give whose a resource is, as far as lists and templates say."""
         names = self._catalogue.names
         found = self._found.get(uri)
         if found is not None and found.name in self._catalogue.members:
-            return Owner(found.name, uri)
+            return NameOwner(found.name, uri)
         owner = names.find(NameKind.RESOURCE, uri)
         if owner is not None:
             return owner
         owner = names.find_template(uri)
-        return None if owner is None else Owner(owner.server, self._without_prefix(owner.server, uri))
+        return None if owner is None else NameOwner(owner.server, self._without_prefix(owner.server, uri))
 
     def _without_prefix(self, server: str, uri: str) -> str:
         """Give a URI as its server knows it, where its template has got a prefix."""
@@ -210,7 +210,7 @@ class Routes:
         listings = ("prompts/list",) if key == "name" else _RESOURCE_LISTS
         self._send_or_list(send, refuse, listings, params)
 
-    def _find_ref(self, key: str, used: str) -> Owner | None:
+    def _find_ref(self, key: str, used: str) -> NameOwner | None:
         names = self._catalogue.names
         if key == "name":
             return names.find(NameKind.PROMPT, used)

@@ -1,0 +1,82 @@
+"""`dragoman proxy --config FILE`: several servers behind one front.
+
+Lives here: the flag, and putting file, router and signals together. Must not: route (`dragoman.router`). Imported only
+where there is such a file. Called by `cli.proxy`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING, Final
+
+from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
+from dragoman.config.opening import opener_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dragoman.proxy import ProxyConfig
+    from dragoman.router import Router
+    from dragoman.transports.base import Transport
+    from dragoman.transports.warden import Warden
+
+EXIT_CONFIG: Final = 2
+
+
+def read_or_explain(path: str, command: str) -> Configuration | None:
+    """Read a configuration file; where it cannot be used, say why on stderr and give None."""
+    try:
+        configuration = read_config(path)
+    except ConfigError as error:
+        for problem in error.problems:
+            print(f"dragoman {command}: {path}: {problem}", file=sys.stderr)
+        return None
+    for warning in configuration.warnings:
+        print(f"dragoman {command}: {path}: {warning}", file=sys.stderr)
+    return configuration
+
+
+class Routing:
+    """The servers of a file, for one process.
+
+    Args:
+        args: Of `dragoman proxy`.
+        configuration: What the file says.
+        config: For the proxy before each server.
+        warden: Ends its children should we be killed.
+    """
+
+    def __init__(
+        self, args: argparse.Namespace, configuration: Configuration, config: ProxyConfig, warden: Warden
+    ) -> None:
+        from dragoman.router import Router
+        from dragoman.router.watch import ConfigWatch
+
+        def open_server(server: ServerConfig) -> Callable[[], Transport]:
+            return opener_of(
+                server,
+                inherit_env="all" if args.listen is None else "safe",
+                limit_bytes=config.limit_bytes,
+                warden=warden,
+                stderr=args.stderr,
+                hides_url=args.listen is not None,
+            )
+
+        self.router: Router = Router(configuration, config, open_server)
+        self._watch = ConfigWatch(args.config, self.router.apply)
+        self._watching: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Watch the file, from within the event loop; SIGHUP has it read at once."""
+        loop = asyncio.get_running_loop()
+        self._watching = loop.create_task(self._watch.run())
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            loop.add_signal_handler(signal.SIGHUP, self._watch.reload)
+
+    def end(self) -> None:
+        """Watch no more."""
+        if self._watching is not None:
+            self._watching.cancel()
