@@ -8,6 +8,6 @@ that speaks every revision: what opens a transport to it stands where what opens
     proxy = Proxy(ProxyConfig(server_revision=SAME), front, router.connect)
 """
 
-from dragoman.router.router import Router, ServerStatus
+from dragoman.router.router import Router
 
-__all__ = ["Router", "ServerStatus"]
+__all__ = ["Router"]

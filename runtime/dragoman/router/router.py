@@ -1,6 +1,6 @@
 """The servers of a configuration file, and every session that they are part of.
 
-Lives here: making sessions, taking in a changed file, and saying how each server is. Must not: read the file
+Lives here: making sessions, taking in a changed file, and a board that says how each server is. Must not: read the file
 (`dragoman.config`), or watch it (`watch`). Used by `dragoman.cli`, and by programs.
 """
 
@@ -9,48 +9,23 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
-import dragoman_spec
 from dragoman.config.model import Configuration, ServerConfig
 from dragoman.config.opening import opener_of
 from dragoman.core.negotiation import AUTO, SAME
-from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.router.link import MemberLink
 from dragoman.router.transport import RouterTransport
+from dragoman.status import ProxyStatus, StatusBoard
 from dragoman.transports.base import Transport
 
 logger = logging.getLogger("dragoman.router")
 
 _LONGEST_DRAIN_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """How a server is.
-
-    Attributes:
-        name: Its name in the file.
-        state: `off` where the file disables it, `idle` where no session needs it, else that of the session in which it
-            is best: `waiting`, `opening`, `open` or `failed`.
-        revision: What it speaks, as far as that is known.
-        era: `handshake` or `per_request`, as far as that is known.
-        sessions: How many sessions have it open.
-        restarts: How often it was started again.
-        reason: Why it failed, if it did.
-    """
-
-    name: str
-    state: Literal["off", "idle", "waiting", "opening", "open", "failed"]
-    revision: str | None = None
-    era: str | None = None
-    sessions: int = 0
-    restarts: int = 0
-    reason: str = ""
 
 
 class Router:
@@ -60,6 +35,10 @@ class Router:
         configuration: Which servers, and how names are made.
         config: For the proxy before each server; revisions and names in it are set for each.
         open_server: Gives what opens a transport to a server of the file.
+
+    Attributes:
+        configuration: What is used at present.
+        board: Says how each server is.
     """
 
     def __init__(
@@ -69,8 +48,9 @@ class Router:
         open_server: Callable[[ServerConfig], Callable[[], Transport]] = opener_of,
     ) -> None:
         self.configuration = configuration
-        self.restarts: dict[str, int] = {}
         self._config = behind_router(config or ProxyConfig())
+        self.board = self._config.board or StatusBoard()
+        self._config = dataclasses.replace(self._config, board=self.board)
         self._open_server = open_server
         self._sessions: list[RouterTransport] = []
         self._servers: dict[str, ServerConfig] = {}
@@ -103,9 +83,9 @@ class Router:
         shown = "; ".join(f"{what}: {', '.join(names)}" for what, names in said if names)
         logger.info("the configuration was read again: %s", shown or "the servers are the same")
 
-    def status(self) -> list[ServerStatus]:
-        """Say how each server of the file is."""
-        return [self._describe(server) for server in self.configuration.servers]
+    def status(self) -> ProxyStatus:
+        """Say how the servers are that sessions have open."""
+        return self.board.read()
 
     def _set_servers(self, configuration: Configuration, changed: list[str] | tuple[str, ...]) -> None:
         self._servers = {server.name: server for server in configuration.enabled}
@@ -139,33 +119,10 @@ class Router:
         )
         return Proxy(inner, link, self._open_server(server))
 
-    def _describe(self, server: ServerConfig) -> ServerStatus:
-        if server.disabled:
-            return ServerStatus(server.name, "off")
-        found = [
-            (member, session.proxies.get(member))
-            for session in self._sessions
-            if (member := session.catalogue.members.get(server.name)) is not None
-        ]
-        if not found:
-            return ServerStatus(server.name, "idle")
-        order = [MemberState.OPEN, MemberState.OPENING, MemberState.WAITING, MemberState.FAILED]
-        member, proxy = min(found, key=lambda one: order.index(one[0].state))
-        revision = None if proxy is None else proxy.server_revision
-        return ServerStatus(
-            server.name,
-            member.state.value,
-            revision,
-            None if revision is None else dragoman_spec.era(revision),
-            sum(one.state is MemberState.OPEN for one, _ in found),
-            self.restarts.get(server.name, 0),
-            member.reason,
-        )
-
 
 def before_router(config: ProxyConfig) -> ProxyConfig:
     """Give the configuration of the proxy before a client whose server is a router."""
-    return dataclasses.replace(config, server_revision=SAME, restarts=0, health_s=None)
+    return dataclasses.replace(config, server_revision=SAME, restarts=0, health_s=None, board=None)
 
 
 def behind_router(config: ProxyConfig) -> ProxyConfig:

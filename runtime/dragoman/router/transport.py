@@ -17,7 +17,7 @@ from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.label import LABEL
 from dragoman.core.switch.catalogue.catalogue import Catalogue
-from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy
 from dragoman.router.link import MemberLink
@@ -185,8 +185,3 @@ class RouterTransport:
         if self._outgoing and not self._is_paused and not self._is_over and self._receiver is not None:
             outgoing, self._outgoing = self._outgoing, []
             self._receiver.received(outgoing)
-
-
-def is_there(member: Member) -> bool:
-    """Whether a server answers."""
-    return member.state is MemberState.OPEN

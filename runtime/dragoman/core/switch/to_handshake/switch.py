@@ -6,8 +6,7 @@ sockets or a clock. Made by `switch.direct`; called by the edges.
 Theory of operation. The first request of the client opens the server's session, with the capabilities of everybody who
 can be bridged, for they are fixed there, and each request brings its own; requests wait until it is open. From then on
 a request goes to the server under an id of ours, over the steps, and its answer comes back the same way. What the
-server asks meanwhile is for `asking`, what it tells for `hearing`. When the server is lost, so is everything; who runs
-the proxy decides whether there will be another one.
+server asks meanwhile is for `asking`, what it tells for `hearing`. When the server is lost, so is everything.
 """
 
 from __future__ import annotations
