@@ -25,6 +25,7 @@ from dragoman.errors import TransportClosed
 if TYPE_CHECKING:
     from dragoman.pool import UpstreamPool
     from dragoman.proxy import ProxyConfig
+    from dragoman.status import StatusBoard
     from dragoman.transports.base import Transport
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
@@ -108,6 +109,7 @@ def listen(
     connect: Callable[[], Transport],
     caution: str | None = None,
     begin: Callable[[], None] = lambda: None,
+    board: StatusBoard | None = None,
 ) -> int:
     """Serve until a signal comes, and give the exit code.
 
@@ -117,6 +119,7 @@ def listen(
         connect: Opens a transport to the server.
         caution: What to mind about the server, if anything.
         begin: Called once, in the event loop.
+        board: What the health endpoints and the socket show, if it is not that of `config`.
     """
     import asyncio
 
@@ -134,7 +137,7 @@ def listen(
             ),
             _configure(args),
             give_back,
-            config.board,
+            board or config.board,
         )
         listener = bind(where)
     except (TransportClosed, ValueError, OSError) as error:
@@ -153,7 +156,7 @@ def listen(
         warned = (caution, raise_limit(limits.connections, limits.sessions))
         cautions = [*filter(None, warned), *_cautions(args, front)]
         try:
-            async with told_at(args.status, config.board):
+            async with told_at(args.status, board or config.board):
                 await server.run(lambda: _announce(url, pool, cautions), pool.close)
         except SocketTaken as error:
             return _fail(str(error), EXIT_CANNOT_LISTEN)

@@ -221,7 +221,7 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -
     config = _configure(args, trace)
     if args.configuration is not None:
         routing, config = _route(args, config, launcher)
-        return listen(args, config, routing.router.connect, begin=routing.begin)
+        return listen(args, config, routing.router.connect, begin=routing.begin, board=routing.router.board)
     return listen(args, config, lambda: _connect(args, config, launcher, []), launcher.caution)
 
 
@@ -254,6 +254,7 @@ def _serve(
     if os.isatty(0):
         print(_WAITING, file=sys.stderr)
     config = _configure(args, trace)
+    board = config.board
     routing: Routing | None = None
     if args.configuration is not None:
         routing, config = _route(args, config, launcher)
@@ -273,7 +274,7 @@ def _serve(
         if routing is not None:
             routing.begin()
         try:
-            async with told_at(args.status, config.board):
+            async with told_at(args.status, board):
                 finish = await proxy.run()
         except SocketTaken as error:
             print(f"dragoman proxy: {error}", file=sys.stderr)

@@ -36,7 +36,7 @@ _SNAPSHOTS: Final = 8
 _CURSOR: Final = "dragoman"
 
 
-class Listing:
+class MemberListing:
     """All pages of one list of one server.
 
     Attributes:
@@ -103,7 +103,7 @@ class Gathering:
     def __init__(self, kind: ListKind, then: Callable[[Gathering], None]) -> None:
         self.kind = kind
         self.then: Callable[[Gathering], None] | None = then
-        self.pending: set[Listing] = set()
+        self.pending: set[MemberListing] = set()
         self.missing: dict[str, str] = {}
 
     def finish(self) -> None:
@@ -116,7 +116,7 @@ class Gathering:
 class Overdue:
     """What a reminder is about."""
 
-    def __init__(self, gathering: Gathering, listings: Sequence[Listing], after_s: float) -> None:
+    def __init__(self, gathering: Gathering, listings: Sequence[MemberListing], after_s: float) -> None:
         self.gathering = gathering
         self.listings = listings
         self.after_s = after_s
@@ -140,7 +140,7 @@ class Lists:
     def __init__(self, catalogue: Catalogue, page_size: int) -> None:
         self.catalogue = catalogue
         self._page_size = page_size
-        self._under_way: dict[tuple[Member, str], Listing] = {}
+        self._under_way: dict[tuple[Member, str], MemberListing] = {}
         self._snapshots: dict[int, _Snapshot] = {}
         self._last = 0
         self._said: set[tuple[str, str]] = set()
@@ -166,7 +166,7 @@ class Lists:
     def gather(self, kind: ListKind, meta: Mapping[str, Any] | None, then: Callable[[Gathering], None]) -> None:
         """Ask every server that may have such a list."""
         gathering = Gathering(kind, then)
-        by_time: dict[float, list[Listing]] = {}
+        by_time: dict[float, list[MemberListing]] = {}
         for member in self.catalogue.members.values():
             if member.state is MemberState.FAILED:
                 gathering.missing[member.name] = member.reason
@@ -204,7 +204,7 @@ class Lists:
             listing.failure = member.reason or "it was removed"
             self.finish(listing, LISTS[key[1]])
 
-    def finish(self, listing: Listing, kind: ListKind) -> None:
+    def finish(self, listing: MemberListing, kind: ListKind) -> None:
         """Take note that a server has answered, or will not."""
         member = listing.member
         if self._under_way.get((member, kind.method)) is listing:
@@ -223,10 +223,10 @@ class Lists:
         if listing.is_late and changed and kind.changed is not None:
             self.catalogue.changes.tell(kind.changed)
 
-    def _list(self, member: Member, kind: ListKind, meta: Mapping[str, Any] | None) -> Listing:
+    def _list(self, member: Member, kind: ListKind, meta: Mapping[str, Any] | None) -> MemberListing:
         found = self._under_way.get((member, kind.method))
         if found is None or (found.meta != meta and not found.is_late):
-            found = self._under_way[member, kind.method] = Listing(self, member, kind, meta)
+            found = self._under_way[member, kind.method] = MemberListing(self, member, kind, meta)
         return found
 
     def _note(self, member: Member, kind: ListKind, pages: list[Page]) -> bool:
@@ -248,7 +248,7 @@ class Lists:
                 self.catalogue.note_tasks(member, page.names)
         return True
 
-    def _leave_out(self, gathering: Gathering, listing: Listing, why: str) -> None:
+    def _leave_out(self, gathering: Gathering, listing: MemberListing, why: str) -> None:
         member, method = listing.member, gathering.kind.method
         stale = method in member.listed and member.state is not MemberState.FAILED
         if not stale:
