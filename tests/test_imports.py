@@ -35,6 +35,7 @@ def heavy_modules_after(code: str) -> list[str]:
         ("import dragoman.transports.upstream.websocket", ["orjson", "asyncio", "websockets", "dragoman"]),
         ("import dragoman.config, dragoman.config.opening", ["dragoman"]),
         ("import dragoman.cli.proxy", ["dragoman"]),
+        ("import dragoman.cli.config", ["dragoman"]),
         ("import dragoman.cli.convert", ["orjson", "dragoman"]),
         ("import dragoman.cli.call, dragoman.cli.read, dragoman.cli.list", ["dragoman"]),
         ("import dragoman.cli.revisions", ["dragoman"]),

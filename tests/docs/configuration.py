@@ -18,6 +18,7 @@ HEAD = """\
 
 A configuration file is the JSON in which desktop clients name their MCP servers. A file that such a client has written
 works unchanged. Comments and a comma after the last member are allowed.
+`dragoman config check FILE` says what is wrong with a file, with line, column and remedy, and tries its servers.
 
 ```json
 {

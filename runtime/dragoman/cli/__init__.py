@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "read": "read a resource of a server",
         "status": "say how a running proxy and its servers are",
         "check": "find out what a server does that its revisions forbid",
+        "config": "check a configuration file, and the servers in it",
         "convert": "convert JSON-RPC frames from one revision to another",
         "diff": "show what changed between two revisions",
         "explain": "say what works between a client and a server, what is emulated, and what is lost",

@@ -1,0 +1,149 @@
+"""`dragoman config check FILE`: is a configuration file right, and do its servers answer?
+
+Lives here: reading the file, asking every server in it what it is, and saying so. Must not: know what a file may say
+(`dragoman.config`). The client library, and asyncio with it, is imported only when a server is asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.cli.options import seconds
+from dragoman.cli.signals import raise_on_interrupt
+from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
+from dragoman.errors import Error
+
+if TYPE_CHECKING:
+    from dragoman.client.client import Client
+
+EXIT_SERVER: Final = 1
+"""The file can be used, and one of its servers cannot."""
+
+EXIT_FILE: Final = 2
+"""The file cannot be used."""
+
+KINDS: Final = ("tools", "prompts", "resources", "templates")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `config`."""
+    parser.add_argument("action", choices=("check",), help="what to do with it")
+    parser.add_argument("file", metavar="FILE", help="the configuration file")
+    parser.add_argument("--no-connect", action="store_true", help="do not start or reach any server")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=30.0,
+        metavar="S",
+        help="how long a server may take to open, and for each answer (default: 30)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check a file, and give the exit code."""
+    try:
+        configuration = read_config(args.file)
+    except ConfigError as error:
+        return _explain(args, error)
+    for warning in configuration.warnings:
+        print(f"{args.file}: {warning}", file=sys.stderr)
+    found = {} if args.no_connect else _try_all(configuration, args.timeout)
+    if args.json:
+        print(json.dumps({"file": args.file, "problems": [], "servers": _describe(configuration, found)}, indent=2))
+    else:
+        _print(configuration, found)
+    return EXIT_SERVER if any("error" in one for one in found.values()) else 0
+
+
+def _explain(args: argparse.Namespace, error: ConfigError) -> int:
+    if args.json:
+        problems = [
+            {"line": one.line, "column": one.column, "problem": one.problem, "remedy": one.remedy}
+            for one in error.problems
+        ]
+        print(json.dumps({"file": args.file, "problems": problems, "servers": []}, indent=2))
+    else:
+        print(error, file=sys.stderr)
+    return EXIT_FILE
+
+
+def _describe(configuration: Configuration, found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"name": server.name, "line": server.line, "disabled": server.disabled, **found.get(server.name, {})}
+        for server in configuration.servers
+    ]
+
+
+def _print(configuration: Configuration, found: dict[str, dict[str, Any]]) -> None:
+    from dragoman.cli.terminal import shown
+
+    if not configuration.servers:
+        print("no servers")
+    for server in configuration.servers:
+        one = found.get(server.name)
+        if server.disabled:
+            said = "disabled"
+        elif one is None:
+            said = f"not tried: {server.where}"
+        elif "error" in one:
+            said = f"FAILED: {one['error']}"
+        else:
+            counts = ", ".join(f"{one[kind]} {kind}" for kind in KINDS if one[kind]) or "nothing to list"
+            said = f"ok: {one['server']}, revision {one['revision']}, {counts}"
+        print(shown(f"{server.name}: {said}"))
+
+
+# Asking servers
+
+
+def _try_all(configuration: Configuration, timeout_s: float) -> dict[str, dict[str, Any]]:
+    import asyncio
+    import logging
+
+    from dragoman.cli.logs import set_up_logging
+
+    set_up_logging("error")
+    logging.getLogger("dragoman.proxy").setLevel("CRITICAL")  # how sessions fail: we say so ourselves, once
+    raise_on_interrupt()
+
+    async def try_all() -> dict[str, dict[str, Any]]:
+        found = await asyncio.gather(*(_try(server, timeout_s) for server in configuration.enabled))
+        return {server.name: one for server, one in zip(configuration.enabled, found, strict=True)}
+
+    return asyncio.run(try_all())
+
+
+async def _try(server: ServerConfig, timeout_s: float) -> dict[str, Any]:
+    """Ask a server what it is and has."""
+    import asyncio
+
+    from dragoman.client.connect import connect
+    from dragoman.config.opening import opener_of
+
+    try:
+        async with (
+            asyncio.timeout(4 * timeout_s),
+            connect(opener_of(server), timeout_s=timeout_s, init_timeout_s=timeout_s) as client,
+        ):
+            info = client.initialized.model_dump()["serverInfo"]
+            counts = {kind: await _count(client, kind) for kind in KINDS}
+            return {"server": f"{info['name']} {info['version']}", "revision": client.server_revision, **counts}
+    except (Error, TimeoutError) as error:
+        return {"error": str(error) or f"it did not answer within {4 * timeout_s:g} s"}
+
+
+async def _count(client: Client, kind: str) -> int:
+    """Count what a server lists; nothing where it has no such list."""
+    from dragoman.errors import CapabilityNotSupported, McpError
+
+    number = 0
+    try:
+        async for _ in getattr(client, kind)():
+            number += 1
+    except (CapabilityNotSupported, McpError):
+        return 0
+    return number
