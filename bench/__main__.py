@@ -1,4 +1,4 @@
-"""`python -m bench`: measure conversions, imports, models, proxy, sharing and client; nothing here passes or fails."""
+"""`python -m bench`: measure conversions, imports, models, proxy, router, sharing, client; nothing passes or fails."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bench.conversions import measure_conversions
 from bench.imports import measure_imports
 from bench.models import measure_models
 from bench.proxy import measure_proxy
+from bench.router import measure_router
 from bench.sharing import measure_sharing
 
 PARTS = {
@@ -16,6 +17,7 @@ PARTS = {
     "imports": measure_imports,
     "models": measure_models,
     "proxy": measure_proxy,
+    "router": measure_router,
     "sharing": measure_sharing,
     "client": measure_client,
 }

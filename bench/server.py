@@ -1,6 +1,7 @@
 """A stdio server that costs as little as Python allows, so that what stands before it is what is measured.
 
-Run as `python -m bench.server REVISION`. Speaks that revision, has 100 tools, and echoes what it is called with.
+Run as `python -m bench.server REVISION [COUNT [FIRST]]`. Speaks that revision, has 100 tools, or so many, numbered from
+0 or that number on, and echoes what it is called with.
 """
 
 import json
@@ -18,7 +19,7 @@ HEAD_BYTES = 4096
 METHOD = re.compile(rb'"method"\s*:\s*"([^"]*)"')
 
 
-def results(revision: str) -> dict[bytes, bytes]:
+def results(revision: str, count: int = 100, first: int = 0) -> dict[bytes, bytes]:
     """Give the result of each method as JSON."""
     tools = [
         {
@@ -27,7 +28,7 @@ def results(revision: str) -> dict[bytes, bytes]:
             "description": "Does one thing and says so in a sentence that is about as long as such sentences are. " * 4,
             "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
         }
-        for number in range(100)
+        for number in range(first, first + count)
     ]
     if revision < "2025-06-18":
         for tool in tools:
@@ -62,9 +63,9 @@ class Reader:
         return bytes(self._view[: os.readv(self._fd, [self._buffer])])
 
 
-def serve(revision: str) -> None:
+def serve(revision: str, *tools: int) -> None:
     """Answer requests until stdin ends."""
-    answers = results(revision)
+    answers = results(revision, *tools)
     pending: list[bytes] = []
     reader = Reader(0)
     while data := reader.read():
@@ -89,4 +90,4 @@ def _write(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], *map(int, sys.argv[2:4]))

@@ -22,28 +22,28 @@ class MemberLink:
         take: Gets what the server says.
     """
 
-    __slots__ = ("_closed", "_ended", "_paused", "_receiver", "_sending", "_take", "_waiting", "_waiting_bytes")
+    __slots__ = ("_closed", "_ended", "_is_free", "_paused", "_receiver", "_take", "_waiting", "_waiting_bytes")
 
     def __init__(self, take: Callable[[Sequence[Frame]], None]) -> None:
         self._take = take
         self._receiver: Receiver | None = None
         self._waiting: list[Frame] = []
         self._waiting_bytes = 0
-        self._paused = self._sending = self._ended = self._closed = False
+        self._paused = self._ended = self._closed = False
+        self._is_free = False  # whether what is said may go on at once
 
-    @property
-    def is_full(self) -> bool:
-        """Whether too much waits for the server already."""
-        return self._waiting_bytes > WAITING_BYTES
-
-    def say(self, frame: Frame) -> None:
-        """Say something to the server."""
-        if self._receiver is not None and not (self._waiting or self._paused or self._sending):
+    def say(self, frame: Frame) -> bool:
+        """Say something to the server; False for a request where too much waits for it already."""
+        if self._is_free and not self._waiting:
+            assert self._receiver is not None
             self._receiver.received((frame,))
+        elif self._waiting_bytes > WAITING_BYTES and frame.kind == "request":
+            return False
         elif not self._closed:
             self._waiting.append(frame)
             self._waiting_bytes += len(frame.raw)
             self._schedule()
+        return True
 
     def end(self) -> None:
         """Say no more."""
@@ -60,24 +60,25 @@ class MemberLink:
     def start(self, receiver: Receiver) -> None:
         """Begin to hand on."""
         self._receiver = receiver
+        self._is_free = not self._paused
         self._schedule()
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Take what the server says."""
         if not self._closed:
-            self._sending = True  # an answer to it must not come before this returns
+            self._is_free = False  # an answer to it must not come before this returns
             try:
                 self._take(frames)
             finally:
-                self._sending = False
+                self._is_free = not self._paused
 
     def pause_reading(self) -> None:
         """Let what is said to the server wait."""
-        self._paused = True
+        self._paused, self._is_free = True, False
 
     def resume_reading(self) -> None:
         """Go on."""
-        self._paused = False
+        self._paused, self._is_free = False, self._receiver is not None
         self._schedule()
 
     def hurry(self) -> None:
@@ -85,7 +86,7 @@ class MemberLink:
 
     async def close(self) -> None:
         """Hand on nothing more."""
-        self._closed = True
+        self._closed, self._is_free = True, False
         self._receiver = None
         self._waiting.clear()
 

@@ -123,12 +123,10 @@ class RouterTransport:
     def tell_member(self, member: Member, frame: Frame) -> None:
         """Send this to a server, which is started if nothing was sent to it before."""
         link = self._links.get(member) or self._open(member)
-        if link.is_full and frame.kind == "request":
+        if not link.say(frame):
             reason = f"{member.name} does not read what it is sent"
             loop = asyncio.get_running_loop()
             loop.call_soon(self._take, member, (error_frame(frame.key, CONNECTION_CLOSED, reason),))
-        else:
-            link.say(frame)
 
     def remind(self, after_s: float, what: object) -> None:
         """Tell the catalogue when a time is over."""

@@ -21,7 +21,6 @@ from dragoman.core.calls import cancelled_key
 from dragoman.core.edges.greeting import DISCOVER, INITIALIZED, PROTOCOL_VERSION_KEY
 from dragoman.core.envelope import (
     Frame,
-    Malformed,
     classify,
     decoded,
     error_frame,
@@ -98,10 +97,8 @@ class Catalogue:
 
     # What the client says
 
-    def take(self, frame: Frame | Malformed) -> None:
+    def take(self, frame: Frame) -> None:
         """Take a frame of the client."""
-        if isinstance(frame, Malformed):
-            return  # the client's own edge has answered it
         if frame.method == "tools/call" and frame.body is None and self._take_quickly(frame):
             return
         match frame.kind:
@@ -111,26 +108,29 @@ class Catalogue:
                 self._take_notification(frame)
             case "batch":
                 for body in frame.body:
-                    self.take(classify(encode_line(body), body, frame.stream))
+                    one = classify(encode_line(body), body, frame.stream)
+                    if isinstance(one, Frame):
+                        self.take(one)
             case _:
                 self.asking.take_answer(frame)
 
     def _take_quickly(self, frame: Frame) -> bool:
         """Hand on a call without reading more of it than its name; False where more has to be read."""
-        found = _CALLED.match(frame.raw)
-        if found is None:
+        raw, kind, key, method, _, stream, headers = frame
+        found = _CALLED.match(raw)
+        if found is None or key is None or key.startswith(OWN_ID):
             return False
         if self._quick_version != self.names.version:
             self._quick.clear()
             self._quick_version = self.names.version
-        route = self._quick.get(found[1]) or self._find_quick(found[1])
-        key = frame.key
-        if route is None or key is None or key.startswith(OWN_ID) or route[0].state is MemberState.FAILED:
+        name = found[1]
+        route = self._quick.get(name) or self._find_quick(name)
+        if route is None or route[0].state is MemberState.FAILED:
             return False
-        member, name = route
-        if name is not None:
+        member, other = route
+        if other is not None:
             start, end = found.span(1)
-            frame = frame._replace(raw=frame.raw[:start] + name + frame.raw[end:])
+            frame = Frame(raw[:start] + other + raw[end:], kind, key, method, None, stream, headers)
         self._calls[key] = member
         self.outside.tell_member(member, frame)
         return True

@@ -293,7 +293,7 @@ class Lists:
         tail = b"," + encode(rest)[1:-1] if rest else b""
         member = snapshot.kind.member.encode()
         head = b'{"jsonrpc":"2.0","id":' + key + b',"result":{"' + member + b'":['
-        self.catalogue.reply(Frame(head + entries + b"]" + tail + b"}}\n", "result", key, None))
+        self.catalogue.reply(Frame(b"".join((head, *entries, b"]", tail, b"}}\n")), "result", key, None))
 
 
 def _merge_rests(rests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -149,11 +149,12 @@ class Piece(NamedTuple):
     shown: Mapping[str, str]
 
 
-def write_slice(kind: ListKind, pieces: Sequence[Piece], start: int, count: int) -> tuple[bytes, int | None]:
+def write_slice(kind: ListKind, pieces: Sequence[Piece], start: int, count: int) -> tuple[list[bytes], int | None]:
     """Write a part of a merged list.
 
     Returns:
-        The entries as JSON, with commas between; and where the next part begins, None where this is the last.
+        The entries as JSON, to be joined: there are commas between them; and where the next part begins, None where
+        this is the last.
     """
     written: list[bytes] = []
     at, end = 0, start + count
@@ -161,8 +162,8 @@ def write_slice(kind: ListKind, pieces: Sequence[Piece], start: int, count: int)
         size = len(page.entries)
         first, last = max(start - at, 0), min(end - at, size)
         if first == 0 and last == size and size:
-            written.append(page.write(kind, shown))
+            written += (b",", page.write(kind, shown))
         elif first < last:
-            written.append(b",".join(page.write_each(kind, shown)[first:last]))
+            written += (b",", b",".join(page.write_each(kind, shown)[first:last]))
         at += size
-    return b",".join(written), end if at > end else None
+    return written[1:], end if at > end else None
