@@ -19,12 +19,12 @@ class MemberLink:
     """What the proxy before a server takes for its client.
 
     Args:
-        take: Gets what the server says.
+        take: Gets each frame of the server.
     """
 
     __slots__ = ("_closed", "_ended", "_is_free", "_paused", "_receiver", "_take", "_waiting", "_waiting_bytes")
 
-    def __init__(self, take: Callable[[Sequence[Frame]], None]) -> None:
+    def __init__(self, take: Callable[[Frame], None]) -> None:
         self._take = take
         self._receiver: Receiver | None = None
         self._waiting: list[Frame] = []
@@ -68,7 +68,8 @@ class MemberLink:
         if not self._closed:
             self._is_free = False  # an answer to it must not come before this returns
             try:
-                self._take(frames)
+                for frame in frames:
+                    self._take(frame)
             finally:
                 self._is_free = not self._paused
 

@@ -60,26 +60,27 @@ class RouterTransport:
         self._tasks: dict[asyncio.Task[Finish], Member] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self._outgoing: list[Frame] = []
-        self._is_taking = self._is_paused = self._is_over = False
+        self._is_free = self._is_paused = self._is_over = False
 
     # What the client's proxy calls
 
     def start(self, receiver: Receiver) -> None:
         """Begin."""
         self._receiver = receiver
+        self._is_free = True
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Take what the client says."""
-        self._is_taking = True  # what is answered at once is told from the event loop, as from any transport
+        self._is_free = False  # what is answered at once is told from the event loop, as from any transport
         try:
             for frame in frames:
                 self.catalogue.take(frame)
         finally:
-            self._is_taking = False
+            self._is_free = not (self._is_paused or self._outgoing)
 
     def pause_reading(self) -> None:
         """Let the servers wait: the client does not keep up."""
-        self._is_paused = True
+        self._is_paused, self._is_free = True, False
         for link in self._links.values():
             link.hold(True)
 
@@ -88,6 +89,7 @@ class RouterTransport:
         self._is_paused = False
         for link in list(self._links.values()):
             link.hold(False)
+        self._is_free = not self._outgoing
         self._schedule()
 
     def hurry(self) -> None:
@@ -114,11 +116,11 @@ class RouterTransport:
         """Send this to the client."""
         if self._receiver is None or self._is_over:
             return
-        if self._is_taking or self._is_paused or self._outgoing:
+        if self._is_free:
+            self._receiver.received((frame,))
+        else:
             self._outgoing.append(frame)
             self._schedule()
-        else:
-            self._receiver.received((frame,))
 
     def tell_member(self, member: Member, frame: Frame) -> None:
         """Send this to a server, which is started if nothing was sent to it before."""
@@ -126,7 +128,7 @@ class RouterTransport:
         if not link.say(frame):
             reason = f"{member.name} does not read what it is sent"
             loop = asyncio.get_running_loop()
-            loop.call_soon(self._take, member, (error_frame(frame.key, CONNECTION_CLOSED, reason),))
+            loop.call_soon(self.catalogue.take_member, member, error_frame(frame.key, CONNECTION_CLOSED, reason))
 
     def remind(self, after_s: float, what: object) -> None:
         """Tell the catalogue when a time is over."""
@@ -148,7 +150,7 @@ class RouterTransport:
             link.end()
 
     def _open(self, member: Member) -> MemberLink:
-        link = self._links[member] = MemberLink(partial(self._take, member))
+        link = self._links[member] = MemberLink(partial(self.catalogue.take_member, member))
         proxy = self.proxies[member] = self._open_proxy(member, link)
         token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
         try:
@@ -170,11 +172,6 @@ class RouterTransport:
         if not self._is_over and self.catalogue.members.get(member.name) is member:
             self.catalogue.lost(member, reason)
 
-    def _take(self, member: Member, frames: Sequence[Frame]) -> None:
-        take = self.catalogue.take_member
-        for frame in frames:
-            take(member, frame)
-
     def _schedule(self) -> None:
         if self._outgoing and not self._is_paused:
             asyncio.get_running_loop().call_soon(self._flush)
@@ -182,4 +179,5 @@ class RouterTransport:
     def _flush(self) -> None:
         if self._outgoing and not self._is_paused and not self._is_over and self._receiver is not None:
             outgoing, self._outgoing = self._outgoing, []
+            self._is_free = True
             self._receiver.received(outgoing)

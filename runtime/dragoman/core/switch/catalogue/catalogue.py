@@ -44,11 +44,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.router")
 
+_CALLS: Final = b'"params":{"name":"'
+_HEAD_BYTES: Final = 200
+"""How the params of a call begin as most clients write them, and how far into it they may do so."""
+
 _CALLED = re.compile(
     rb'\s*\{(?:\s*"(?:jsonrpc|id|method)"\s*:\s*(?:"[^"\\]*"|-?\d+)\s*,)+\s*'
     rb'"params"\s*:\s*\{\s*"name"\s*:\s*"([ !#-\[\]-~]*)"'
 )
-"""A request that says first of all what it calls: then nothing else of it is read."""
+"""The same with white space: a request that says first of all what it calls. Then nothing else of it is read."""
 
 _UPDATED: Final = "notifications/resources/updated"
 _LISTEN: Final = "subscriptions/listen"
@@ -117,26 +121,31 @@ class Catalogue:
     def _take_quickly(self, frame: Frame) -> bool:
         """Hand on a call without reading more of it than its name; False where more has to be read."""
         raw, kind, key, method, _, stream, headers = frame
-        found = _CALLED.match(raw)
-        if found is None or key is None or key.startswith(OWN_ID):
-            return False
+        start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
+        if start < len(_CALLS) or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
+            found = _CALLED.match(raw)
+            if found is None:
+                return False
+            start = found.start(1)
+        end = raw.find(b'"', start)
         if self._quick_version != self.names.version:
             self._quick.clear()
             self._quick_version = self.names.version
-        name = found[1]
+        name = raw[start:end]
         route = self._quick.get(name) or self._find_quick(name)
-        if route is None or route[0].state is MemberState.FAILED:
+        if route is None or key is None or key.startswith(OWN_ID):
             return False
         member, other = route
+        if member.state is MemberState.FAILED:
+            return False
         if other is not None:
-            start, end = found.span(1)
-            frame = Frame(raw[:start] + other + raw[end:], kind, key, method, None, stream, headers)
+            frame = Frame(b"%b%b%b" % (raw[:start], other, raw[end:]), kind, key, method, None, stream, headers)
         self._calls[key] = member
         self.outside.tell_member(member, frame)
         return True
 
     def _find_quick(self, name: bytes) -> tuple[Member, bytes | None] | None:
-        owner = self.names.find(NameKind.TOOL, name.decode())
+        owner = self.names.find(NameKind.TOOL, name.decode()) if name.isascii() else None
         member = None if owner is None else self.members.get(owner.server)
         if owner is None or member is None or member.has_filter:
             return None
