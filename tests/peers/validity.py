@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 SCHEMAS: Final = Path(__file__).parents[2] / "schema"
 RESULTS: Final = {
     "initialize": "InitializeResult",
+    "server/discover": "DiscoverResult",
     "ping": "EmptyResult",
     "tools/list": "ListToolsResult",
     "tools/call": "CallToolResult",

@@ -54,6 +54,7 @@ class MemberListing:
         self._lists = lists
         self._kind = kind
         self._cursors: set[str] = set()
+        self._names: set[str] = set()
         self._before: list[Page] = member.listed.get(kind.method, [])
 
     def ask(self, cursor: str | None = None) -> None:
@@ -73,7 +74,11 @@ class MemberListing:
         except ValueError as error:
             self._end(f"its answer cannot be read: {error}")
             return
+        if number and self._names.issuperset(page.names):
+            self._end(None, "a page has nothing that was not on one before")
+            return
         self.pages.append(page)
+        self._names.update(page.names)
         cursor = page.rest.get("nextCursor")
         if not isinstance(cursor, str):
             self._end(None)
@@ -87,7 +92,7 @@ class MemberListing:
 
     def _end(self, failure: str | None, cut: str = "") -> None:
         if cut:
-            logger.warning("%s of %s ends early: %s", self._kind.method, self.member.name, cut)
+            self._lists.say_cut(self.member, self._kind, cut)
         self.failure = failure
         self._lists.finish(self, self._kind)
 
@@ -222,6 +227,12 @@ class Lists:
                     gathering.finish()
         if listing.is_late and changed and kind.changed is not None:
             self.catalogue.changes.tell(kind.changed)
+
+    def say_cut(self, member: Member, kind: ListKind, why: str) -> None:
+        """Say, once, that the list of a server ends early."""
+        if (member.name, f"all of {kind.method}") not in self._said:
+            self._said.add((member.name, f"all of {kind.method}"))
+            logger.warning("%s of %s ends early: %s", kind.method, member.name, why)
 
     def _list(self, member: Member, kind: ListKind, meta: Mapping[str, Any] | None) -> MemberListing:
         found = self._under_way.get((member, kind.method))
