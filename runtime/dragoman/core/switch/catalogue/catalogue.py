@@ -34,7 +34,7 @@ from dragoman.core.switch.catalogue.asking import MemberQuestions, name_askers
 from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, Lists, Overdue
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import NameKind, NameOwner, Names
-from dragoman.core.switch.catalogue.opening import SET_LEVEL, Opening, Openings
+from dragoman.core.switch.catalogue.opening import SET_LEVEL, MemberOpening, Openings
 from dragoman.core.switch.catalogue.own import CANCELLED, OWN_ID, Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.routes import Routes
@@ -393,7 +393,7 @@ class Catalogue:
 
     def expire(self, what: object) -> None:
         """Take note that a time is over that was asked for."""
-        if isinstance(what, Opening):
+        if isinstance(what, MemberOpening):
             what.finish()
         elif isinstance(what, Overdue):
             self.lists.expire(what)

@@ -43,7 +43,7 @@ class Openings:
         self.initialized: Frame | None = None
         self._catalogue = catalogue
         self._identity = dict(identity)
-        self._under_way: list[Opening] = []
+        self._under_way: list[MemberOpening] = []
         self._asked: tuple[str, Mapping[str, Any]] | None = None
         self._level: Mapping[str, Any] | None = None
 
@@ -83,14 +83,14 @@ class Openings:
 
     def _begin(self, method: str, params: Mapping[str, Any], then: Callable[[], None]) -> None:
         self._asked = (method, params)
-        opening = Opening(self, self._catalogue, method, params, then)
+        opening = MemberOpening(self, self._catalogue, method, params, then)
         self._under_way = [one for one in self._under_way if not one.is_over] + [opening]
         opening.begin(self._catalogue.members.values())
 
     def join(self, member: Member) -> None:
         """Open a server that comes later."""
         if self._asked is not None:
-            Opening(self, self._catalogue, *self._asked, None).ask(member)
+            MemberOpening(self, self._catalogue, *self._asked, None).ask(member)
         elif self._catalogue.is_per_request:
             self._catalogue.joined(member, True)
 
@@ -145,7 +145,7 @@ class Openings:
             self._catalogue.own.ask(member, SET_LEVEL, params, take)
 
 
-class Opening:
+class MemberOpening:
     """One round of asking every server what it is.
 
     Args:
