@@ -89,6 +89,8 @@ class Router:
 
     def _set_servers(self, configuration: Configuration, changed: list[str] | tuple[str, ...]) -> None:
         self._servers = {server.name: server for server in configuration.enabled}
+        options = configuration.options
+        self._names.set_policy(always=options.prefix == "always", separator=options.separator)
         prefixes = {name: server.options.prefix or name for name, server in self._servers.items()}
         self._names.set_servers(prefixes, changed)
 

@@ -362,8 +362,6 @@ class Catalogue:
         self.lists.forget(member)
         self.own.forget(member, reason)
         self.asking.forget(member)
-        if self.listens is not None:
-            self.listens.forget(member)
         self._quick.clear()
 
     def remove(self, name: str) -> None:

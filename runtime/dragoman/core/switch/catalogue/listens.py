@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED
-from dragoman.core.envelope import Frame, decoded, key_of, result_frame
+from dragoman.core.envelope import Frame, decoded, key_of
 from dragoman.core.exact_json import encode_line
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
@@ -177,12 +177,11 @@ class MemberStreams:
 
     def _end_part(self, key: bytes) -> None:
         """A server has ended its stream: the others go on."""
-        stream = self._parts.pop(key, None)
-        if stream is not None:
-            stream.parts.pop(key, None)
-            stream.pending.discard(key)
-            if not stream.pending:
-                self._acknowledge(stream)
+        stream = self._parts.pop(key)
+        del stream.parts[key]
+        stream.pending.discard(key)
+        if not stream.pending:
+            self._acknowledge(stream)
 
     def cancel(self, key: bytes) -> bool:
         """Take note that the client does not listen any more; False where this is not a stream."""
@@ -190,19 +189,6 @@ class MemberStreams:
         if stream is None:
             return False
         for part in stream.parts:
-            self._parts.pop(part, None)
+            del self._parts[part]
             self._catalogue.own.withdraw(part, "the client has stopped listening")
         return True
-
-    def forget(self, member: Member) -> None:
-        """Take note that a server is gone."""
-        for key in [key for key, stream in self._parts.items() if stream.parts.get(key) is member]:
-            self._end_part(key)
-
-    def end_all(self) -> None:
-        """End every stream."""
-        for stream in list(self._streams.values()):
-            result = {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: stream.id}}
-            self._catalogue.reply(result_frame(stream.key, result))
-        self._streams.clear()
-        self._parts.clear()

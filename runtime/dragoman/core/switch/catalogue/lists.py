@@ -254,7 +254,7 @@ class Lists:
         if kind.names is not None:
             names = [name for page in pages for name in page.names]
             self.catalogue.names.learn(member.name, kind.names, names)
-        elif kind.method == "tasks/list":
+        else:
             for page in pages:
                 self.catalogue.note_tasks(member, page.names)
         return True

@@ -73,6 +73,10 @@ class Names:
         self._prefixes: dict[str, str] = {}
         self._tables = {kind: _Table() for kind in NameKind}
 
+    def set_policy(self, *, always: bool, separator: str) -> None:
+        """Change how names are made; takes effect with the next `set_servers`."""
+        self._always, self._separator = always, separator
+
     def set_servers(self, prefixes: Mapping[str, str], changed: Iterable[str] = ()) -> None:
         """Say which servers there are.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
-from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.member import Member
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
@@ -61,11 +61,10 @@ class OwnRequests:
         return key
 
     def withdraw(self, key: bytes, reason: str) -> None:
-        """Ask no more."""
-        found = self._waiting.pop(key, None)
-        if found is not None and found[0].state is not MemberState.FAILED:
-            params = {"requestId": key[1:-1].decode(), "reason": reason}
-            self._catalogue.outside.tell_member(found[0], notification_frame(CANCELLED, params))
+        """Take back what is not answered yet."""
+        member, _ = self._waiting.pop(key)
+        params = {"requestId": key[1:-1].decode(), "reason": reason}
+        self._catalogue.outside.tell_member(member, notification_frame(CANCELLED, params))
 
     def is_waiting(self, key: bytes | None) -> bool:
         """Whether this is the id of one of them."""

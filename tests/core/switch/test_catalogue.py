@@ -1,0 +1,782 @@
+"""A catalogue on its own: frames in, frames out, and no clock but reminders."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman.core.envelope import Frame
+from dragoman.core.peek import read_line
+from dragoman.core.switch.catalogue.catalogue import Catalogue
+from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.names import NameKind, Names
+
+Body = dict[str, Any]
+NEWER = "2026-07-28"
+META = {"io.modelcontextprotocol/protocolVersion": NEWER, "io.modelcontextprotocol/clientCapabilities": {}}
+ALL = {
+    "tools": {"listChanged": True},
+    "prompts": {},
+    "resources": {"subscribe": True},
+    "completions": {},
+    "tasks": {"list": {}},
+    "logging": {},
+}
+
+
+def frame_of(body: Body | list[Body]) -> Frame:
+    frame = read_line(json.dumps(body).encode() + b"\n")
+    assert isinstance(frame, Frame)
+    return frame
+
+
+class Stage:
+    """A catalogue with its client and servers, which are this test.
+
+    Attributes:
+        client: What the client was told and has not looked at.
+        servers: The same of each server.
+        reminders: What was asked for.
+    """
+
+    def __init__(self, *servers: str, is_per_request: bool = False, capabilities: Body | None = None) -> None:
+        self.client: list[Body] = []
+        self.servers: dict[str, list[Body]] = {name: [] for name in servers}
+        self.reminders: list[tuple[float, object]] = []
+        self.names = Names()
+        self.names.set_servers({name: name for name in servers})
+        self.members = {name: Member(name) for name in servers}
+        self.catalogue = Catalogue(self, self.names, self.members.values(), {"name": "all", "version": "1"})
+        self.is_per_request = is_per_request
+        self._last = 0
+        if is_per_request:
+            self.ask("server/discover")
+        else:
+            self.ask("initialize", protocolVersion="2025-11-25", capabilities={})
+        for name in servers:
+            self.answer(name, {"capabilities": ALL if capabilities is None else capabilities})
+        self.opened = self.client.pop()
+        if not is_per_request:
+            self.tell("notifications/initialized")
+            for name in servers:
+                self.servers[name].clear()
+
+    # What the catalogue calls
+
+    def tell_client(self, frame: Frame) -> None:
+        self.client.append(json.loads(frame.raw))
+
+    def tell_member(self, member: Member, frame: Frame) -> None:
+        self.servers[member.name].append(json.loads(frame.raw))
+
+    def remind(self, after_s: float, what: object) -> None:
+        self.reminders.append((after_s, what))
+
+    def note_state(self, member: Member) -> None: ...
+
+    # What the client does
+
+    def ask(self, method: str, **params: Any) -> int:
+        self._last += 1
+        given = {**params, "_meta": {**META, **params.get("_meta", {})}} if self.is_per_request else params
+        self.catalogue.take(frame_of({"jsonrpc": "2.0", "id": self._last, "method": method, "params": given}))
+        return self._last
+
+    def tell(self, method: str, **params: Any) -> None:
+        self.catalogue.take(frame_of({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    def reply(self, key: Any, result: Body) -> None:
+        self.catalogue.take(frame_of({"jsonrpc": "2.0", "id": key, "result": result}))
+
+    # What servers do
+
+    def heard(self, name: str) -> Body:
+        """Give the next frame that a server got."""
+        return self.servers[name].pop(0)
+
+    def says(self, name: str, body: Body | list[Body]) -> None:
+        whole = body if isinstance(body, list) else {"jsonrpc": "2.0", **body}
+        self.catalogue.take_member(self.members[name], frame_of(whole))
+
+    def answer(self, name: str, result: Body, kind: str = "result") -> Body:
+        """Let a server answer the next request that it got."""
+        asked = self.heard(name)
+        self.says(name, {"id": asked["id"], kind: result})
+        return asked
+
+    def list(self, method: str, **listed: Body) -> Body:
+        """Let the client list, with these answers."""
+        self.ask(method)
+        for name in self.servers:
+            self.answer(name, listed[name])
+        return self.client.pop()
+
+    def tools(self, **tools: list[str]) -> Body:
+        return self.list("tools/list", **{name: {"tools": [{"name": t} for t in ts]} for name, ts in tools.items()})
+
+    def expire(self) -> None:
+        reminders, self.reminders = self.reminders, []
+        for _, what in reminders:
+            self.catalogue.expire(what)
+
+
+def test_a_call_passes_as_the_bytes_that_came() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    raw = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"y","arguments":{"z":1}}}\n'
+    seen: list[bytes] = []
+    stage.tell_member = lambda member, frame: seen.append(frame.raw)  # type: ignore[method-assign]
+    stage.catalogue.take(read_line(raw))  # type: ignore[arg-type]
+    assert seen == [raw]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"b_x","arguments":{}}}\n',
+        b'{ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "b_x" } }\n',
+        b'{"method":"tools/call","params":{"arguments":{"name":"a_x"},"name":"b_x"},"id":7,"jsonrpc":"2.0"}\n',
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","x":{"params":{"name":"a_x"}},"params":{"name":"b_x"}}\n',
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"\\u0062_x"}}\n',
+    ],
+)
+def test_a_name_is_found_wherever_it_stands_and_replaced(line: bytes) -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["x"])
+    stage.catalogue.take(read_line(line))  # type: ignore[arg-type]
+    assert stage.servers["a"] == []
+    asked = stage.heard("b")
+    assert asked["params"]["name"] == "x"
+    assert asked["id"] == 7
+
+
+def test_names_that_were_replaced_are_looked_up_anew_when_they_change() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=[])
+    stage.ask("tools/call", name="x")
+    assert stage.heard("a")["params"]["name"] == "x"
+    stage.tools(a=["x"], b=["x"])
+    stage.ask("tools/call", name="b_x")
+    assert stage.heard("b")["params"]["name"] == "x"
+
+
+@pytest.mark.parametrize("params", [{}, {"name": 5}, {"name": None}])
+def test_a_call_without_a_name_is_refused(params: Body) -> None:
+    stage = Stage("a", "b")
+    stage.ask("tools/call", **params)
+    assert stage.client.pop()["error"]["code"] == -32602
+
+
+def test_an_array_is_taken_apart_both_ways() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    calls = [
+        {"jsonrpc": "2.0", "id": f"c{name}", "method": "tools/call", "params": {"name": name}} for name in ("x", "y")
+    ]
+    stage.catalogue.take(frame_of([*calls, {"jsonrpc": "1.0"}]))  # type: ignore[list-item]
+    assert [stage.heard("a")["id"], stage.heard("b")["id"]] == ["cx", "cy"]
+    stage.says("a", [{"jsonrpc": "2.0", "id": "cx", "result": {}}, {"jsonrpc": "1.0"}])
+    assert stage.client == [{"jsonrpc": "2.0", "id": "cx", "result": {}}]
+
+
+def test_what_cannot_be_decoded_is_answered() -> None:
+    stage = Stage("a")
+    line = b'{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"\xff"}}\n'
+    stage.catalogue.take(read_line(line))  # type: ignore[arg-type]
+    assert stage.client.pop()["error"]["code"] == -32602
+
+
+def test_a_ping_is_answered_here() -> None:
+    stage = Stage("a")
+    key = stage.ask("ping")
+    assert stage.client == [{"jsonrpc": "2.0", "id": key, "result": {}}]
+
+
+def test_what_nobody_is_known_to_have_goes_to_the_only_server_or_nowhere() -> None:
+    alone = Stage("a")
+    alone.ask("vendor/x")
+    assert alone.heard("a")["method"] == "vendor/x"
+    two = Stage("a", "b")
+    two.ask("vendor/x")
+    assert two.client.pop()["error"]["code"] == -32601
+
+
+def test_an_id_like_ours_goes_under_another_one_and_comes_back() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    call = {"jsonrpc": "2.0", "id": "dragoman/1", "method": "tools/call", "params": {"name": "x"}}
+    stage.catalogue.take(frame_of(call))
+    asked = stage.heard("a")
+    assert asked["id"] != "dragoman/1"
+    stage.says("a", {"id": asked["id"], "result": {"ok": True}})
+    assert stage.client.pop() == {"jsonrpc": "2.0", "id": "dragoman/1", "result": {"ok": True}}
+    stage.catalogue.take(frame_of(call))
+    asked = stage.heard("a")
+    stage.tell("notifications/cancelled", requestId="dragoman/1")
+    assert stage.heard("a")["params"]["requestId"] == asked["id"]
+    stage.says("a", {"id": asked["id"], "result": {}})
+    assert stage.client == []
+    stage.catalogue.take(frame_of(call))
+    stage.heard("a")
+    stage.tell("notifications/cancelled", requestId="another")
+    stage.tell("notifications/cancelled", requestId="dragoman/1")
+    stage.heard("a")
+    stage.catalogue.take(frame_of(call))
+    asked = stage.heard("a")
+    other = stage.ask("tools/call", name="y")
+    stage.says("b", {"id": other, "result": {}})
+    assert stage.client.pop()["id"] == other
+
+
+def test_a_cancellation_that_names_nothing_known_goes_nowhere() -> None:
+    stage = Stage("a")
+    stage.tell("notifications/cancelled")
+    stage.tell("notifications/cancelled", requestId=99)
+    assert stage.servers["a"] == []
+
+
+def test_an_answer_that_nobody_waits_for_is_dropped() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=[])
+    key = stage.ask("tools/call", name="x")
+    stage.says("b", {"id": key, "result": {}})
+    stage.says("a", {"id": "dragoman/99", "result": {}})
+    stage.says("a", {"id": None, "error": {"code": -32700, "message": "what?"}})
+    assert stage.client == []
+
+
+def test_roots_that_changed_are_told_to_all() -> None:
+    stage = Stage("a", "b")
+    stage.tell("notifications/roots/list_changed")
+    assert stage.heard("a") == stage.heard("b")
+
+
+# Questions of servers
+
+
+def test_progress_of_an_answer_finds_who_asked() -> None:
+    stage = Stage("a", "b")
+    for name in ("a", "b"):
+        params = {"messages": [], "_meta": {"progressToken": "t"}}
+        stage.says(name, {"id": 1, "method": "sampling/createMessage", "params": params})
+    one, other = stage.client
+    assert one["id"] != other["id"]
+    stage.tell("notifications/progress", progressToken=other["params"]["_meta"]["progressToken"], progress=1)
+    stage.tell("notifications/progress", progressToken="unknown", progress=1)
+    stage.tell("notifications/progress", progress=1)
+    stage.catalogue.take(frame_of({"jsonrpc": "2.0", "method": "notifications/progress"}))
+    assert stage.servers["a"] == []
+    assert stage.heard("b")["params"] == {"progressToken": "t", "progress": 1}
+    stage.reply(other["id"], {"model": "m"})
+    assert stage.heard("b") == {"jsonrpc": "2.0", "id": 1, "result": {"model": "m"}}
+    stage.reply(other["id"], {"model": "again"})
+    assert stage.servers["b"] == []
+
+
+def test_a_question_that_is_taken_back_is_taken_back_under_its_id() -> None:
+    stage = Stage("a", "b")
+    stage.says("b", {"id": 1, "method": "roots/list"})
+    asked = stage.client.pop()
+    stage.says("a", {"method": "notifications/cancelled", "params": {"requestId": 1}})
+    assert stage.client == []
+    stage.says("b", {"method": "notifications/cancelled", "params": {"requestId": 1, "reason": "r"}})
+    assert stage.client.pop()["params"] == {"requestId": asked["id"], "reason": "r"}
+
+
+def test_questions_of_a_server_that_is_lost_are_taken_back() -> None:
+    stage = Stage("a", "b")
+    stage.says("a", {"id": 1, "method": "ping"})
+    stage.says("b", {"id": 1, "method": "elicitation/create", "params": {"message": "?"}})
+    asked = stage.client.pop()
+    stage.client.clear()
+    stage.catalogue.lost(stage.members["b"], "it died")
+    assert stage.client[0]["method"] == "notifications/cancelled"
+    assert stage.client[0]["params"]["requestId"] == asked["id"]
+
+
+def test_odd_requests_for_input_are_handed_on() -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    stage.tools(a=["x"], b=[])
+    for asked in (None, 5, {"k": 5}, {"k": {"method": "roots/list", "params": {}}}):
+        key = stage.ask("tools/call", name="x", _meta={"progressToken": 1})
+        stage.heard("a")
+        result = {"resultType": "input_required", "inputRequests": asked, "taskId": "t"}
+        stage.says("a", {"id": key, "result": result})
+        assert stage.client.pop()["result"] == result
+    key = stage.ask("tools/call", name="x")
+    stage.heard("a")
+    line = b'{"jsonrpc":"2.0","id":%d,"result":{"taskId":"t","x":"\xff"}}\n' % key
+    seen: list[bytes] = []
+    stage.tell_client = lambda frame: seen.append(frame.raw)  # type: ignore[method-assign]
+    stage.catalogue.take_member(stage.members["a"], read_line(line))  # type: ignore[arg-type]
+    assert len(seen) == 1
+
+
+# Resources, completion and tasks
+
+
+def test_resources_are_found_by_list_by_template_and_by_asking() -> None:
+    stage = Stage("a", "b")
+    stage.list("resources/list", a={"resources": [{"uri": "a:1"}]}, b={"resources": [{"uri": "s:1"}]})
+    stage.list(
+        "resources/templates/list",
+        a={"resourceTemplates": [{"uriTemplate": "t:{x}"}, {"uriTemplate": "u:{x}"}]},
+        b={"resourceTemplates": [{"uriTemplate": "t:{x}"}]},
+    )
+    stage.ask("resources/read", uri="s:1")
+    assert stage.heard("b")["params"]["uri"] == "s:1"
+    stage.ask("resources/read", uri="b+t:5")
+    assert stage.heard("b")["params"]["uri"] == "t:5"
+    stage.ask("resources/read", uri="u:5")
+    assert stage.heard("a")["params"]["uri"] == "u:5"
+    stage.ask("resources/unsubscribe", uri="a:1")
+    assert stage.heard("a")["params"]["uri"] == "a:1"
+    stage.ask("resources/read", uri=5)
+    assert stage.client.pop()["error"]["code"] == -32602
+
+
+def read_unlisted(stage: Stage) -> int:
+    key = stage.ask("resources/read", uri="odd:1")
+    for _ in range(2):
+        for name in ("a", "b"):
+            member = "resources" if stage.servers[name][0]["method"] == "resources/list" else "resourceTemplates"
+            stage.answer(name, {member: []})
+    return key
+
+
+def test_a_resource_on_no_list_is_sought_and_remembered() -> None:
+    stage = Stage("a", "b")
+    key = read_unlisted(stage)
+    assert stage.servers["b"] == []
+    stage.answer("a", {"code": -32002, "message": "no"}, "error")
+    stage.answer("b", {"contents": []})
+    assert stage.client.pop() == {"jsonrpc": "2.0", "id": key, "result": {"contents": []}}
+    stage.ask("resources/read", uri="odd:1")
+    assert stage.heard("b")["params"]["uri"] == "odd:1"
+
+
+def test_a_resource_that_nobody_has_is_an_error() -> None:
+    stage = Stage("a", "b")
+    key = read_unlisted(stage)
+    for name in ("a", "b"):
+        stage.answer(name, {"code": -32002, "message": f"not at {name}"}, "error")
+    assert stage.client.pop() == {"jsonrpc": "2.0", "id": key, "error": {"code": -32002, "message": "not at b"}}
+
+
+def test_a_subscription_to_what_nobody_lists_is_refused_unless_one_server_alone_has_such() -> None:
+    stage = Stage("a", "b")
+    stage.members["b"].capabilities = {"resources": {}}
+    stage.ask("resources/subscribe", uri="odd:1")
+    for name in ("a", "b"):
+        stage.answer(name, {"resources": []})
+        stage.answer(name, {"resourceTemplates": []})
+    assert stage.heard("a")["method"] == "resources/subscribe"
+    stage.members["a"].capabilities = {"resources": {}}
+    stage.ask("resources/subscribe", uri="odd:1")
+    for name in ("a", "b"):
+        stage.answer(name, {"resources": []})
+        stage.answer(name, {"resourceTemplates": []})
+    assert stage.client.pop()["error"]["code"] == -32602
+
+
+def test_notices_of_resources_come_under_the_uri_that_is_known() -> None:
+    stage = Stage("a", "b")
+    stage.says("a", {"method": "notifications/resources/updated", "params": {"uri": "x:1"}})
+    assert stage.client.pop()["params"] == {"uri": "x:1"}
+    both = {"resources": [{"uri": "x:1"}]}
+    stage.list("resources/list", a=both, b=both)
+    for params, told in (({"uri": "x:1"}, {"uri": "a+x:1"}), ({"uri": "x:2"}, {"uri": "x:2"}), ({}, {})):
+        stage.says("a", {"method": "notifications/resources/updated", "params": params})
+        assert stage.client.pop()["params"] == told
+
+
+def test_completion_goes_to_who_has_the_prompt_or_the_template() -> None:
+    stage = Stage("a", "b")
+    stage.list("prompts/list", a={"prompts": [{"name": "p"}]}, b={"prompts": [{"name": "p"}]})
+    stage.ask("completion/complete", ref={"type": "ref/prompt", "name": "b_p"})
+    assert stage.heard("b")["params"]["ref"]["name"] == "p"
+    stage.ask("completion/complete", ref=5)
+    assert stage.client.pop()["error"]["code"] == -32602
+    stage.ask("completion/complete", ref={"type": "ref/prompt", "name": "q"})
+    for name in ("a", "b"):
+        stage.answer(name, {"prompts": []})
+    assert "nothing to complete" in stage.client.pop()["error"]["message"]
+
+
+def test_tasks_go_to_who_made_them() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=[])
+    key = stage.ask("tools/call", name="x", task={})
+    stage.heard("a")
+    stage.says("a", {"id": key, "result": {"task": {"taskId": "t1"}}})
+    assert stage.client.pop()["result"]["task"]["taskId"] == "t1"
+    stage.ask("tasks/get", taskId="t1")
+    assert stage.heard("a")["method"] == "tasks/get"
+    listed = stage.list(
+        "tasks/list", a={"tasks": [{"taskId": "t1"}]}, b={"tasks": [{"taskId": "t2"}, {"taskId": "t1"}]}
+    )
+    assert len(listed["result"]["tasks"]) == 3
+    stage.ask("tasks/cancel", taskId="t2")
+    assert stage.heard("b")["method"] == "tasks/cancel"
+    stage.ask("tasks/get", taskId="t3")
+    assert stage.client.pop()["error"]["code"] == -32602
+    stage.members["b"].capabilities = {}
+    stage.ask("tasks/get", taskId="t3")
+    assert stage.heard("a")["params"]["taskId"] == "t3"
+
+
+# Lists
+
+
+def test_pages_are_asked_for_one_after_the_other() -> None:
+    stage = Stage("a")
+    stage.ask("tools/list")
+    stage.answer("a", {"tools": [{"name": "x"}], "nextCursor": "2"})
+    assert stage.answer("a", {"tools": [{"name": "y"}]})["params"] == {"cursor": "2"}
+    assert [tool["name"] for tool in stage.client.pop()["result"]["tools"]] == ["x", "y"]
+
+
+@pytest.mark.parametrize("second", [[], ["x"]])
+def test_a_server_that_never_comes_to_an_end_is_cut_off(second: list[str]) -> None:
+    stage = Stage("a")
+    stage.ask("tools/list")
+    stage.answer("a", {"tools": [{"name": "x"}], "nextCursor": "2"})
+    stage.answer("a", {"tools": [{"name": name} for name in second], "nextCursor": "3"})
+    assert [tool["name"] for tool in stage.client.pop()["result"]["tools"]] == ["x"]
+
+
+def test_a_cursor_that_comes_twice_ends_a_list() -> None:
+    stage = Stage("a")
+    for _ in range(2):
+        stage.ask("tools/list")
+        stage.answer("a", {"tools": [{"name": "x"}], "nextCursor": "2"})
+        stage.answer("a", {"tools": [{"name": "y"}], "nextCursor": "2"})
+        assert len(stage.client.pop()["result"]["tools"]) == 2
+
+
+def test_a_list_has_no_more_pages_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.switch.catalogue.lists._MOST_PAGES", 2)
+    stage = Stage("a")
+    stage.ask("tools/list")
+    for number in range(2):
+        stage.answer("a", {"tools": [{"name": f"x{number}"}], "nextCursor": f"{number}"})
+    assert len(stage.client.pop()["result"]["tools"]) == 2
+
+
+def test_an_answer_that_cannot_be_read_leaves_its_server_out() -> None:
+    stage = Stage("a", "b")
+    stage.ask("tools/list")
+    asked = stage.heard("a")
+    line = b'{"jsonrpc":"2.0","id":"%b","result":{"tools":"\xff"}}\n' % asked["id"].encode()
+    stage.catalogue.take_member(stage.members["a"], read_line(line))  # type: ignore[arg-type]
+    stage.answer("b", {"tools": [{"name": "x"}]})
+    told = stage.client.pop()["result"]
+    assert told["tools"] == [{"name": "x"}]
+    assert told["_meta"]["dragoman/missing"][0]["server"] == "a"
+
+
+def test_two_readers_of_one_list_ask_once() -> None:
+    stage = Stage("a")
+    keys = [stage.ask("tools/list"), stage.ask("tools/list")]
+    assert len(stage.servers["a"]) == 1
+    stage.answer("a", {"tools": []})
+    assert [answer["id"] for answer in stage.client] == keys
+
+
+def test_a_late_list_is_waited_for_once_and_then_told() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    stage.ask("tools/list")
+    stage.answer("a", {"tools": [{"name": "x"}]})
+    assert stage.client == []
+    stage.expire()
+    told = stage.client.pop()["result"]
+    assert [tool["name"] for tool in told["tools"]] == ["x", "y"]  # what it had last
+    assert "_meta" not in told
+    stage.ask("tools/list")
+    stage.answer("a", {"tools": [{"name": "x"}]})
+    assert len(stage.client.pop()["result"]["tools"]) == 2
+    assert len(stage.servers["b"]) == 1
+    stage.answer("b", {"tools": [{"name": "z"}]})
+    assert stage.client.pop()["method"] == "notifications/tools/list_changed"
+
+
+def test_pages_of_our_own_can_be_read_for_as_long_as_others_are() -> None:
+    stage = Stage("a")
+    stage.catalogue.lists._page_size = 1
+    first = stage.tools(a=["x", "y"])["result"]
+    assert first["tools"] == [{"name": "x"}]
+    for _ in range(9):
+        stage.tools(a=["x", "y"])
+    stage.ask("tools/list", cursor=first["nextCursor"])
+    stage.answer("a", {"tools": [{"name": "x"}, {"name": "y"}]})
+    last = stage.client.pop()["result"]
+    assert last["tools"] == [{"name": "y"}]
+    stage.ask("tools/list", cursor=first["nextCursor"].replace("tools", "prompts"))
+    assert stage.client.pop()["error"]["code"] == -32602
+
+
+def test_changes_are_told_once_in_a_while() -> None:
+    stage = Stage("a")
+    for _ in range(3):
+        stage.says("a", {"method": "notifications/tools/list_changed"})
+    assert len(stage.client) == 1
+    stage.expire()
+    assert len(stage.client) == 2
+    stage.expire()
+    stage.expire()
+    assert len(stage.client) == 2
+
+
+# Log levels, and servers that come and go
+
+
+def test_a_log_level_that_nobody_takes_is_an_error() -> None:
+    stage = Stage("a", "b")
+    key = stage.ask("logging/setLevel", level="loud")
+    for name in ("a", "b"):
+        stage.answer(name, {"code": -32602, "message": name}, "error")
+    assert stage.client.pop() == {"jsonrpc": "2.0", "id": key, "error": {"code": -32602, "message": "b"}}
+    deaf = Stage("a", capabilities={"tools": {}})
+    deaf.ask("logging/setLevel", level="error")
+    assert deaf.client.pop()["error"]["code"] == -32601
+
+
+def test_a_server_that_refuses_to_open_is_left_out() -> None:
+    stage = Stage()
+    stage.servers["a"] = []
+    stage.members["a"] = Member("a")
+    stage.names.set_servers({"a": "a"})
+    stage.catalogue.add(stage.members)
+    stage.answer("a", {"code": -32602, "message": "no"}, "error")
+    assert stage.members["a"].state is MemberState.FAILED
+    stage.ask("tools/list")
+    assert stage.client.pop()["result"]["_meta"]["dragoman/missing"][0]["reason"] == "it does not open: no"
+    stage.catalogue.fail(stage.members["a"], "again")
+    assert stage.members["a"].reason == "it does not open: no"
+
+
+def test_a_call_to_a_server_that_is_lost_is_refused() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    key = stage.ask("tools/call", name="x")
+    stage.ask("prompts/list")
+    stage.catalogue.lost(stage.members["a"], "it died")
+    stage.catalogue.lost(stage.members["a"], "it died")
+    told = [one for one in stage.client if one.get("id") == key]
+    assert told[0]["error"]["message"] == "a is gone: it died"
+    stage.client.clear()
+    stage.ask("tools/call", name="x")
+    assert "a cannot be used: it died" in stage.client.pop()["error"]["message"]
+    stage.catalogue.remove("a")
+    stage.catalogue.remove("a")
+    assert list(stage.catalogue.members) == ["b"]
+
+
+def test_an_opening_does_not_wait_for_a_server_that_is_lost() -> None:
+    stage = Stage("a")
+    stage.servers["b"] = []
+    stage.members["b"] = Member("b")
+    stage.catalogue.members["b"] = stage.members["b"]
+    stage.ask("initialize", protocolVersion="2025-11-25")
+    stage.answer("a", {"capabilities": 5})
+    assert stage.client == []
+    stage.catalogue.lost(stage.members["b"], "it died")
+    assert stage.client[0]["result"]["capabilities"] == {"tools": {"listChanged": True}}
+
+
+def test_capabilities_are_merged_deeply() -> None:
+    stage = Stage("a")
+    stage.members["b"] = Member("b")
+    stage.catalogue.members["b"] = stage.members["b"]
+    stage.servers["b"] = []
+    stage.ask("initialize", protocolVersion="2025-11-25")
+    stage.answer("a", {"capabilities": {"x": {"p": False, "q": {"r": 1}}, "y": True}, "instructions": " be kind "})
+    stage.answer("b", {"capabilities": {"x": {"p": True, "q": {"s": 2}}, "y": False}, "instructions": 5})
+    told = stage.client.pop()["result"]
+    assert told["capabilities"]["x"] == {"p": True, "q": {"r": 1, "s": 2}}
+    assert told["capabilities"]["y"] is True
+    assert told["instructions"] == "a:\nbe kind"
+
+
+def test_a_server_that_lacks_a_list_is_not_asked_for_it() -> None:
+    stage = Stage("a", "b")
+    stage.members["b"].capabilities = {}
+    stage.ask("prompts/list")
+    assert stage.servers["b"] == []
+    stage.answer("a", {"prompts": []})
+    assert stage.client.pop()["result"] == {"prompts": []}
+
+
+def test_each_server_is_waited_for_as_long_as_it_may_take() -> None:
+    stage = Stage("a", "b")
+    stage.members["b"].list_timeout_s = 9.0
+    stage.reminders.clear()
+    stage.ask("tools/list")
+    assert [after_s for after_s, _ in stage.reminders] == [5.0, 9.0]
+    first, second = stage.reminders
+    stage.catalogue.expire(first[1])
+    assert stage.client == []
+    stage.catalogue.expire(second[1])
+    assert len(stage.client.pop()["result"]["_meta"]["dragoman/missing"]) == 2
+
+
+def test_a_name_of_a_server_that_this_session_does_not_have_is_unknown() -> None:
+    stage = Stage("a")
+    stage.names.set_servers({"a": "a", "z": "z"})
+    stage.names.learn("z", NameKind.TOOL, ["far"])
+    stage.ask("tools/call", name="far")
+    stage.answer("a", {"tools": []})
+    assert stage.client.pop()["error"]["message"] == "unknown tool: far"
+
+
+def test_tasks_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.switch.catalogue.routes._MOST_REMEMBERED", 1)
+    stage = Stage("a", "b")
+    stage.list("tasks/list", a={"tasks": [{"taskId": "t1"}]}, b={"tasks": [{"taskId": "t2"}]})
+    stage.ask("tasks/get", taskId="t1")
+    assert "error" in stage.client.pop()
+    stage.ask("tasks/get", taskId="t2")
+    assert stage.heard("b")["params"]["taskId"] == "t2"
+
+
+def test_the_first_request_of_a_client_need_not_ask_what_there_is() -> None:
+    stage = Stage(is_per_request=True)
+    fresh = Catalogue(stage, stage.names, [], {"name": "all", "version": "1"})
+    stage.catalogue = fresh
+    stage.ask("tools/list")
+    told = stage.client.pop()["result"]
+    assert (told["tools"], told["ttlMs"], told["cacheScope"]) == ([], 0, "private")
+    stage.servers["a"] = []
+    stage.members["a"] = Member("a")
+    stage.names.set_servers({"a": "a"})
+    fresh.add(stage.members)
+    stage.ask("tools/list")
+    assert stage.heard("a")["method"] == "tools/list"
+
+
+def test_a_reminder_that_means_nothing_any_more_does_nothing() -> None:
+    stage = Stage("a")
+    stage.catalogue.expire(object())
+    assert stage.client == []
+
+
+def test_a_server_that_comes_before_the_client_has_said_anything_waits_for_that() -> None:
+    stage = Stage()
+    stage.catalogue = Catalogue(stage, stage.names, [], {"name": "all", "version": "1"})
+    stage.servers["a"] = []
+    stage.members["a"] = Member("a")
+    stage.catalogue.add(stage.members)
+    assert stage.servers["a"] == []
+    stage.ask("initialize", protocolVersion="2025-11-25")
+    assert stage.heard("a")["method"] == "initialize"
+
+
+# Streams of notices
+
+ID = "io.modelcontextprotocol/subscriptionId"
+
+
+def listening(stage: Stage, **wanted: Any) -> tuple[int, dict[str, Body]]:
+    """Begin to listen; give the id, and what each server was asked."""
+    key = stage.ask("subscriptions/listen", notifications=wanted)
+    return key, {name: stage.heard(name) for name in stage.servers if stage.servers[name]}
+
+
+def acknowledge(stage: Stage, name: str, asked: Body, agreed: Body) -> None:
+    params = {"notifications": agreed, "_meta": {ID: asked["id"]}}
+    stage.says(name, {"method": "notifications/subscriptions/acknowledged", "params": params})
+
+
+def test_streams_are_acknowledged_when_all_have_or_are_late() -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    key, asked = listening(stage, toolsListChanged=True)
+    acknowledge(stage, "a", asked["a"], {"toolsListChanged": True})
+    stage.says("a", {"method": "notifications/tools/list_changed", "params": {"_meta": {ID: asked["a"]["id"]}}})
+    assert stage.client == []
+    stage.expire()
+    first, second = stage.client
+    assert first["params"] == {"notifications": {"toolsListChanged": True}, "_meta": {ID: key}}
+    assert second["method"] == "notifications/tools/list_changed"
+    acknowledge(stage, "b", asked["b"], {"toolsListChanged": True})
+    stage.expire()
+    assert len(stage.client) == 2
+
+
+def test_a_stream_without_servers_is_acknowledged_at_once_and_gets_those_that_come() -> None:
+    stage = Stage(is_per_request=True)
+    listening(stage, toolsListChanged=True)
+    assert stage.client.pop()["method"] == "notifications/subscriptions/acknowledged"
+    stage.servers["a"] = []
+    stage.members["a"] = Member("a")
+    stage.names.set_servers({"a": "a"})
+    stage.catalogue.add(stage.members)
+    stage.answer("a", {"capabilities": ALL})
+    assert stage.heard("a")["method"] == "subscriptions/listen"
+    assert stage.client.pop()["method"] == "notifications/tools/list_changed"
+
+
+def test_a_stream_names_resources_as_the_client_does() -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    both = {"resources": [{"uri": "x:1"}], "ttlMs": 5, "cacheScope": "public"}
+    told = stage.list("resources/list", a=both, b={**both, "ttlMs": 3})["result"]
+    assert (told["ttlMs"], told["cacheScope"], told["resultType"]) == (3, "public", "complete")
+    key, asked = listening(stage, resourceSubscriptions=["a+x:1", "odd:1", 5])
+    wanted = {name: one["params"]["notifications"] for name, one in asked.items()}
+    assert wanted == {"a": {"resourceSubscriptions": ["x:1", "odd:1"]}, "b": {"resourceSubscriptions": ["odd:1"]}}
+    acknowledge(stage, "a", asked["a"], {"resourceSubscriptions": ["x:1"], "other": 5})
+    acknowledge(stage, "b", asked["b"], 5)  # type: ignore[arg-type]
+    assert stage.client.pop()["params"]["notifications"] == {"resourceSubscriptions": ["a+x:1"]}
+    updated = {"uri": "x:1", "_meta": {ID: asked["a"]["id"]}}
+    stage.says("a", {"method": "notifications/resources/updated", "params": updated})
+    assert stage.client.pop()["params"] == {"uri": "a+x:1", "_meta": {ID: key}}
+    stage.says("b", {"method": "notifications/resources/updated", "params": updated})
+    stage.says("b", {"method": "notifications/resources/updated", "params": {"uri": "x:1"}})
+    assert [frame["params"]["uri"] for frame in stage.client] == ["b+x:1", "b+x:1"]
+
+
+def test_a_stream_outlives_those_of_its_servers_and_ends_with_the_clients_wish() -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    key, asked = listening(stage, toolsListChanged=True)
+    stage.says("a", {"id": asked["a"]["id"], "result": {"resultType": "complete"}})
+    stage.says("b", {"method": "notifications/cancelled", "params": {"requestId": asked["b"]["id"]}})
+    stage.catalogue.lost(stage.members["b"], "it died")
+    assert stage.client[0]["method"] == "notifications/subscriptions/acknowledged"
+    stage.tell("notifications/cancelled", requestId=key)
+    stage.client.clear()
+    stage.says("a", {"method": "notifications/tools/list_changed"})
+    assert stage.client == []
+
+
+def test_a_call_is_cancelled_where_there_are_streams_too() -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    stage.tools(a=["x"], b=[])
+    key = stage.ask("tools/call", name="x")
+    stage.heard("a")
+    stage.tell("notifications/cancelled", requestId=key)
+    assert stage.heard("a")["params"] == {"requestId": key}
+
+
+def test_servers_are_told_that_nobody_listens() -> None:
+    stage = Stage("a", is_per_request=True)
+    key, asked = listening(stage, toolsListChanged=True)
+    stage.tell("notifications/cancelled", requestId=key)
+    assert stage.heard("a")["params"]["requestId"] == asked["a"]["id"]
+
+
+def test_a_server_that_is_lost_is_not_listened_to() -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    stage.catalogue.lost(stage.members["b"], "it died")
+    stage.client.clear()
+    _, asked = listening(stage, toolsListChanged=True)
+    assert list(asked) == ["a"]
+    stage.catalogue.expire(object())
+
+
+def test_a_filter_that_asks_for_nothing_asks_nobody() -> None:
+    stage = Stage("a", is_per_request=True)
+    _, asked = listening(stage)
+    assert asked == {}
+    assert stage.client.pop()["params"]["notifications"] == {}

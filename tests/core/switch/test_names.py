@@ -1,0 +1,170 @@
+"""What clients know tools, prompts, resources and templates of several servers as."""
+
+from __future__ import annotations
+
+import re
+
+from dragoman.core.switch.catalogue.names import LONGEST, MOST_NAMES, NameKind, NameOwner, Names
+
+TOOL, RESOURCE, TEMPLATE = NameKind.TOOL, NameKind.RESOURCE, NameKind.TEMPLATE
+
+
+def names(*servers: str, always: bool = False) -> Names:
+    made = Names(always=always)
+    made.set_servers({server: server for server in servers})
+    return made
+
+
+def known(made: Names, server: str, *listed: str, kind: NameKind = TOOL) -> list[str]:
+    """Learn names; give what they are known as."""
+    made.learn(server, kind, listed)
+    return [made.show(server, kind).get(name, name) for name in listed]
+
+
+def test_a_name_of_one_server_stays() -> None:
+    assert known(names("a", "b"), "a", "x", "y") == ["x", "y"]
+
+
+def test_a_name_of_two_servers_gets_the_prefix_of_each_whoever_comes_first() -> None:
+    for order in (("a", "b"), ("b", "a")):
+        made = names("a", "b")
+        for server in order:
+            made.learn(server, TOOL, ["x"])
+        assert (made.show("a", TOOL), made.show("b", TOOL)) == ({"x": "a_x"}, {"x": "b_x"})
+
+
+def test_what_was_told_goes_on_to_mean_the_same() -> None:
+    made = names("a", "b")
+    made.learn("b", TOOL, ["x"])
+    made.tell(TOOL)
+    made.learn("a", TOOL, ["x"])
+    made.tell(TOOL)
+    assert made.find(TOOL, "x") == NameOwner("b", "x")
+    assert made.find(TOOL, "a_x") == NameOwner("a", "x")
+
+
+def test_a_name_that_was_never_told_is_nobodys_while_two_have_it() -> None:
+    made = names("a", "b")
+    made.learn("b", TOOL, ["x"])
+    made.learn("a", TOOL, ["x"])
+    assert made.find(TOOL, "x") is None
+
+
+def test_names_of_a_server_that_is_not_there_are_not_learned() -> None:
+    made = names("a")
+    made.learn("b", TOOL, ["x"])
+    assert made.find(TOOL, "x") is None
+
+
+def test_a_server_that_goes_gives_its_names_back() -> None:
+    made = names("a", "b")
+    made.learn("a", TOOL, ["x"])
+    made.learn("b", TOOL, ["x"])
+    made.tell(TOOL)
+    made.set_servers({"b": "b"})
+    assert made.find(TOOL, "x") == NameOwner("b", "x")
+    assert made.find(TOOL, "a_x") is None
+
+
+def test_a_server_that_has_changed_begins_anew() -> None:
+    made = names("a")
+    made.learn("a", TOOL, ["x"])
+    made.tell(TOOL)
+    made.set_servers({"a": "a"}, ["a"])
+    assert made.find(TOOL, "x") is None
+
+
+def test_names_are_kept_to_what_models_take() -> None:
+    made = names("a")
+    shown = known(made, "a", "files.read", "o" * 100, "o" * 99 + "p", "", "grüße", "files_read")
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in shown)
+    assert len(set(shown)) == 6
+    assert shown[0] != "files_read" or shown[5] != "files_read"
+    assert all(made.find(TOOL, name) for name in shown)
+
+
+def test_prefixed_names_are_no_longer_than_models_take() -> None:
+    made = names("s" * 80, "t" * 80, always=True)
+    one, other = (known(made, server * 80, "n" * 60)[0] for server in "st")
+    assert len(one) <= LONGEST >= len(other)
+    assert one != other
+
+
+def test_servers_whose_prefixes_come_to_the_same_are_told_apart() -> None:
+    made = names("a b", "a_b")
+    made.learn("a b", TOOL, ["x"])
+    made.learn("a_b", TOOL, ["x"])
+    shown = {made.show("a b", TOOL)["x"], made.show("a_b", TOOL)["x"]}
+    assert "a_b_x" in shown
+    assert len(shown) == 2
+
+
+def test_a_prefixed_name_that_another_server_has_plain_is_told_apart() -> None:
+    made = names("a", "b", "c")
+    for server in "ab":
+        made.learn(server, TOOL, ["x"])
+    made.learn("c", TOOL, ["a_x"])
+    assert made.find(TOOL, "a_x") == NameOwner("c", "a_x")
+    assert made.find(TOOL, made.show("a", TOOL)["x"]) == NameOwner("a", "x")
+
+
+def test_the_version_changes_only_with_what_is_shown() -> None:
+    made = names("a", "b")
+    before = made.version
+    made.learn("a", TOOL, ["x"])
+    assert made.version == before
+    made.learn("b", TOOL, ["x"])
+    assert made.version == before + 1
+
+
+def test_a_server_cannot_have_names_without_end() -> None:
+    made = names("a")
+    made.learn("a", TOOL, [f"n{number}" for number in range(MOST_NAMES + 5)])
+    assert made.find(TOOL, "n0") is None
+    assert made.find(TOOL, "n9") == NameOwner("a", "n9")
+
+
+def test_the_template_that_says_most_of_a_uri_has_it() -> None:
+    made = names("a", "b")
+    made.learn("a", TEMPLATE, ["file:///{path}", "x{y}z", "plain:x", "broken{"])
+    made.learn("b", TEMPLATE, ["file:///logs/{day}/{name}.txt", "no:{a}{b}"])
+    found = {
+        uri: None if (owner := made.find_template(uri)) is None else owner.name
+        for uri in (
+            "file:///a/b",
+            "file:///logs/1/a.txt",
+            "file:///logs/1",
+            "file:///logs/1.txt",
+            "xz",
+            "plain:x",
+            "plain:xy",
+            "no:",
+            "q:",
+        )
+    }
+    assert found == {
+        "file:///a/b": "file:///{path}",
+        "file:///logs/1/a.txt": "file:///logs/{day}/{name}.txt",
+        "file:///logs/1": "file:///{path}",
+        "file:///logs/1.txt": "file:///{path}",
+        "xz": "x{y}z",
+        "plain:x": "plain:x",
+        "plain:xy": None,
+        "no:": "no:{a}{b}",
+        "q:": None,
+    }
+
+
+def test_a_uri_of_two_servers_gets_another_scheme() -> None:
+    made = names("a", "b_c")
+    for server in ("a", "b_c"):
+        made.learn(server, RESOURCE, ["x:y"])
+    assert made.find(RESOURCE, "b-c+x:y") == NameOwner("b_c", "x:y")
+
+
+def test_another_way_to_make_names_counts_from_the_next_servers_on() -> None:
+    made = names("a")
+    made.learn("a", TOOL, ["x"])
+    made.set_policy(always=True, separator="__")
+    made.set_servers({"a": "a"})
+    assert made.show("a", TOOL) == {"x": "a__x"}
