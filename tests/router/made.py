@@ -243,13 +243,15 @@ def configured(servers: Mapping[str, MadeServer], options: Body | None = None, *
     return parse_config(json.dumps({"mcpServers": listed, "dragoman": options or {}}))
 
 
-def routing(servers: Mapping[str, MadeServer], options: Body | None = None, **entries: Body) -> Router:
+def routing(
+    servers: Mapping[str, MadeServer], options: Body | None = None, config: ProxyConfig | None = None, **entries: Body
+) -> Router:
     """Give a router before these servers, which may change."""
 
     def open_server(server: ServerConfig) -> Callable[[], MemoryTransport]:
         return lambda: servers[server.name].connect()
 
-    return Router(configured(servers, options, **entries), ProxyConfig(), open_server)
+    return Router(configured(servers, options, **entries), config or ProxyConfig(), open_server)
 
 
 @contextlib.asynccontextmanager

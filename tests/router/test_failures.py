@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from dragoman.errors import TransportClosed
+from dragoman.proxy import ProxyConfig
+from dragoman.transports.memory import MemoryTransport
 from tests.router.made import HANDSHAKE, PER_REQUEST, MadeClient, MadeServer, configured, routing, session
-from tests.support.waiting import pass_time, run, until
+from tests.support.waiting import IdleClockLoop, pass_time, run, until
 
 
 def three() -> dict[str, MadeServer]:
@@ -64,9 +68,9 @@ def test_a_server_that_hangs_holds_up_nothing_for_long(revision: str, caplog: py
     async def main() -> None:
         servers = three()
         servers["b"].silent |= {"tools/list"}
-        async with session(routing(servers, {"listTimeout": 2}), revision) as client:
+        async with session(routing(servers, {"listTimeout": 0.5}), revision) as client:
             assert await client.list() == ["one", "three"]
-            assert "no answer within 2 s" in " ".join(warnings(caplog, "b"))
+            assert "no answer within 0.5 s" in " ".join(warnings(caplog, "b"))
             # It owes that answer: nobody waits for it again.
             assert await client.list() == ["one", "three"]
             assert len(servers["b"].of("tools/list")) == 1
@@ -93,7 +97,7 @@ def test_a_server_that_does_not_start_is_left_out_and_joins_later() -> None:
     async def main() -> None:
         servers = three()
         servers["b"].silent.add("initialize")
-        router = routing(servers, {"listTimeout": 1})
+        router = routing(servers, {"listTimeout": 0.5})
         async with session(router) as client:
             assert await client.list() == ["one", "three"]
             opening = servers["b"].of("initialize")[0]
@@ -117,6 +121,51 @@ def test_a_server_that_cannot_be_started_is_named_once(caplog: pytest.LogCapture
         assert await client.list() == []
         await client.close()
         assert sum("/no/such/program" in one for one in warnings(caplog, "none")) >= 1
+
+    run(main())
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+def test_a_server_that_could_not_be_opened_is_tried_again_where_that_is_wanted(revision: str) -> None:
+    async def main() -> None:
+        servers = three()
+        refused: list[int] = []
+        connect = servers["b"].connect
+
+        def refuse_twice() -> MemoryTransport:
+            refused.append(1)
+            if len(refused) < 3:
+                raise TransportClosed("b", "connection refused")
+            return connect()
+
+        servers["b"].connect = refuse_twice  # type: ignore[method-assign]
+        async with session(routing(servers, None, ProxyConfig(restarts=5)), revision) as client:
+            assert await client.list() == ["one", "three"]
+            await until_listed(client, ["one", "two", "three"])
+            assert await client.call("two") == "two"
+            assert len(refused) == 3
+
+    run(main())
+
+
+def test_a_server_that_stays_away_is_not_tried_for_ever() -> None:
+    async def main() -> None:
+        servers = three()
+        refused: list[int] = []
+
+        def refuse() -> MemoryTransport:
+            refused.append(1)
+            raise TransportClosed("b", "connection refused")
+
+        servers["b"].connect = refuse  # type: ignore[method-assign]
+        async with session(routing(servers, None, ProxyConfig(restarts=2))) as client:
+            await until(lambda: len(refused) == 3)
+            loop = asyncio.get_running_loop()
+            assert isinstance(loop, IdleClockLoop)
+            loop.skip(60)
+            await pass_time(0.1)
+            assert len(refused) == 3
+            assert await client.call("one") == "one"
 
     run(main())
 

@@ -63,7 +63,13 @@ class Router:
         options = self.configuration.options
         identity: dict[str, Any] = {"name": options.name, "version": version("dragoman")}
         session = RouterTransport(
-            members, self._names, self._open_proxy, identity, options.page_size, self._sessions.remove
+            members,
+            self._names,
+            self._open_proxy,
+            identity,
+            options.page_size,
+            self._config.to_settings().restart,
+            self._sessions.remove,
         )
         self._sessions.append(session)
         return session

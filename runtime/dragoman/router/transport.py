@@ -17,7 +17,7 @@ from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.label import LABEL
 from dragoman.core.switch.catalogue.catalogue import Catalogue
-from dragoman.core.switch.catalogue.member import Member
+from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy
 from dragoman.router.link import MemberLink
@@ -25,6 +25,7 @@ from dragoman.transports.base import Receiver
 
 if TYPE_CHECKING:
     from dragoman.core.commands import Finish
+    from dragoman.core.settings import RestartPolicy
 
 logger = logging.getLogger("dragoman.router")
 
@@ -38,6 +39,7 @@ class RouterTransport:
         open_proxy: Makes the proxy before a server.
         identity: Name and version that clients are told.
         page_size: How many entries a page of a merged list has.
+        restart: How a server that cannot be opened, or is lost for good, is tried again; None where it is not.
         closed: Called when the session is over.
     """
 
@@ -48,12 +50,16 @@ class RouterTransport:
         open_proxy: Callable[[Member, MemberLink], Proxy],
         identity: Mapping[str, Any],
         page_size: int,
+        restart: RestartPolicy | None,
         closed: Callable[[RouterTransport], None],
     ) -> None:
         self.catalogue = Catalogue(self, names, members, identity, page_size)
         self.proxies: dict[Member, Proxy] = {}
         self.label = LABEL.get()
         self._open_proxy = open_proxy
+        self._restart = restart
+        self._tries: dict[Member, int] = {}
+        self._opened_s: dict[Member, float] = {}
         self._closed = closed
         self._receiver: Receiver | None = None
         self._links: dict[Member, MemberLink] = {}
@@ -141,7 +147,9 @@ class RouterTransport:
         self._timers.add(timer)
 
     def note_state(self, member: Member) -> None:
-        """Nothing to do: who wants to know looks."""
+        """Take note of since when a server is open."""
+        if member.state is MemberState.OPEN:
+            self._opened_s.setdefault(member, asyncio.get_running_loop().time())
 
     def close_member(self, member: Member) -> None:
         """Close a server that does not belong to the session any more."""
@@ -171,6 +179,27 @@ class RouterTransport:
             reason = f"internal error: {error!r}" if error is not None else task.result().reason
         if not self._is_over and self.catalogue.members.get(member.name) is member:
             self.catalogue.lost(member, reason)
+            self._try_again(member)
+
+    def _try_again(self, member: Member) -> None:
+        """Open a server once more, after a pause."""
+        if self._restart is None:
+            return
+        loop = asyncio.get_running_loop()
+        opened_s = self._opened_s.pop(member, None)
+        if opened_s is not None and loop.time() - opened_s >= self._restart.longest_s:
+            self._tries.pop(member, None)
+        tries = self._tries.get(member, 0)
+        if tries < self._restart.attempts:
+            self._tries[member] = tries + 1
+
+            def join() -> None:
+                self._timers.discard(timer)
+                if self.catalogue.members.get(member.name) is member:
+                    self.catalogue.join(member)
+
+            timer = loop.call_later(self._restart.pause_s(tries), join)
+            self._timers.add(timer)
 
     def _schedule(self) -> None:
         if self._outgoing and not self._is_paused:
