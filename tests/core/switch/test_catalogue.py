@@ -392,6 +392,38 @@ def test_notices_of_resources_come_under_the_uri_that_is_known() -> None:
         assert stage.client.pop()["params"] == told
 
 
+def test_uris_in_answers_are_those_that_are_known() -> None:
+    stage = Stage("a", "b")
+    both = {"resources": [{"uri": "x:1"}]}
+    stage.list("resources/list", a=both, b=both)
+    link, known = {"type": "resource_link", "uri": "x:1"}, {"type": "resource_link", "uri": "a+x:1"}
+    text = {"type": "text", "text": "x:1"}
+    answers: list[tuple[Body, Body]] = [
+        ({"contents": [{"uri": "x:1"}]}, {"contents": [{"uri": "a+x:1"}]}),
+        (
+            {"content": [text, link, 5, {"resource": {"uri": "x:1"}}]},
+            {"content": [text, known, 5, {"resource": {"uri": "a+x:1"}}]},
+        ),
+        (
+            {"messages": [{"content": link}, {"content": [text]}, 5]},
+            {"messages": [{"content": known}, {"content": [text]}, 5]},
+        ),
+        (
+            {"content": [{"uri": "x:2"}], "messages": [{"content": text}]},
+            {"content": [{"uri": "x:2"}], "messages": [{"content": text}]},
+        ),
+        ({"structuredContent": {"uri": "x:1"}}, {"structuredContent": {"uri": "x:1"}}),
+    ]
+    for result, told in answers:
+        key = stage.ask("resources/read", uri="a+x:1")
+        stage.heard("a")
+        stage.says("a", {"id": key, "result": result})
+        assert stage.client.pop()["result"] == told
+    key = stage.ask("resources/read", uri="a+x:1")
+    stage.says("a", {"id": key, "error": {"code": 1, "message": "no", "data": {"uri": "x:1"}}})
+    assert stage.client.pop()["error"]["data"] == {"uri": "x:1"}
+
+
 def test_completion_goes_to_who_has_the_prompt_or_the_template() -> None:
     stage = Stage("a", "b")
     stage.list("prompts/list", a={"prompts": [{"name": "p"}]}, b={"prompts": [{"name": "p"}]})

@@ -30,7 +30,7 @@ from dragoman.core.envelope import (
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.peek import with_id
-from dragoman.core.switch.catalogue.asking import MemberQuestions, name_askers
+from dragoman.core.switch.catalogue.asking import MemberQuestions
 from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, Lists, Overdue
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import NameKind, NameOwner, Names
@@ -72,6 +72,8 @@ class Catalogue:
     Attributes:
         members: The servers by name.
         is_per_request: Whether each request of the client speaks for itself.
+        inspects: Whether answers are looked into: some ask for input, name tasks, or have URIs that
+            are known otherwise.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class Catalogue:
         self._quick_version = -1
         self._calls: dict[bytes, Member] = {}
         self._lent: dict[bytes, bytes] = {}
-        self._inspects = False
+        self.inspects = False
 
     # What the client says
 
@@ -220,12 +222,12 @@ class Catalogue:
         if not self.is_per_request:
             from dragoman.core.switch.catalogue.listens import MemberStreams
 
-            self.is_per_request = self._inspects = True
+            self.is_per_request = self.inspects = True
             self.listens = MemberStreams(self)
 
     def joined(self, member: Member, is_late: bool) -> None:
         """Take note that a server is open; late, if the client has been answered without it."""
-        self._inspects = self._inspects or "tasks" in (member.capabilities or {})
+        self.inspects = self.inspects or "tasks" in (member.capabilities or {})
         if is_late:
             if self.listens is not None:
                 self.listens.join(member)
@@ -272,8 +274,8 @@ class Catalogue:
         if frame.method is None and key is not None:
             if self._calls.get(key) is member:
                 del self._calls[key]
-                if self._inspects:
-                    frame = self._inspect(member, frame)
+                if self.inspects:
+                    frame = self._routes.inspect(member, frame)
                 if self._lent:
                     frame = self._give_back(frame)
                 self.outside.tell_client(frame)
@@ -294,20 +296,6 @@ class Catalogue:
         if client_key is None:
             return frame
         return frame._replace(raw=with_id(frame, client_key), key=client_key, body=None)
-
-    def _inspect(self, member: Member, frame: Frame) -> Frame:
-        """Look into an answer that may ask for input, or name a task: nobody else says whose they are."""
-        raw = frame.raw
-        if frame.kind != "result" or not (b'"input_required"' in raw or b'"taskId"' in raw):
-            return frame
-        try:
-            body = decoded(frame).body
-        except ValueError:
-            return frame
-        result = body["result"]
-        self._routes.note_task(member, result)
-        named = name_askers(member.name, result)
-        return frame if named is result else rewrite(frame, {**body, "result": named})
 
     def _take_notice(self, member: Member, frame: Frame) -> None:
         if frame.stream is not None and self.own.is_waiting(frame.stream) and self.listens is not None:

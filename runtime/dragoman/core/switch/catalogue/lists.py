@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.envelope import Frame, decoded, error_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.names import NameKind
 from dragoman.core.switch.catalogue.pages import LISTS, ListKind, Page, Piece, keep, read_page, write_slice
 
 if TYPE_CHECKING:
@@ -283,6 +284,8 @@ class Lists:
                 rests.append(page.rest)
         if kind.names is not None:
             names.tell(kind.names)
+        if kind.names is NameKind.RESOURCE and any(piece.shown for piece in pieces):
+            self.catalogue.inspects = True
         self._last += 1
         rest = self.catalogue.openings.complete(_merge_rests(rests), bool(gathering.missing))
         if gathering.missing:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
 from dragoman.core.peek import with_id
+from dragoman.core.switch.catalogue.asking import name_askers
 from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS
+from dragoman.core.switch.catalogue.uris import show_uris
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
@@ -249,6 +251,26 @@ class Routes:
         table[name] = member
         if len(table) > _MOST_REMEMBERED:
             del table[next(iter(table))]
+
+    # Answers
+
+    def inspect(self, member: Member, frame: Frame) -> Frame:
+        """Look into an answer that may ask for input, name a task or have a URI: nobody else says whose they are."""
+        raw = frame.raw
+        shown = self._catalogue.names.show(member.name, NameKind.RESOURCE)
+        has_uris = bool(shown) and b'"uri"' in raw
+        if frame.kind != "result" or not (has_uris or b'"input_required"' in raw or b'"taskId"' in raw):
+            return frame
+        try:
+            body = decoded(frame).body
+        except ValueError:
+            return frame
+        result = body["result"]
+        self.note_task(member, result)
+        told = name_askers(member.name, result)
+        if has_uris:
+            told = show_uris(told, shown)
+        return frame if told is result else rewrite(frame, {**body, "result": told})
 
     # Refusing
 
