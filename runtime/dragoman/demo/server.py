@@ -17,6 +17,7 @@ SINCE_STRUCTURE: Final = "2025-06-18"
 SINCE_ICONS: Final = "2025-11-25"
 """When what came; revisions compare as texts."""
 
+INVALID_PARAMS: Final = -32602
 METHOD_NOT_FOUND: Final = -32601
 MINUTES: Final = "file:///studio/minutes.txt"
 AUDIO: Final = {
@@ -44,7 +45,9 @@ class Studio:
             "ping": lambda params: {},
             "tools/list": lambda params: {"tools": self.tools()},
             "tools/call": self.call,
+            "resources/list": lambda params: {"resources": [{"uri": MINUTES, "name": "minutes"}]},
             "resources/read": self.read,
+            "logging/setLevel": lambda params: {},
             "completion/complete": lambda params: {"completion": {"values": ["weekly meeting"], "total": 1}},
         }
         if self.has(SINCE_ICONS):
@@ -67,8 +70,14 @@ class Studio:
         if answer is None:
             error = {"code": METHOD_NOT_FOUND, "message": f"no method {frame['method']}"}
             self.peer.send(id=frame["id"], error=error)
+            return
+        try:
+            result = answer(frame.get("params", {}))
+        except KeyError as missing:
+            error = {"code": INVALID_PARAMS, "message": f"there is no {missing}"}
+            self.peer.send(id=frame["id"], error=error)
         else:
-            self.peer.send(id=frame["id"], result=answer(frame.get("params", {})))
+            self.peer.send(id=frame["id"], result=result)
 
     def initialize(self, params: dict[str, Any]) -> dict[str, Any]:
         """Introduce the server, in its own revision: "another protocol version it supports" (basic/lifecycle)."""
@@ -101,7 +110,8 @@ class Studio:
 
     def call(self, params: dict[str, Any]) -> dict[str, Any]:
         """Run a tool."""
-        return self.publish() if params["name"] == "publish" else self.record(params)
+        tools = {"publish": lambda params: self.publish(), "record": self.record}
+        return tools[params["name"]](params)
 
     def record(self, params: dict[str, Any]) -> dict[str, Any]:
         """Tell how it goes, ask the client's model for a caption, and give a recording of every kind there is."""
@@ -135,6 +145,8 @@ class Studio:
 
     def read(self, params: dict[str, Any]) -> dict[str, Any]:
         """Read a file."""
+        if params["uri"] != MINUTES:
+            raise KeyError(params["uri"])
         contents: dict[str, Any] = {"uri": params["uri"], "mimeType": "text/plain", "text": "All agreed."}
         if self.has(SINCE_STRUCTURE):
             contents["_meta"] = {"studio.example/pages": 1}
