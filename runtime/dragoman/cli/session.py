@@ -101,29 +101,9 @@ def check_server_arguments(args: argparse.Namespace) -> None:
     if nonsense is not None:
         args.usage_error(nonsense)
     if args.config is not None:
-        _take_from_config(args)
+        from dragoman.cli.named import take_from_config
 
-
-def _take_from_config(args: argparse.Namespace) -> None:
-    """Set the options as a server of a configuration file has them."""
-    from dragoman.config import CommandTarget, ConfigError, read_config
-
-    try:
-        server = read_config(args.config).choose(args.server)
-    except ConfigError as error:
-        args.usage_error(f"--config: {error}")
-        raise
-    except LookupError as error:
-        args.usage_error(f"--server: {error.args[0]}")
-        raise
-    target, options = server.target, server.options
-    if isinstance(target, CommandTarget):
-        args.command, args.cwd = list(target.command), target.cwd
-        args.variables = [*target.env]
-        args.inherit_env = options.inherit_env or args.inherit_env
-    else:
-        args.url, args.headers, args.upstream = target.url, list(target.headers), target.kind.value
-        args.ca_file, args.insecure = options.ca_file, options.insecure
+        take_from_config(args)
 
 
 def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:

@@ -1,0 +1,34 @@
+"""A server that is named by a configuration file: `--config FILE --server NAME`, for the commands that have one server.
+
+Lives here: setting the options of a command as the file has them. Must not: read the file (`dragoman.config`). Called
+by `cli.session` and `cli.proxy`, only where the option is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from dragoman.config import CommandTarget, ConfigError, read_config
+
+
+def take_from_config(args: argparse.Namespace) -> None:
+    """Set the options that say where a server is as a server of a configuration file has them.
+
+    What is wrong with the file, or with the choice, is wrong with the command line.
+    """
+    try:
+        server = read_config(args.config).choose(args.server)
+    except ConfigError as error:
+        args.usage_error(f"--config: {error}")
+        raise
+    except LookupError as error:
+        args.usage_error(f"--server: {error.args[0]}")
+        raise
+    target, options = server.target, server.options
+    if isinstance(target, CommandTarget):
+        args.command, args.cwd = list(target.command), target.cwd
+        args.variables = [*target.env]
+        args.inherit_env = options.inherit_env or args.inherit_env
+    else:
+        args.url, args.headers, args.upstream = target.url, list(target.headers), target.kind.value
+        args.ca_file, args.insecure = options.ca_file, options.insecure
