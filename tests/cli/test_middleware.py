@@ -86,22 +86,33 @@ def test_what_cannot_be_used_is_said(place: Path, text: str, words: str) -> None
         load_middleware([text], [])
 
 
-def proxy(*options: str, said: list[Any], place: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dragoman", "proxy", *options, "--", sys.executable, SCRIPTED]
+def proxy(
+    *options: str, said: list[Any], place: Path, behind: tuple[str, ...] = ("--", sys.executable, SCRIPTED)
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dragoman", "proxy", *options, *behind]
     lines = "".join(json.dumps(frame) + "\n" for frame in said)
     return subprocess.run(
         command, input=lines, capture_output=True, text=True, timeout=PATIENCE_S, cwd=place, check=False
     )
 
 
-def test_the_proxy_runs_what_is_named(place: Path) -> None:
+def call_once() -> list[Any]:
     opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    said = [
+    return [
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "quiet"}},
     ]
-    done = proxy("--middleware", "loading_ours:shout", said=said, place=place)
+
+
+@pytest.mark.parametrize("named_by", ["command", "file"])
+def test_the_proxy_runs_what_is_named(place: Path, named_by: str) -> None:
+    behind: tuple[str, ...] = ("--", sys.executable, SCRIPTED)
+    if named_by == "file":
+        servers = {"one": {"command": sys.executable, "args": [SCRIPTED]}, "other": {"command": "/nowhere"}}
+        (place / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+        behind = ("--config", "mcp.json", "--server", "one")
+    done = proxy("--middleware", "loading_ours:shout", said=call_once(), place=place, behind=behind)
     answers = {frame["id"]: frame for frame in map(json.loads, done.stdout.splitlines())}
     assert answers[1]["result"]["content"][0]["text"] == "QUIET", done.stderr
 
@@ -110,3 +121,16 @@ def test_the_proxy_says_what_is_wrong_with_the_command_line(place: Path) -> None
     done = proxy("--middleware", "loading_nowhere:x", said=[], place=place)
     assert done.returncode == 2
     assert "--middleware: there is no module loading_nowhere" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("behind", "words"),
+    [
+        (("--server", "x", "--", "true"), "--server means nothing without --config"),
+        (("--config", "mcp.json", "--server", "x"), "there is no server 'x'"),
+    ],
+)
+def test_a_server_is_chosen_from_a_file(place: Path, behind: tuple[str, ...], words: str) -> None:
+    (place / "mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}', "utf-8")
+    done = proxy(said=[], place=place, behind=behind)
+    assert (done.returncode, words in done.stderr) == (2, True), done.stderr

@@ -129,9 +129,10 @@ async def _try(server: ServerConfig, timeout_s: float) -> dict[str, Any]:
             asyncio.timeout(4 * timeout_s),
             connect(opener_of(server), timeout_s=timeout_s, init_timeout_s=timeout_s) as client,
         ):
-            info = client.initialized.model_dump()["serverInfo"]
+            info = client.server_info
+            named = "a server without a name" if info is None else f"{info.name} {info.version}"
             counts = {kind: await _count(client, kind) for kind in KINDS}
-            return {"server": f"{info['name']} {info['version']}", "revision": client.server_revision, **counts}
+            return {"server": named, "revision": client.server_revision, **counts}
     except (Error, TimeoutError) as error:
         return {"error": str(error) or f"it did not answer within {4 * timeout_s:g} s"}
 

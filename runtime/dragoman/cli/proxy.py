@@ -55,7 +55,7 @@ _WAITING: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `proxy`."""
-    parser.usage = "%(prog)s [OPTION ...] (-- COMMAND [ARG ...] | --url URL | --config FILE)"
+    parser.usage = "%(prog)s [OPTION ...] (-- COMMAND [ARG ...] | --url URL | --config FILE [--server NAME])"
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
     for side, what, automatic in (
         ("client", "speak with the client", "what the client asks for"),
@@ -111,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="several servers behind one front, in place of COMMAND: the JSON file in which desktop clients name them",
     )
+    parser.add_argument("--server", metavar="NAME", help="only this server of the file, as if it had been named alone")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
 
@@ -171,6 +172,8 @@ def run(args: argparse.Namespace) -> int:
     nonsense = next(filter(None, (check(args) for check in checks)), None)
     if nonsense is not None:
         args.usage_error(nonsense)
+    if args.server is not None:
+        _choose_server(args)
     args.around = find_middleware(args)
     _fill_standard_descriptors()
     args.configuration = None
@@ -190,6 +193,16 @@ def run(args: argparse.Namespace) -> int:
     finally:
         if trace is not None:
             trace.close()
+
+
+def _choose_server(args: argparse.Namespace) -> None:
+    """Go on as if one server of the configuration file had been named by its command or URL."""
+    if args.config is None:
+        args.usage_error("--server means nothing without --config")
+    from dragoman.cli.named import take_from_config
+
+    take_from_config(args)
+    args.config = None
 
 
 def _join(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> int:
