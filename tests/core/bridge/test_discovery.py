@@ -9,6 +9,7 @@ import pytest
 import dragoman_spec
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import (
+    offer_served,
     read_initialize,
     served_versions,
     to_discover_result,
@@ -16,7 +17,7 @@ from dragoman.core.bridge.discovery import (
     to_initialize_result,
 )
 from dragoman.core.bridge.metadata import Metadata
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 A, B, C, D = HANDSHAKE_REVISIONS
 E = "2026-07-28"
@@ -136,3 +137,11 @@ def test_what_initialize_says_is_stamped_later() -> None:
 @pytest.mark.parametrize("info", [None, "me", {"name": "me"}, {"version": "1"}])
 def test_a_client_that_does_not_say_who_it_is_is_nobody(info: Any) -> None:
     assert read_initialize({"clientInfo": info}, Path(C, E))[0] == Metadata(E, {}, None)
+
+
+@pytest.mark.parametrize("named", [["2026-07-28"], ["2026-07-28", "2099-01-01"], 5])
+def test_a_server_is_offered_in_every_revision_that_it_is_served_in(named: Any) -> None:
+    found = offer_served({"supportedVersions": named, "ttlMs": 5})
+    assert found["supportedVersions"][: len(REVISIONS)] == [*reversed(REVISIONS)]
+    assert found["supportedVersions"][len(REVISIONS) :] == (named[1:] if isinstance(named, list) else [])
+    assert found["ttlMs"] == 5

@@ -233,4 +233,4 @@ def test_names_with_slashes_are_pointed_at() -> None:
 
 def test_a_body_without_a_version_matches_no_header() -> None:
     with pytest.raises(RemoteProtocolError):
-        check([("Mcp-Method", "ping"), ("MCP-Protocol-Version", E)], {"method": "ping"})
+        check([("Mcp-Method", "ping"), ("MCP-Protocol-Version", E)], {"id": 1, "method": "ping"})

@@ -139,7 +139,7 @@ async def test_clients_of_both_eras_are_served_at_one_endpoint() -> None:
         (asks(1, "initialize"), {}, 404, -32601),
         (asks(1, "tools/list", meta={VERSION: "2031-01-01"}), {}, 400, -32022),
         (asks(1, "tools/list", meta={LEVEL: "loud"}), {}, 400, -32602),
-        ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}, {}, 400, -32020),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}, {}, 400, -32602),
     ],
 )
 @on_loop
@@ -316,3 +316,36 @@ async def test_a_tool_whose_annotations_are_invalid_is_offered_without_them() ->
         await lists(stage, properties={"a": {"type": "array", "x-mcp-header": "A"}})
         (tool,) = (await (await within(listing)).frame())["result"]["tools"]
         assert tool["inputSchema"] == {"type": "object", "properties": {"a": {"type": "array"}}}
+
+
+@on_loop
+async def test_a_client_with_a_handshake_may_send_the_new_headers() -> None:
+    async with playing() as stage:
+        frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": OFFER}
+        task = asyncio.create_task(
+            stage.post(frame, **{"mcp-method": "initialize", "mcp-protocol-version": "2025-11-25"})
+        )
+        await until(lambda: bool(stage.servers))
+        offer = await stage.server.hear()
+        stage.server.answer(offer["id"], **initialized("2025-11-25"))
+        assert (await within(task)).status == 200
+
+
+OFFER = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+
+
+@pytest.mark.parametrize("params", [{}, {"_meta": {}}, {"_meta": 5}])
+@on_loop
+async def test_a_request_that_says_nothing_of_itself_is_malformed(params: dict[str, Any]) -> None:
+    async with playing() as stage:
+        frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params}
+        reply = await stage.post(frame, **{"mcp-method": "tools/list", "mcp-protocol-version": NEW})
+        assert (reply.status, (await reply.frame())["error"]["code"]) == (400, -32602)
+
+
+@on_loop
+async def test_a_notification_need_not_say_its_revision() -> None:
+    async with playing() as stage:
+        frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        reply = await stage.post(frame, **{"mcp-method": "notifications/cancelled", "mcp-protocol-version": NEW})
+        assert reply.status == 202

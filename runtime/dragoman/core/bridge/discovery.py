@@ -108,6 +108,14 @@ def served_versions() -> tuple[str, ...]:
     return (*reversed(PER_REQUEST_REVISIONS), *reversed(HANDSHAKE_REVISIONS))
 
 
+def offer_served(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Name every revision that a server is served in here, in front of the others that it names."""
+    named = result.get("supportedVersions")
+    served = served_versions()
+    others = [revision for revision in named if revision not in served] if isinstance(named, list) else []
+    return {**result, "supportedVersions": [*served, *others]}
+
+
 def _common(result: Mapping[str, Any]) -> dict[str, Any]:
     """Give what both forms have: instructions, and what stands in `_meta` for whoever understands it."""
     return {name: result[name] for name in ("instructions", "_meta") if name in result}

@@ -73,7 +73,8 @@ def check_headers(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -
     found = _collect(headers)
     method, params = body["method"], _params(body)
     _compare(found, METHOD, method, "/method")
-    _compare(found, VERSION, _version(params), "/params/_meta/" + META_VERSION.replace("/", "~1"))
+    if "id" in body or _version(params) is not None:  # a notification need not say it
+        _compare(found, VERSION, _version(params), "/params/_meta/" + META_VERSION.replace("/", "~1"))
     field = NAMED_BY.get(method)
     if field is not None and isinstance(params.get(field), str):
         _compare(found, NAME, params[field], f"/params/{field}", encoded=True)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.discovery import offer_served
 from dragoman.core.bridge.errors import Refresh, Say, answer_error
 from dragoman.core.bridge.names import (
     FACTS,
@@ -40,6 +41,7 @@ from dragoman.errors import RemoteProtocolError
 logger = logging.getLogger("dragoman.bridge")
 
 _LISTEN: Final = "subscriptions/listen"
+_DISCOVER: Final = FACTS.lifecycle["discover"]
 
 
 class ByBytes:
@@ -238,6 +240,8 @@ class _Asker:
                 return
         elif request.method == LIST:
             body = {**body, "result": self._switch.tools.note(LIST, body["result"])}
+        elif request.method == _DISCOVER:
+            body = {**body, "result": offer_served(body["result"])}
         elif request.method == _LISTEN:
             body = {**body, "result": _name_again(body["result"], request)}
         if frame.kind == "result":

@@ -167,11 +167,12 @@ class HttpExchange:
 
     @property
     def speaks_for_itself(self) -> bool:
-        """Whether the headers say already that this is a request of the era without sessions."""
-        if _METHOD in self.headers:
-            return True
+        """Whether the headers say already that this is a request of the era without sessions.
+
+        A client with a handshake may send the headers of that era as well; it names its own revision.
+        """
         named = self.headers.get(_REVISION, b"").decode("latin-1").strip()
-        return named in REVISIONS and named not in HANDSHAKE_REVISIONS
+        return named not in HANDSHAKE_REVISIONS and (_METHOD in self.headers or named in REVISIONS)
 
     async def read_body(self, limit_bytes: int, timeout_s: float) -> bytes:
         """Read the whole body; whoever hands it on releases the hold.

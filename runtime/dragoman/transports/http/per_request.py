@@ -192,6 +192,8 @@ async def _wait(post: Post, limit_s: float | None) -> bool:
 def _find_fault(exchange: HttpExchange, frame: Frame) -> tuple[int, RemoteProtocolError] | None:
     """Find out whether a request can be served at all; give the status and the error if it cannot."""
     try:
+        if frame.kind == "request" and not claims_per_request(frame.body.get("params")):
+            read_request(frame)  # it does not say what a header could repeat
         check_headers(_list_headers(exchange), frame.body)
         if frame.kind == "request":
             read_request(frame)
