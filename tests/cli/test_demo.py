@@ -14,6 +14,7 @@ from dragoman.cli.demo import EXIT_FAILED
 from dragoman.demo import stage
 
 DEMO = [sys.executable, "-m", "dragoman", "demo"]
+WITHIN_AN_ERA = ["--client", "2024-11-05", "--server", "2025-11-25"]
 PATIENCE_S = 60
 
 
@@ -44,7 +45,7 @@ def test_demo_in_a_pipe_is_plain_and_quiet_and_succeeds() -> None:
 
 
 def test_demo_on_a_terminal_has_colour() -> None:
-    assert "\x1b[31m" in in_a_terminal()
+    assert "\x1b[32m" in in_a_terminal()
 
 
 def test_demo_respects_no_color() -> None:
@@ -60,7 +61,8 @@ def test_demo_survives_a_reader_that_goes_away() -> None:
 
 
 def test_demo_writes_ascii_where_nothing_else_goes() -> None:
-    done = subprocess.run(DEMO, capture_output=True, env=environment(PYTHONIOENCODING="ascii"), timeout=PATIENCE_S)
+    command = [*DEMO, *WITHIN_AN_ERA]
+    done = subprocess.run(command, capture_output=True, env=environment(PYTHONIOENCODING="ascii"), timeout=PATIENCE_S)
     assert (done.returncode, b"client -> server" in done.stdout) == (0, True)
 
 
@@ -70,16 +72,37 @@ def test_demo_shows_the_pair_that_was_asked_for(capsys: pytest.CaptureFixture[st
     assert (code, capsys.readouterr().out.splitlines()[0]) == (0, heading)
 
 
+def shown(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["demo", *options]) == 0
+    return capsys.readouterr().out
+
+
+def test_demo_shows_a_current_client_with_an_old_server_that_asks_the_user(capsys: pytest.CaptureFixture[str]) -> None:
+    told = shown(capsys)
+    assert told.startswith("A client of 2026-07-28 and a server of 2025-06-18, joined by the proxy.\n")
+    assert "Without the proxy: the client gives up: server/discover failed" in told
+    asked, answered = told.index('"method":"elicitation/create"'), told.index("Published: team.")
+    assert asked < told.index('"resultType":"input_required"') < told.index('"inputResponses"') < answered
+
+
+@pytest.mark.parametrize("client", ["2024-11-05", "2025-06-18", "2025-11-25"])
+def test_demo_shows_an_old_client_with_a_current_server(client: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = shown(capsys, "--client", client, "--server", "2026-07-28")
+    assert "Without the proxy: the client gives up: initialize failed" in told
+    assert ("Published: team." in told) is (client != "2024-11-05")
+    assert ("dragoman-question-1" in told) is (client != "2024-11-05")
+
+
+def test_demo_shows_two_that_speak_for_themselves(capsys: pytest.CaptureFixture[str]) -> None:
+    told = shown(capsys, "--client", "2026-07-28", "--server", "2026-07-28")
+    assert "Without the proxy" not in told
+    assert "Published: team." in told
+
+
 @pytest.mark.parametrize("option", ["--client", "--server"])
 @pytest.mark.parametrize(
     ("revision", "words"),
-    [
-        ("2026-07-28", "2026-07-28 belongs to the per-request era, which the proxy does not bridge yet"),
-        (
-            "2023-01-01",
-            "there is no revision '2023-01-01'; choose from: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25",
-        ),
-    ],
+    [("2023-01-01", "there is no revision '2023-01-01'; choose from: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25")],
 )
 def test_demo_refuses_a_revision_that_it_cannot_show(
     capsys: pytest.CaptureFixture[str], option: str, revision: str, words: str

@@ -12,21 +12,19 @@ from typing import Final
 
 import dragoman_spec
 
-DEFAULT_CLIENT: Final = dragoman_spec.HANDSHAKE_REVISIONS[0]
-DEFAULT_SERVER: Final = dragoman_spec.HANDSHAKE_REVISIONS[-1]
+DEFAULT_CLIENT: Final = dragoman_spec.REVISIONS[-1]
+DEFAULT_SERVER: Final = dragoman_spec.HANDSHAKE_REVISIONS[-2]
 
 EXIT_FAILED: Final = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `demo`."""
-    parser.epilog = (
-        f"revisions: {', '.join(dragoman_spec.HANDSHAKE_REVISIONS)}. Set NO_COLOR for output without colour."
-    )
+    parser.epilog = f"revisions: {', '.join(dragoman_spec.REVISIONS)}. Set NO_COLOR for output without colour."
     for side, default in (("client", DEFAULT_CLIENT), ("server", DEFAULT_SERVER)):
         parser.add_argument(
             f"--{side}",
-            type=_handshake_revision,
+            type=_revision,
             default=default,
             metavar="REV",
             help=f"what the {side} speaks (default: %(default)s)",
@@ -38,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from dragoman.cli.signals import raise_on_interrupt
+    from dragoman.demo.across import narrate_across
     from dragoman.demo.ink import choose_ink, fit_encoding
     from dragoman.demo.narrate import narrate
     from dragoman.demo.stage import perform, try_directly
@@ -45,7 +44,9 @@ def run(args: argparse.Namespace) -> int:
     raise_on_interrupt()
     directly = "" if args.client == args.server else try_directly(args.client, args.server)
     record = asyncio.run(perform(args.client, args.server))
-    sys.stdout.write(fit_encoding(narrate(record, directly, choose_ink(sys.stdout)), sys.stdout))
+    eras = {revision in dragoman_spec.HANDSHAKE_REVISIONS for revision in (args.client, args.server)}
+    tell = narrate if eras == {True} else narrate_across
+    sys.stdout.write(fit_encoding(tell(record, directly, choose_ink(sys.stdout)), sys.stdout))
     sys.stdout.flush()
     if record.problem:
         print(f"dragoman demo: {record.problem}", file=sys.stderr)
@@ -53,12 +54,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _handshake_revision(text: str) -> str:
-    choices = ", ".join(dragoman_spec.HANDSHAKE_REVISIONS)
-    if text in dragoman_spec.HANDSHAKE_REVISIONS:
-        return text
+def _revision(text: str) -> str:
     if text in dragoman_spec.REVISIONS:
-        raise argparse.ArgumentTypeError(
-            f"{text} belongs to the per-request era, which the proxy does not bridge yet; choose from: {choices}"
-        )
-    raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {choices}")
+        return text
+    raise argparse.ArgumentTypeError(
+        f"there is no revision {text!r}; choose from: {', '.join(dragoman_spec.REVISIONS)}"
+    )

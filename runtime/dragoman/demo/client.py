@@ -1,4 +1,4 @@
-"""`python -m dragoman.demo.client REVISION`: a client that asks its server a few things, and ends.
+"""`python -m dragoman.demo.client REVISION [brief]`: a client that asks its server a few things, and ends.
 
 It is as strict as released clients are: a revision that it does not speak, or content that its revision does not have,
 makes it give up. Lives here: the questions, and the answers to what the server asks. Must not: know that there are
@@ -22,6 +22,9 @@ CONTENT_TYPES: Final = {
 }
 """Since when there is which content in tool results."""
 
+BRIEF: Final = "brief"
+"""What a client is told that shall call one tool alone."""
+
 
 class GivenUp(Exception):
     """The server said something that this client's revision does not have."""
@@ -43,14 +46,17 @@ class DemoClient:
         """Whether what came with a revision is there."""
         return self.revision >= since
 
-    def converse(self) -> None:
-        """Hold the whole conversation.
+    def converse(self, is_brief: bool = False) -> None:
+        """Hold the whole conversation, or that about one tool.
 
         Raises:
             GivenUp: The server is not understood.
         """
         server = self.initialize()
         self.ask("tools/list")
+        if is_brief:
+            self.call("publish", {})
+            return
         self.call("record", {"seconds": 2})
         self.ask("resources/read", uri=MINUTES)
         if "completions" in server["capabilities"]:
@@ -124,7 +130,7 @@ class DemoClient:
 def main() -> int:
     """Converse; say on stderr why, if it ends early."""
     try:
-        DemoClient(sys.argv[1], Peer(0)).converse()
+        DemoClient(sys.argv[1], Peer(0)).converse(is_brief=BRIEF in sys.argv[2:])
     except (GivenUp, EOFError) as error:
         print(f"the client gives up: {error}", file=sys.stderr)
         return 1

@@ -15,6 +15,7 @@ import sys
 import dragoman_spec
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.translate import Translator
+from dragoman.demo.client import BRIEF
 from dragoman.demo.taps import Record, TranslatorTap, TransportTap
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
@@ -29,7 +30,7 @@ async def perform(client_revision: str, server_revision: str) -> Record:
     """Let a client and a server of these revisions talk through the proxy.
 
     Args:
-        client_revision: A handshake revision.
+        client_revision: Any revision.
         server_revision: Another, or the same.
 
     Returns:
@@ -37,7 +38,7 @@ async def perform(client_revision: str, server_revision: str) -> Record:
     """
     logging.getLogger("dragoman").addHandler(logging.NullHandler())  # what it warns of, the record has
     record = Record(client_revision, server_revision)
-    client = spawn(_command("client", client_revision))
+    client = spawn(_client(client_revision, server_revision))
 
     def connect() -> Transport:
         server = spawn(_command("server", server_revision))
@@ -70,7 +71,7 @@ def try_directly(client_revision: str, server_revision: str) -> str:
     ) as server:
         os.close(to_client)
         done = subprocess.run(
-            _command("client", client_revision),
+            _client(client_revision, server_revision),
             stdin=from_server,
             stdout=server.stdin,
             stderr=subprocess.PIPE,
@@ -82,5 +83,12 @@ def try_directly(client_revision: str, server_revision: str) -> str:
     return done.stderr.decode().strip()
 
 
+def _client(revision: str, server_revision: str) -> list[str]:
+    """Give the client's command: across the eras it calls one tool."""
+    command = _command("client", revision)
+    return [*command, BRIEF] if server_revision not in dragoman_spec.HANDSHAKE_REVISIONS else command
+
+
 def _command(peer: str, revision: str) -> list[str]:
-    return [sys.executable, "-m", f"dragoman.demo.{peer}", revision]
+    module = peer if revision in dragoman_spec.HANDSHAKE_REVISIONS else f"stateless_{peer}"
+    return [sys.executable, "-m", f"dragoman.demo.{module}", revision]
