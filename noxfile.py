@@ -72,7 +72,7 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session
 def peers(session: nox.Session) -> None:
-    """Visit real servers with real clients: all 20 pairs over stdio, some over each other link; ARGS go to pytest.
+    """Visit real servers with real clients: all pairs over stdio, some over each other link; ARGS go to pytest.
 
     `-- full` for all pairs over every link, `-- quick` for four pairs over stdio. The environments with released SDKs
     are made once and kept until their requirements change; peers from npm are left out where there is no npm.
@@ -94,9 +94,11 @@ def conformance(session: nox.Session) -> None:
     if not shutil.which("npm"):
         session.skip("the conformance suite comes from npm, which is not here")
     install(session, "test")
-    (python,) = peer_environments(session, "2025-11-25").glob("*/bin/python")
+    folder = peer_environments(session, "2025-11-25")
+    pythons = [folder / name / "bin" / "python" for name in ("2025-11-25", "current")]
+    peer_environments(session, "current")
     suite = npm_packages(session, Path("tests/conformance"))
-    session.run("python", "-m", "tests.conformance", str(suite), str(python), *session.posargs)
+    session.run("python", "-m", "tests.conformance", str(suite), *map(str, pythons), *session.posargs)
 
 
 @nox.session

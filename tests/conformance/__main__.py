@@ -1,8 +1,10 @@
-"""The official conformance suite against a released SDK, and against the same through the proxy, side by side.
+"""The official conformance suite against released SDKs, and against the same through the proxy, side by side.
 
-`python -m tests.conformance NODE-FOLDER PEER-PYTHON [server|client]`; `nox -s conformance` knows both. Prints a line a
-scenario; exits with 1 if anything that passes without the proxy does not pass with it. The suite is the judge; which
-checks there are and what they mean is its own affair.
+`python -m tests.conformance NODE-FOLDER PEER-PYTHON CURRENT-PYTHON [server|client]`; `nox -s conformance` knows all
+three. Prints a line a scenario, for a revision with a handshake and for the one without: the server of the same era
+directly and through the proxy, and the server of the other era through the proxy. Exits with 1 if anything that passes
+without the proxy does not pass with it and is not in `across.py`. The suite is the judge; which checks there are and
+what they mean is its own affair.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from tests.conformance.across import ACROSS, explain
 from tests.peers.visits import listening_proxy, proxy_command, started
 
 HERE: Final = Path(__file__).parent
@@ -29,6 +32,11 @@ CLIENT_SCENARIOS: Final = ("initialize", "tools_call", "elicitation-sep1034-clie
 
 STDIO_CANNOT: Final = frozenset({"server-sse-polling"})
 """What a server can only ask of a network transport."""
+
+OLDER: Final = "2025-11-25"
+NEWER: Final = "2026-07-28"
+SAY_NOTHING: Final = "tasks-"
+"""How the scenarios begin that a server passes which only says that it has no tasks: they are left out."""
 
 STREAMS: Final = ("--answers", "sse")
 """The SDK answers on streams, and the suite looks at those only."""
@@ -43,24 +51,27 @@ RANKS: Final = ("FAILURE", "WARNING", "INFO", "SKIPPED", "SUCCESS")
 class Suite:
     """The suite and the SDK's environment, as nox has installed them."""
 
-    def __init__(self, folder: Path, python: str) -> None:
+    def __init__(self, folder: Path, python: str, current: str) -> None:
         nodes = sorted(folder.glob("node_modules/node-*/bin/node"))
         self.command = [str(nodes[0]) if nodes else "node", str(folder / SUITE)]
         self.server = [python, str(HERE / "server.py")]
+        self.newer_server = [current, str(HERE / "modern_server.py")]
         self.client = [python, str(HERE / "client.py")]
 
-    def judge_server(self, url: str) -> Checks:
-        """Run every server scenario against a URL."""
+    def judge_server(self, url: str, revision: str) -> Checks:
+        """Run every server scenario of a revision against a URL."""
         with tempfile.TemporaryDirectory() as folder:
-            self._run("server", "--url", url, "--suite", "all", "--output-dir", folder)
-            return checks_in(Path(folder))
+            self._run("server", "--url", url, "--requirements", revision, "--output-dir", folder)
+            found = checks_in(Path(folder))
+        return {name: checks for name, checks in found.items() if not name.startswith(SAY_NOTHING)}
 
     def judge_client(self, command: list[str]) -> Checks:
         """Run the client scenarios against a command that takes a URL."""
         found: Checks = {}
         for scenario in CLIENT_SCENARIOS:
             with tempfile.TemporaryDirectory() as folder:
-                chosen = ("--command", shlex.join(command), "--scenario", scenario, "--output-dir", folder)
+                judged = ("--scenario", scenario, "--spec-version", OLDER, "--output-dir", folder)
+                chosen = ("--command", shlex.join(command), *judged)
                 self._run("client", *chosen)
                 for checks in checks_in(Path(folder)).values():
                     found[scenario] = checks
@@ -83,35 +94,55 @@ def checks_in(folder: Path) -> Checks:
     return found
 
 
-def judge_servers(suite: Suite, log: Path) -> dict[str, Checks]:
-    """Judge the server directly, and through the proxy's HTTP front over either of its own transports."""
-    columns: dict[str, Checks] = {}
-    with started(suite.server, log) as line:
-        url = line.split()[-1]
-        columns["direct"] = suite.judge_server(url)
-        with listening_proxy("http", ["--url", url], log, *STREAMS) as front:
-            columns["http to http"] = suite.judge_server(front)
-    with listening_proxy("http", ["--", *suite.server, "stdio"], log, *STREAMS) as front:
-        columns["http to stdio"] = suite.judge_server(front)
-        for scenario in STDIO_CANNOT:
-            columns["http to stdio"][scenario] = columns["direct"].get(scenario, {})
-    return columns
+def judge_servers(suite: Suite, log: Path) -> Iterator[tuple[str, dict[str, Checks]]]:
+    """Judge the servers of both eras: give each revision's columns."""
+    servers = {OLDER: suite.server, NEWER: suite.newer_server}
+    for revision, other in ((OLDER, NEWER), (NEWER, OLDER)):
+        columns: dict[str, Checks] = {}
+        options = STREAMS if revision == OLDER else ()
+        with started(servers[revision], log) as line:
+            url = url_in(line)
+            columns["direct"] = suite.judge_server(url, revision)
+            with listening_proxy("http", ["--url", url], log, *options) as front:
+                columns["http to http"] = suite.judge_server(front, revision)
+        with listening_proxy("http", ["--", *servers[revision], "stdio"], log, *options) as front:
+            columns["http to stdio"] = suite.judge_server(front, revision)
+        for scenario in STDIO_CANNOT & columns["direct"].keys():
+            columns["http to stdio"][scenario] = columns["direct"][scenario]
+        with (
+            started(servers[other], log) as line,
+            listening_proxy("http", ["--url", url_in(line)], log, *options) as front,
+        ):
+            columns[ACROSS] = suite.judge_server(front, revision)
+        yield revision, columns
 
 
-def judge_clients(suite: Suite, log: Path) -> dict[str, Checks]:
+def url_in(line: str) -> str:
+    """Read where a server listens."""
+    where = line.split()[-1]
+    return where if where.startswith("http") else f"http://{where}/mcp"
+
+
+def judge_clients(suite: Suite, log: Path) -> Iterator[tuple[str, dict[str, Checks]]]:
     """Judge the client directly, and the proxy as the client that it speaks through."""
     proxied = [*suite.client, *proxy_command("--log-level", "error", "--url")]
-    return {"direct": suite.judge_client(suite.client), "stdio to http": suite.judge_client(proxied)}
+    yield OLDER, {"direct": suite.judge_client(suite.client), "stdio to http": suite.judge_client(proxied)}
 
 
 def lost(direct: dict[str, str], through: dict[str, str]) -> list[str]:
-    """Name the checks that pass directly and not through the proxy."""
-    return [name for name, status in direct.items() if status == "SUCCESS" and through.get(name) != "SUCCESS"]
+    """Name the checks that pass directly and not through the proxy.
+
+    INFO is no judgement: the proxy itself comes back for the rest of a stream that the server closes, for example.
+    """
+    return [
+        name for name, status in direct.items() if status == "SUCCESS" and through.get(name) not in ("SUCCESS", "INFO")
+    ]
 
 
-def show(columns: dict[str, Checks]) -> Iterator[str]:
-    """Print a line a scenario, and yield what the proxy loses."""
+def show(revision: str, columns: dict[str, Checks]) -> Iterator[str]:
+    """Print a line a scenario, and yield what the proxy loses; across the eras, what nobody has explained."""
     direct, *others = columns
+    print(f"\n  {revision}")
     width = max(len(scenario) for scenario in columns[direct])
     print(f"\n  {'':<{width}}  " + "  ".join(f"{name:>13}" for name in columns))
     for scenario, checks in sorted(columns[direct].items()):
@@ -121,7 +152,11 @@ def show(columns: dict[str, Checks]) -> Iterator[str]:
         )
         for column in others:
             for name in lost(checks, columns[column].get(scenario, {})):
-                yield f"{column}: {scenario}: {name}"
+                why = explain(revision, scenario, name) if column == ACROSS else None
+                if why is None:
+                    yield f"{revision}, {column}: {scenario}: {name}"
+                else:
+                    print(f"    {name} is lost across the eras: {why}")
     print(f"  {'passed':<{width}}  " + "  ".join(f"{total(found):>13}" for found in columns.values()))
 
 
@@ -140,16 +175,18 @@ def main() -> int:
     """Run both halves of the suite, or the one named."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the suite is installed")
-    parser.add_argument("python", help="interpreter with the newest SDK")
+    parser.add_argument("python", help="interpreter with the newest SDK that has a handshake alone")
+    parser.add_argument("current", help="interpreter with the newest SDK")
     parser.add_argument("parts", nargs="*", choices=["server", "client", []], help="server, client; default: both")
     args: Any = parser.parse_args()
-    suite = Suite(args.folder, args.python)
+    suite = Suite(args.folder, args.python, args.current)
     losses: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         parts = {"server": judge_servers, "client": judge_clients}
         for part in args.parts or parts:
-            losses += show(parts[part](suite, log))
+            for revision, columns in parts[part](suite, log):
+                losses += show(revision, columns)
         if losses:
             with contextlib.suppress(FileNotFoundError):
                 print(log.read_text("utf-8")[-4000:], file=sys.stderr)

@@ -18,6 +18,8 @@ from mcp import types
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.streamable_http import EventStore
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import McpError
+from mcp.shared.message import ServerMessageMetadata
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
@@ -184,6 +186,92 @@ async def test_elicitation_sep1330_enums(ctx: Context[Any, Any, Any]) -> str:
     return "Elicitation completed: " + await ask_user(ctx, "Which?", fields, [])
 
 
+async def ask_name(ctx: Context[Any, Any, Any], message: str = "What is your name?", field: str = "name") -> str:
+    """Ask the user for one thing."""
+    return await ask_user(ctx, message, {field: {"type": "string"}}, [field])
+
+
+@app.tool()
+async def test_input_required_result_elicitation(ctx: Context[Any, Any, Any]) -> str:
+    """Ask the user: what a server without a handshake does by a result."""
+    return await ask_name(ctx)
+
+
+@app.tool()
+async def test_streaming_elicitation(ctx: Context[Any, Any, Any]) -> str:
+    """Ask the user on the stream of the call."""
+    return await ask_name(ctx)
+
+
+@app.tool()
+async def test_input_required_result_sampling(ctx: Context[Any, Any, Any]) -> str:
+    """Ask the client's model."""
+    return str(await test_sampling("What is the capital of France?", ctx))
+
+
+@app.tool()
+async def test_input_required_result_capabilities(ctx: Context[Any, Any, Any]) -> str:
+    """Ask what a client can be asked."""
+    return str(await test_sampling("What is the capital of France?", ctx))
+
+
+@app.tool()
+async def test_missing_capability(ctx: Context[Any, Any, Any]) -> str:
+    """Ask what some clients cannot be asked."""
+    return str(await test_sampling("What is the capital of France?", ctx))
+
+
+@app.tool()
+async def test_input_required_result_list_roots(ctx: Context[Any, Any, Any]) -> str:
+    """Ask for the roots."""
+    request = types.ServerRequest(types.ListRootsRequest())
+    metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
+    found = await ctx.session.send_request(request, types.ListRootsResult, metadata=metadata)
+    return f"{len(found.roots)} roots"
+
+
+@app.tool()
+async def test_input_required_result_request_state(ctx: Context[Any, Any, Any]) -> str:
+    """Ask; the state is the call itself."""
+    return "state-ok " + await ask_name(ctx, "Please confirm", "ok")
+
+
+@app.tool()
+async def test_input_required_result_tampered_state(ctx: Context[Any, Any, Any]) -> str:
+    """Ask, under a state that somebody else will change."""
+    return await ask_name(ctx, "Please confirm", "ok")
+
+
+@app.tool()
+async def test_input_required_result_multi_round(ctx: Context[Any, Any, Any]) -> str:
+    """Ask twice."""
+    name = await ask_name(ctx, "Step 1: What is your name?")
+    return name + await ask_name(ctx, "Step 2: What is your favorite color?", "color")
+
+
+@app.tool()
+async def test_input_required_result_multiple_inputs(ctx: Context[Any, Any, Any]) -> str:
+    """Ask three things at once."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask_name, ctx)
+        group.start_soon(test_input_required_result_sampling, ctx)
+        group.start_soon(test_input_required_result_list_roots, ctx)
+    return "Answered"
+
+
+@app.prompt()
+async def test_input_required_result_prompt() -> str:
+    """Ask what it is to be about."""
+    return "Context: " + await ask_name(app.get_context(), "What context should the prompt use?", "context")
+
+
+@app.tool()
+async def test_logging_tool(ctx: Context[Any, Any, Any]) -> str:
+    """Log a line."""
+    await ctx.info("A line")
+    return "Logged"
+
+
 @app.tool()
 async def test_reconnection(ctx: Context[Any, Any, Any]) -> str:
     """Close the call's stream and answer on the one that resumes it."""
@@ -279,6 +367,19 @@ async def unsubscribe(uri: Any) -> None:
     """Forget any subscription."""
 
 
+def refuse_unknown_resources() -> None:
+    """Answer with the code of the specification where the SDK has its own."""
+    known = server.request_handlers[types.ReadResourceRequest]
+
+    async def read(request: Any) -> Any:
+        uri = str(request.params.uri)
+        if not uri.startswith(("test://static-", "test://watched-", "test://template/")):
+            raise McpError(types.ErrorData(code=-32002, message="Resource not found", data={"uri": uri}))
+        return await known(request)
+
+    server.request_handlers[types.ReadResourceRequest] = read
+
+
 def listen() -> None:
     """Serve Streamable HTTP on a free port, and print the URL."""
     listener = socket.create_server(("127.0.0.1", 0))
@@ -288,6 +389,7 @@ def listen() -> None:
 
 if __name__ == "__main__":
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    refuse_unknown_resources()
     if sys.argv[1:] == ["stdio"]:
         app.run("stdio")
     else:
