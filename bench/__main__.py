@@ -1,4 +1,4 @@
-"""`python -m bench`: measure conversions, imports, models, proxy, router, sharing, client; nothing passes or fails."""
+"""`python -m bench`: measure all that has figures, from one conversion to the proxy; nothing here passes or fails."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 
 from bench.client import measure_client
 from bench.conversions import measure_conversions
+from bench.eras import measure_eras
 from bench.imports import measure_imports
 from bench.models import measure_models
 from bench.proxy import measure_proxy
@@ -18,6 +19,7 @@ PARTS = {
     "models": measure_models,
     "proxy": measure_proxy,
     "router": measure_router,
+    "eras": measure_eras,
     "sharing": measure_sharing,
     "client": measure_client,
 }

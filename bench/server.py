@@ -8,8 +8,10 @@ import json
 import os
 import re
 import sys
+from typing import Any
 
 ID = re.compile(rb'"id"\s*:\s*(-?[0-9]+|"[^"]*")')
+WITHOUT_A_HANDSHAKE = "2026-07-28"
 LARGE = b"large"
 LARGE_BYTES = 1_000_000
 READ_BYTES = 1 << 20
@@ -34,15 +36,19 @@ def results(revision: str, count: int = 100, first: int = 0) -> dict[bytes, byte
         for tool in tools:
             del tool["title"]
     server = {"name": "bench", "version": "1"}
-    return {
-        method: json.dumps(result).encode()
-        for method, result in {
-            b"initialize": {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": server},
-            b"tools/list": {"tools": tools},
-            b"tools/call": {"content": [{"type": "text", "text": "x" * 200}]},
-            LARGE: {"content": [{"type": "text", "text": "x" * LARGE_BYTES}]},
-        }.items()
+    found: dict[bytes, dict[str, Any]] = {
+        b"initialize": {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": server},
+        b"tools/list": {"tools": tools},
+        b"tools/call": {"content": [{"type": "text", "text": "x" * 200}]},
+        LARGE: {"content": [{"type": "text", "text": "x" * LARGE_BYTES}]},
     }
+    if revision >= WITHOUT_A_HANDSHAKE:
+        del found[b"initialize"]
+        kept = {"ttlMs": 0, "cacheScope": "private"}
+        found[b"server/discover"] = {"supportedVersions": [revision], "capabilities": {"tools": {}}, **kept}
+        found[b"tools/list"] |= kept
+        found = {method: {"resultType": "complete", **result} for method, result in found.items()}
+    return {method: json.dumps(result).encode() for method, result in found.items()}
 
 
 def answer_for(answers: dict[bytes, bytes], method: bytes, request: bytes) -> bytes:
