@@ -94,7 +94,8 @@ class UpstreamPool:
         """
         self.caution()
         if self.scope is Scope.REQUEST:
-            return Proxy(config, front, self._open, requests_apart=self._config.runs)
+            whose = str(principal or "") if is_per_request else None
+            return Proxy(config, front, self._open, requests_apart=self._config.runs, principal=whose)
         if is_per_request:
             return Proxy(config, front, self._open, principal=str(principal or ""))
         if self.scope is Scope.CLIENT or (self.scope is Scope.PRINCIPAL and principal is None):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.proxy.conversation import READY, initialize, request
+from tests.proxy.test_per_request import NEW, asks
 from tests.support.lines import Lines
 
 SERVER = [sys.executable, str(Path(__file__).parent / "servers" / "scripted.py")]
@@ -129,3 +130,22 @@ def test_a_scope_without_clients_to_share_is_a_usage_error() -> None:
     done = subprocess.run(line, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode == 2
     assert b"--scope shared needs --listen" in done.stderr
+
+
+@pytest.mark.parametrize(("scope", "starts"), [("client", 2), ("principal", 2), ("request", 4)])
+def test_requests_without_a_session_get_as_many_servers_as_the_scope_says(
+    scope: str, starts: int, tmp_path: Path
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("ann secret-of-ann-0123456789\nben secret-of-ben-0123456789\n")
+    running = Running(tmp_path, "--scope", scope, "--auth-token-file", str(tokens))
+    try:
+        for name in ("ann", "ben"):
+            client = Client(running.port, f"secret-of-{name}-0123456789")
+            client.headers |= {"mcp-method": "tools/list", "mcp-protocol-version": NEW}
+            for key in (1, "x"):
+                answer = client.post(asks(key, "tools/list"))
+                assert (answer["id"], answer["result"]["resultType"]) == (key, "complete")
+        assert running.starts == starts
+    finally:
+        running.stop()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from dragoman.core.commands import Close, Open, Send
+from dragoman.core.commands import Alarm, Close, Open, Send, Wake
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.settings import Settings
 from dragoman.core.switch.per_call import PerCall
+from dragoman.proxy import ProxyConfig, make_bridging
 from dragoman.transports.lines import LineFramer
 from tests.proxy.conversation import READY, an_error, error, initialize, initialized, notification, request, result
 from tests.support.wired import wiring
@@ -21,23 +23,27 @@ class Alone:
     """One client and its servers; None is the client."""
 
     def __init__(self, limit: int = 64) -> None:
-        self.switch = PerCall(wiring(Settings(expect_echo=False)), limit)
+        self.now_s = 0.0
+        bridging = dataclasses.replace(make_bridging(ProxyConfig()), steady_s=lambda: self.now_s)
+        wired = dataclasses.replace(wiring(Settings(expect_echo=False)), bridging=bridging)
+        self.switch = PerCall(wired, limit)
         self.framer = LineFramer()
         self.framers: dict[UpstreamEdge, LineFramer] = {}
         self.closed: list[UpstreamEdge] = []
         self.heard: Heard = []
+        self.alarms: dict[Alarm, float] = {}
 
     def client_says(self, *frames: Any) -> list[UpstreamEdge]:
         """Let the client speak; give the servers that are opened for it."""
         for frame in self.framer.feed(_lines(frames)):
             self.switch.front.take(frame)
-        return self._take_out()
+        return self.take_out()
 
     def server_says(self, upstream: UpstreamEdge, *frames: Any) -> Heard:
         """Let a server speak; give what everybody hears."""
         for frame in self.framers[upstream].feed(_lines(frames)):
             upstream.take(frame)
-        self._take_out()
+        self.take_out()
         return self.heard
 
     def server_ends(self, upstream: UpstreamEdge, *frames: Any) -> Heard:
@@ -46,7 +52,7 @@ class Alone:
         for frame in [*framer.feed(_lines(frames)), *framer.finish()]:
             upstream.take(frame)
         upstream.close("gone")
-        self._take_out()
+        self.take_out()
         return self.heard
 
     def opens(self, **capabilities: Any) -> None:
@@ -64,7 +70,8 @@ class Alone:
         assert self.accepts(upstream)[-1] == (upstream, frame)
         return upstream
 
-    def _take_out(self) -> list[UpstreamEdge]:
+    def take_out(self) -> list[UpstreamEdge]:
+        """Take out what has come out of the switch; give the servers that are opened."""
         opened = []
         self.heard = []
         for command in self.switch.outbox.take_all():
@@ -74,6 +81,10 @@ class Alone:
             elif isinstance(command, Close):
                 self.closed.append(command.edge)
                 self.switch.gone(command.edge)
+            elif isinstance(command, Wake) and isinstance(command.edge, Alarm):
+                self.alarms.pop(command.edge, None)
+                if command.after_s is not None:
+                    self.alarms[command.edge] = command.after_s
             elif isinstance(command, Send):
                 to = command.edge if isinstance(command.edge, UpstreamEdge) else None
                 self.heard += [(to, decode(frame.raw)) for frame in command.frames]

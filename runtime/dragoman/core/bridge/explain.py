@@ -106,8 +106,7 @@ def explain(
         UnsupportedRevision: There is no such revision here.
     """
     path = Path(client, server, scope, tasks=True)
-    is_apart = scope == "request" and path.cell[0] == "M"  # a client without a session, and servers that do not last
-    if path.cell not in served or is_apart:
+    if path.cell not in served:
         return Explanation(path, False, _NOT_SERVED[path.cell], ())
     over_http = {side for side, over in (("client", client_transport), ("server", server_transport)) if over == "http"}
     rows = []

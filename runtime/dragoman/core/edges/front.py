@@ -139,7 +139,7 @@ class FrontEdge(FrontActions):
 
     def expire(self) -> None:
         """Take note that the timer ran out."""
-        if self.state not in (FrontState.FAILED, FrontState.PER_REQUEST):
+        if self.state is not FrontState.FAILED:
             about = {} if self.greeting is None else self.behind.describe_offer(self)
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)

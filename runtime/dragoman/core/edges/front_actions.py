@@ -136,10 +136,6 @@ class FrontActions:
         if self.per_request is not None and side is Side.CLIENT:
             self.per_request.fail_all(self._failure)
 
-    def _expire_requests(self) -> None:
-        assert self.per_request is not None
-        self.per_request.expire()
-
     def _finish(self) -> None:
         if not self._finished:
             self._finished = True
@@ -157,6 +153,5 @@ _ACTIONS: Final[Mapping[FrontAction, Callable[[FrontActions], None]]] = {
     FrontAction.FAIL_QUEUE: FrontActions._fail_queue,
     FrontAction.FAIL_CLIENT_REQUESTS: lambda front: front._fail_requests(Side.CLIENT),
     FrontAction.FAIL_SERVER_REQUESTS: lambda front: front._fail_requests(Side.SERVER),
-    FrontAction.EXPIRE_REQUESTS: FrontActions._expire_requests,
     FrontAction.FINISH: FrontActions._finish,
 }

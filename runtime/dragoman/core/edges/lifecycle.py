@@ -68,7 +68,6 @@ class FrontAction(Enum):
     FAIL_QUEUE = "fail queue"
     FAIL_CLIENT_REQUESTS = "fail client requests"
     FAIL_SERVER_REQUESTS = "fail server requests"
-    EXPIRE_REQUESTS = "expire requests"
     FINISH = "finish"
 
 
@@ -227,7 +226,6 @@ FRONT: Final[Table[Any, Any, Any]] = Table(
         # Each request speaks for itself. A client may ask like that what is served, and then open a session.
         (_S.PER_REQUEST, _E.HANDSHAKE_BEGUN): (_S.CONNECTING, (_A.START_TIMER,)),
         (_S.PER_REQUEST, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.START_TIMER,)),
-        (_S.PER_REQUEST, _E.TIMED_OUT): (_S.PER_REQUEST, (_A.EXPIRE_REQUESTS,)),
         (_S.PER_REQUEST, _E.SERVER_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
         (_S.PER_REQUEST, _E.STOPPED): (_S.CLOSED, _STOP),
         # The client says no more; what it asked for is still answered.

@@ -108,9 +108,6 @@ class BehindRequests(Protocol):
     def leave(self, reason: str) -> None:
         """The client has gone, and what waits for its return is over; what it has asked is still answered."""
 
-    def expire(self) -> None:
-        """A time that was asked for has come."""
-
 
 class Sink(Protocol):
     """Where the frames for a client go: the edge that has the connection."""
@@ -208,10 +205,6 @@ class PerRequestFront:
     def leave(self, reason: str) -> None:
         """Take note that the client says no more."""
         self._behind.leave(reason)
-
-    def expire(self) -> None:
-        """Take note that the timer ran out."""
-        self._behind.expire()
 
     def _take_request(self, frame: Frame) -> None:
         key = frame.key

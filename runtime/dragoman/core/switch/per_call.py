@@ -39,19 +39,18 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.peek import with_id
 from dragoman.core.settings import Settings
+from dragoman.core.switch.lasting import LASTING, drop_lasting, explain_lasting
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
-from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.verdict import Verdict
+    from dragoman.core.edges.per_request_front import PerRequestFront
+    from dragoman.core.switch.apart import Apart
 
 _LEVEL_KEY: Final = b'"dragoman-level"'
 _QUESTIONS: Final = 1024
 _ENDING: Final = 4
-_LASTING: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).standing)
-_NOT_OFFERED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).server_flags)
-"""Capabilities that need a server which lasts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +98,7 @@ class PerCall:
         self._level: Any = None
         self._asked: dict[bytes, tuple[Run, bytes]] = {}
         self._questions = 0
+        self._apart: Apart | None = None
         self._lasting: UpstreamEdge | None = None  # that has no handshake, so one does for all requests
         self.front = FrontEdge(wiring, self.outbox, self)
 
@@ -118,6 +118,8 @@ class PerCall:
             upstream.release()
         if self._lasting is not None:
             self._lasting.release()
+        if self._apart is not None:
+            self._apart.release()
         self.runs.clear()
         self._asked.clear()
 
@@ -137,11 +139,20 @@ class PerCall:
         offers = (upstream.offer for upstream in self.runs)
         return next((offer.describe() for offer in offers if offer is not None), {})
 
-    def serve_requests(self, front: FrontEdge) -> None:
-        """Serve no client whose requests speak for themselves."""
+    def serve_requests(self, front: FrontEdge) -> PerRequestFront | None:
+        """Let another switch serve such a client, with a server for each request as well."""
+        if self._wiring.bridging is None:
+            return None
+        # Loaded where it is needed, as in `direct`.
+        from dragoman.core.switch.apart import Apart
+
+        self._apart = Apart(self._wiring, self._wiring.bridging, self.outbox, front, self._new_upstream, self._limit)
+        return self._apart.requests
 
     def serve_handshake(self, front: FrontEdge) -> None:
-        """Nothing to do: such a client is served in no other way."""
+        """Begin anew: what was opened so far goes."""
+        assert self._apart is not None
+        self._apart.close()
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Open a server for a request."""
@@ -149,9 +160,8 @@ class PerCall:
         if frame.method == "ping":
             self.front.take_answer(call, result_frame(call.key, {}))
             return
-        if frame.method in _LASTING:
-            code = -32601
-            reason = f"{frame.method} needs a server that lasts; here each request has its own (scope request)"
+        if call.method in LASTING:
+            code, reason = -32601, explain_lasting(call.method)
         elif len(self.runs) >= self._limit:
             reason = f"more than {self._limit} requests at once"
         elif self.ending >= self._limit * _ENDING:
@@ -285,7 +295,7 @@ class PerCall:
 
     def gone(self, upstream: UpstreamEdge) -> None:
         """Take note that a server is gone which was closed."""
-        if upstream is not self._lasting:
+        if upstream is not self._lasting and (self._apart is None or not self._apart.note_gone(upstream)):
             self.ending -= 1
 
     def _new_upstream(self) -> UpstreamEdge:
@@ -370,12 +380,7 @@ def _with_id(frame: Frame, key: bytes) -> bytes:
 
 def _without_lasting(frame: Frame) -> Frame:
     body = decoded(frame).body
-    capabilities = body["result"].get("capabilities")
-    for path in _NOT_OFFERED:
-        name, _, flag = path.partition(".")
-        found = capabilities.get(name) if isinstance(capabilities, dict) else None
-        if isinstance(found, dict):
-            found.pop(flag, None)
+    drop_lasting(body["result"].get("capabilities"))
     return rewrite(frame, body)
 
 

@@ -79,9 +79,6 @@ class ByBytes:
         for request in [one for one in self._requests.requests.values() if one.method == _LISTEN]:
             self._requests.abandon(request.key, reason)
 
-    def expire(self) -> None:
-        """Nothing to do: nothing is waited for."""
-
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Hand on what the server says."""
         if isinstance(frame, Malformed):
@@ -198,9 +195,6 @@ class ByIds:
         """End the streams that would never end."""
         for request in [one for one in self._requests.requests.values() if one.method == _LISTEN]:
             self._requests.abandon(request.key, reason)
-
-    def expire(self) -> None:
-        """Nothing to do: nothing is waited for."""
 
 
 class _Asker:

@@ -11,10 +11,12 @@ from typing import Any, Final
 import dragoman_spec
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_initialize_params
+from dragoman.core.bridge.metadata import take_off
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, request_frame
+from dragoman.core.exact_json import decode
 
 IDENTITY: Final = {"name": "dragoman", "version": "0"}
 """Who the server is told that its client is, where the client does not say its name."""
@@ -52,7 +54,18 @@ def read_response(frame: Frame, method: str) -> dict[str, Any]:
     return body
 
 
-def without_metadata(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the params of a request without what it says of its client."""
-    meta = {name: value for name, value in params["_meta"].items() if name not in _METADATA}
-    return {**params, "_meta": meta}
+def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Frame:
+    """Write a request under an id of ours, which is its progress token, too; in the client's revision.
+
+    Args:
+        request: The client's.
+        key: The id.
+        params: Of it, or those that it goes on with.
+    """
+    taken = take_off(params)
+    if request.method not in _KNOWN:  # the steps leave alone what they do not know
+        taken = {**taken, "_meta": {name: value for name, value in taken["_meta"].items() if name not in _METADATA}}
+    if request.token is not None:
+        taken = {**taken, "_meta": {**taken["_meta"], "progressToken": decode(key)}}
+    body = {**request.body, "id": decode(key), "params": taken}
+    return Frame(b"", "request", key, request.method, body)

@@ -13,48 +13,49 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import dragoman_spec
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result
-from dragoman.core.bridge.metadata import take_off
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, OLDER
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy, promotes
 from dragoman.core.bridge.verdict import Verdict
-from dragoman.core.commands import Outbox, Outcome, Side, Wake
+from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request import PerRequestEdge
-from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, classify, decoded
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.envelope import Frame, Malformed, decoded
+from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.negotiation import SAME
 from dragoman.core.switch.relay import ByBytes, ByIds
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
 from dragoman.core.switch.to_handshake.asking import Asking, without_answers
+from dragoman.core.switch.to_handshake.frames import ServerFrames
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import without_metadata, write_greeting
+from dragoman.core.switch.to_handshake.reading import write_greeting, write_request
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor, Refusal
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import InitializationTimeout, RemoteProtocolError
 
+if TYPE_CHECKING:
+    from dragoman.core.switch.apart import Apart
+
 logger = logging.getLogger("dragoman.bridge")
 
 _LISTEN: Final = "subscriptions/listen"
 _DISCOVER: Final = FACTS.lifecycle["discover"]
-_KNOWN: Final = dragoman_spec.load(NEWER).METHODS
 
 
 class ToHandshake:
@@ -66,28 +67,40 @@ class ToHandshake:
         outbox: Where commands go.
         front: The edge that has the connection.
         upstream: The server's, whose owner this becomes.
+        apart: Who gives requests to several of these; None where this one serves all.
 
     Attributes:
         requests: The client's edge, as far as requests go.
+        label: Random text that the names of all its calls begin with.
     """
 
     def __init__(
-        self, wiring: Wiring, bridging: Bridging, outbox: Outbox, front: FrontEdge, upstream: UpstreamEdge
+        self,
+        wiring: Wiring,
+        bridging: Bridging,
+        outbox: Outbox,
+        front: FrontEdge,
+        upstream: UpstreamEdge,
+        apart: Apart | None = None,
     ) -> None:
-        counters = front.exchange.counters
-        self.requests = PerRequestFront(front, wiring.settings, counters, self)
+        counters, lasts = front.exchange.counters, apart is None
+        self.requests = PerRequestFront(front, wiring.settings, counters, self) if apart is None else apart.requests
+        self.label = bridging.nonce().hex()
+        self._apart = apart
         self.upstream = upstream
         self._wiring = wiring
         self._bridging = bridging
         self._outbox = outbox
         self._front = front
-        self._path = Path(NEWER, OLDER, tasks=True, promotes=promotes(bridging.questions))
-        self._works = Works(upstream, wiring.settings.restore_ids, bridging.nonce().hex())
+        self._path = Path(NEWER, OLDER, tasks=lasts, promotes=lasts and promotes(bridging.questions))
+        self._works = Works(upstream, wiring.settings.restore_ids, self.label)
         self._waiting: list[Request] = []
         self._opens_until_s: float | None = None
         self._wakes_at_s: float | None = None
+        self._alarm = Alarm(front, self._expire)
         self._asking: Asking | None = None
         self._hearing: ServerNotices | None = None
+        self._frames: ServerFrames | None = None
         self._discovered: dict[str, Any] = {}
         self._upward = self._downward = Adaptor(None, wiring.settings.on_loss, counters)
         self._answers = Answers(self._path, {}, self._downward)
@@ -99,10 +112,14 @@ class ToHandshake:
 
     def release(self) -> None:
         """Let go of everything, once the session is over."""
-        self.requests.release()
+        if self._apart is None:
+            self.requests.release()
+        if self._wakes_at_s is not None:
+            self._outbox.add(Wake(self._alarm, None))
         self._works.clear()
-        self._asking = self._hearing = self._tasks = None
-        del self._front
+        self._asking = self._hearing = self._tasks = self._frames = self._apart = None
+        self._opens_until_s = self._wakes_at_s = None
+        del self._front, self._alarm
 
     # What the client's edge says
 
@@ -141,12 +158,12 @@ class ToHandshake:
         if self._hearing is not None:
             self._hearing.end_all(reason)
 
-    def expire(self) -> None:
+    def _expire(self) -> None:
         """Do what is due."""
         self._wakes_at_s = None
         if self._opens_until_s is not None and self._opens_until_s <= self._bridging.steady_s():
             error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
-            self._front.lost(str(error), Outcome.INITIALIZATION_TIMED_OUT)
+            self._lose(str(error), Outcome.INITIALIZATION_TIMED_OUT)
             return
         if self._asking is not None:
             self._asking.expire()
@@ -159,10 +176,22 @@ class ToHandshake:
         parts = (self._asking, self._hearing)
         times = (self._opens_until_s, *(part.next_s for part in parts if part is not None))
         next_s = min((time for time in times if time is not None), default=None)
-        if next_s != self._wakes_at_s and self._front.state is FrontState.PER_REQUEST:
+        if next_s != self._wakes_at_s:
             self._wakes_at_s = next_s
             after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
-            self._outbox.add(Wake(self._front, after_s))
+            self._outbox.add(Wake(self._alarm, after_s))
+        if self._apart is not None:
+            self._apart.settle(self)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the server is at work on nothing, and nothing waits for it."""
+        return not (self._waiting or self._listed.is_listing or any(self._works))
+
+    @property
+    def is_parking(self) -> bool:
+        """Whether a client is to come back for something."""
+        return self._asking is not None and bool(self._asking.parking)
 
     # Opening the server's session
 
@@ -174,7 +203,8 @@ class ToHandshake:
         settings, counters = self._wiring.settings, self._front.exchange.counters
         introduce = pass_on(greeting, self._wiring.translate, settings, counters)
         self._opens_until_s = self._bridging.steady_s() + settings.init_timeout_s
-        refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=False)
+        is_known = self._apart is not None and self._apart.has_handshake
+        refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=is_known)
         if refusal is not None:
             self._fail_waiting(Failed(refusal.code, refusal.message, refusal.data))
 
@@ -194,6 +224,8 @@ class ToHandshake:
             return
         initialized = decoded(accepted.answer if adapted is None else adapted).body["result"]
         self._opens_until_s = None
+        if self._apart is not None:
+            self._apart.note_opened(initialized.get("capabilities"))
         self._discovered, losses = to_discover_result(initialized, self._path)
         if losses:
             named = ", ".join(loss.pointer for loss in losses)
@@ -228,6 +260,8 @@ class ToHandshake:
             capabilities,
             bridging.shares_channel,
         )
+        parts = self._asking, self._hearing, self._tasks
+        self._frames = ServerFrames(works, *parts, self._front.exchange, self.take_answer)
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
@@ -237,9 +271,14 @@ class ToHandshake:
             relay = ByBytes(self._front, self.requests, upstream)
         else:
             relay = ByIds(self.requests, PerRequestEdge(upstream), self._bridging)
-        self.requests.hand_to(relay)
+        waiting = self._take_waiting()
+        if self._apart is None:
+            self.requests.hand_to(relay)
+        else:
+            self._apart.relayed(self, relay)
+            self._apart = None
         self._schedule()
-        for request in self._take_waiting():
+        for request in waiting:
             relay.carry(request)
 
     def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
@@ -257,8 +296,14 @@ class ToHandshake:
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End the session with that of its server."""
+        self._lose(reason, outcome)
+
+    def _lose(self, reason: str, outcome: Outcome) -> None:
         self._opens_until_s = None
-        self._front.lost(reason, outcome)
+        if self._apart is None:
+            self._front.lost(reason, outcome)
+        else:
+            self._apart.lost(self, reason)
 
     def _fail_waiting(self, failure: Failed) -> None:
         self._opens_until_s = None
@@ -313,13 +358,7 @@ class ToHandshake:
         work = self._works.new_work(request)
         if attempt is not None:
             work.way, work.replay = Strategy.REPLAY, attempt
-        taken = take_off(params)
-        if request.method not in _KNOWN:  # the steps leave alone what they do not know
-            taken = without_metadata(taken)
-        if request.token is not None:
-            taken = {**taken, "_meta": {**taken["_meta"], "progressToken": decode(work.key)}}
-        body = {**request.body, "id": decode(work.key), "params": taken}
-        frame = Frame(b"", "request", work.key, request.method, body)
+        frame = write_request(request, work.key, params)
         adapted = self._upward.adapt(frame, request.method)
         if adapted is None:
             reason = f"the server's revision has no {request.method}"
@@ -327,7 +366,7 @@ class ToHandshake:
         elif isinstance(adapted, Refusal):
             self.requests.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
-            work.frame = adapted if adapted.raw else adapted._replace(raw=encode_line(body), body=None)
+            work.frame = adapted if adapted.raw else adapted._replace(raw=encode_line(frame.body), body=None)
             work.frame = self._tasks.ask_for(work, work.frame)
             self._works.start(work)
 
@@ -354,48 +393,10 @@ class ToHandshake:
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""
-        if isinstance(frame, Malformed):
-            self._take_malformed(frame)
-        elif self._asking is None:
-            logger.debug("%s of the server dropped: its session is not open", frame.kind)
-        elif frame.kind == "batch":
-            for member in frame.body:
-                self.take_server(upstream, classify(b"", member, frame.stream))
-        elif frame.kind == "request":
-            self._asking.take(frame)
-        elif frame.kind == "notification":
-            self._take_notification(frame)
+        if self._frames is not None:
+            self._frames.take(frame)
+        elif isinstance(frame, Malformed):
+            self._front.exchange.reject(Side.SERVER, frame)
         else:
-            self._take_response(frame)
+            logger.debug("%s of the server dropped: its session is not open", frame.kind)
         self._schedule()
-
-    def _take_malformed(self, malformed: Malformed) -> None:
-        self._front.exchange.reject(Side.SERVER, malformed)
-        work = self._works.find(malformed.key) if malformed.is_response else None
-        if work is not None:
-            message = f"the server answered with something that is not a response: {malformed.reason}"
-            error = {"code": INTERNAL_ERROR, "message": message}
-            self._take_response(Frame(b"", "error", work.key, None, {"jsonrpc": "2.0", "id": 0, "error": error}))
-
-    def _take_response(self, frame: Frame) -> None:
-        assert self._tasks is not None
-        work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
-        if hook is not None:
-            hook(frame)
-        elif work is None:
-            self._front.exchange.counters.unmatched += 1
-            logger.debug("the server answered what nobody asked, or what was answered")
-        elif not self._tasks.follow(work, frame):
-            assert self._asking is not None
-            is_for_now = self._asking.finish(work, frame)
-            self._works.finish(work)
-            if is_for_now:
-                self.take_answer(work, frame)
-
-    def _take_notification(self, frame: Frame) -> None:
-        assert self._asking is not None
-        assert self._hearing is not None
-        if frame.method == CANCELLED:
-            self._asking.withdraw(frame)
-            return
-        self._hearing.take(frame)
