@@ -97,7 +97,8 @@ class UpstreamPool:
             whose = str(principal or "") if is_per_request else None
             return Proxy(config, front, self._open, requests_apart=self._config.runs, principal=whose)
         if is_per_request:
-            return Proxy(config, front, self._open, principal=str(principal or ""))
+            shares = self.scope is Scope.SHARED
+            return Proxy(config, front, self._open, principal=str(principal or ""), shares_server=shares)
         if self.scope is Scope.CLIENT or (self.scope is Scope.PRINCIPAL and principal is None):
             return Proxy(config, front, self._open)
         return SharedProxy(self, config, front, _EVERYBODY if self.scope is Scope.SHARED else principal)

@@ -151,6 +151,7 @@ class Proxy:
             None where one server serves them all.
         principal: Whose requests come over this transport, where each has a stream of its own; None where the
             transport is the connection of one client, or says it itself.
+        shares_server: Whether these are the requests of several principals, each of which says whose it is.
     """
 
     def __init__(
@@ -162,11 +163,14 @@ class Proxy:
         *,
         requests_apart: int | None = None,
         principal: str | None = None,
+        shares_server: bool = False,
     ) -> None:
         wiring, settings = wiring_of(config, translate), host_settings_of(config, requests_apart is None)
         principal = getattr(front, "principal", None) if principal is None else principal
         if principal is not None and wiring.bridging is not None:
-            bridging = dataclasses.replace(wiring.bridging, principal=principal, shares_channel=False)
+            bridging = dataclasses.replace(
+                wiring.bridging, principal=principal, shares_channel=False, shares_server=shares_server
+            )
             wiring = dataclasses.replace(wiring, bridging=bridging)
         self._transport = watched(config, front, Side.CLIENT)
         self._switch = Direct(wiring) if requests_apart is None else _apart(wiring, requests_apart)

@@ -132,7 +132,7 @@ def test_a_scope_without_clients_to_share_is_a_usage_error() -> None:
     assert b"--scope shared needs --listen" in done.stderr
 
 
-@pytest.mark.parametrize(("scope", "starts"), [("client", 2), ("principal", 2), ("request", 4)])
+@pytest.mark.parametrize(("scope", "starts"), [("client", 2), ("principal", 2), ("shared", 1), ("request", 4)])
 def test_requests_without_a_session_get_as_many_servers_as_the_scope_says(
     scope: str, starts: int, tmp_path: Path
 ) -> None:

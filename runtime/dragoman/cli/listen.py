@@ -211,6 +211,7 @@ def _configure(args: argparse.Namespace) -> FrontConfig:
         admission=_read_admission(args),
         answers=args.answers,
         post_opens_sse=args.post_sse,
+        shares_requests=args.scope == "shared",
     )
 
 

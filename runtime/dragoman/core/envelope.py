@@ -30,6 +30,7 @@ class Frame(NamedTuple):
             connection's own. A response has none: its key says where it belongs.
         headers: What goes with a request where there are headers; of one that came, those that repeat arguments. With
             an error, when it is worth another try.
+        sender: The principal that a request is of, where a connection carries those of several; empty elsewhere.
     """
 
     raw: bytes
@@ -39,6 +40,7 @@ class Frame(NamedTuple):
     body: Any = None
     stream: bytes | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    sender: str = ""
 
 
 class Malformed(NamedTuple):

@@ -26,6 +26,7 @@ class Bridging:
         server: Which server it is, by a name of the user's; states are bound to it.
         principal: Who the client is, as far as that is known; empty otherwise. States are bound to it.
         shares_channel: Whether all that a client hears comes on one channel; over HTTP each request has its own.
+        shares_server: Whether one session of the server serves several principals; each request says whose it is then.
         questions: How a question in the middle of a call is put to a client without a session: one of
             `bridge.strategy.SETTINGS`.
         repeatable: The tools that may be run twice, beside those of which their server says so.
@@ -41,6 +42,7 @@ class Bridging:
     server: str = ""
     principal: str = ""
     shares_channel: bool = True
+    shares_server: bool = False
     questions: str = "auto"
     repeatable: frozenset[str] = frozenset()
     most_parked: int = 256

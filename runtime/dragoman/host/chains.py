@@ -255,7 +255,7 @@ class Chains:
     def _message(self, deferral: Deferral) -> Message:
         revisions, side = deferral.around.revisions, deferral.side
         spoken = revisions[side], revisions[side.other]
-        return Message(deferral.frame, side, LABEL.get(), *spoken, PRINCIPAL.get())
+        return Message(deferral.frame, side, LABEL.get(), *spoken, deferral.frame.sender or PRINCIPAL.get())
 
     def _write_failure(self, deferral: Deferral, reason: str, code: int = INTERNAL_ERROR) -> Frame:
         assert deferral.call is not None

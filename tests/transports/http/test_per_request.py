@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.proxy import Proxy, ProxyConfig
-from dragoman.transports.http.config import FrontConfig, Patience
+from dragoman.transports.http.config import Admission, FrontConfig, Patience
 from tests.proxy.test_per_request import IDENTITY, LEVEL, NEW, VERSION, asks
 from tests.proxy.test_per_request_asked import ACCEPTED, FORM, SCHEMA
 from tests.transports.http.stage import (
@@ -349,3 +349,31 @@ async def test_a_notification_need_not_say_its_revision() -> None:
         frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
         reply = await stage.post(frame, **{"mcp-method": "notifications/cancelled", "mcp-protocol-version": NEW})
         assert reply.status == 202
+
+
+@on_loop
+async def test_behind_a_shared_server_a_state_is_still_its_principals_own() -> None:
+    tokens = {"ann": "secret-of-ann-0123456789", "ben": "secret-of-ben-0123456789"}
+    ann, ben = ({"authorization": f"Bearer {token}"} for token in tokens.values())
+    config = FrontConfig(shares_requests=True, admission=Admission(tokens=tokens))
+    async with serving(config) as stage:
+        stage.make = lambda transport: Proxy(ProxyConfig(), transport, stage.connect, principal="", shares_server=True)
+        calling = posts(stage, call(has=FORM), **ann)
+        await until(lambda: bool(stage.servers))
+        offer = await is_offered(stage)
+        assert offer["params"]["clientInfo"]["name"] == "dragoman"
+        stage.server.answer(offer["id"], **initialized("2025-11-25"))
+        assert (await stage.server.hear())["method"] == "notifications/initialized"
+        await lists(stage)
+        heard = await stage.server.hear()
+        params = {"message": "Who?", "requestedSchema": SCHEMA}
+        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
+        asked = (await (await within(calling)).frame())["result"]
+        again = {"inputResponses": {"question-1": ACCEPTED}, "requestState": asked["requestState"]}
+        refused = await (await within(posts(stage, call(8, has=FORM, **again), **ben))).frame()
+        assert (refused["error"]["code"], refused["error"]["data"]["reason"]) == (-32602, "other-caller")
+        retrying = posts(stage, call(9, has=FORM, **again), **ann)
+        assert await stage.server.hear() == {"jsonrpc": "2.0", "id": "q", "result": ACCEPTED}
+        stage.server.answer(heard["id"], **content("Ada"))
+        assert text_of(await (await within(retrying)).frame()) == "Ada"
+        assert len(stage.servers) == 1

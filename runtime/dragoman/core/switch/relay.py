@@ -33,7 +33,7 @@ from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Re
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
-from dragoman.core.switch.to_handshake.works import bind
+from dragoman.core.switch.to_handshake.works import bind, find_principal
 from dragoman.core.switch.tool_headers import LIST, PageAsker, TakePage, ToolHeaders
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
@@ -165,7 +165,7 @@ class ByIds:
         if self._requests.requests.get(request.key) is not request:
             return  # it was cancelled meanwhile
         params, bridging = dict(request.params), self._bridging
-        if bridging.principal and request.method in FACTS.input_required:
+        if find_principal(bridging, request) and request.method in FACTS.input_required:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
         asker = _Asker(self, self._requests, request, has_refreshed)
         mirrored = self.tools.mirrored(request.method, params)
@@ -174,7 +174,7 @@ class ByIds:
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result whose state is good for this client alone: the server may know all of them by one name."""
         bridging = self._bridging
-        if not bridging.principal or result.get("resultType") != "input_required":
+        if not find_principal(bridging, request) or result.get("resultType") != "input_required":
             return result
         return dict(wrap(result, bridging.keeper(), bind(bridging, request), bridging.now(), bridging.nonce()))
 

@@ -118,6 +118,8 @@ class FrontConfig:
         answers: `auto` answers a request with JSON as long as nothing else is to be sent and it does not take long;
             `json` and `sse` do so where the client takes it.
         post_opens_sse: Whether a POST to the path of HTTP+SSE opens its stream too, as some clients do.
+        shares_requests: Whether all requests without a session are served as one, whoever they are of; else those of
+            each principal are.
     """
 
     paths: Paths = field(default_factory=Paths)
@@ -126,3 +128,4 @@ class FrontConfig:
     admission: Admission = field(default_factory=Admission)
     answers: Literal["auto", "json", "sse"] = "auto"
     post_opens_sse: bool = False
+    shares_requests: bool = False

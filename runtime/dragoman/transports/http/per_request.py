@@ -11,6 +11,7 @@ there are no sessions, and a session's header means nothing.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from dragoman.core.bridge.errors import find_http_status
@@ -56,6 +57,7 @@ class PerRequestHttpFront:
         self._config = config
         self._sessions = sessions
         self._serving: dict[str, HttpSession[RequestsTransport]] = {}
+        self._under_way: Counter[str] = Counter()  # by principal
 
     async def serve(self, exchange: HttpExchange, posted: Posted, takes_json: bool, takes_stream: bool) -> None:
         """Answer a POST.
@@ -89,14 +91,15 @@ class PerRequestHttpFront:
         with session:
             if not transport.readable.is_set():
                 await transport.readable.wait()
-            if len(transport) >= self._config.limits.streams:
+            if self._under_way[exchange.principal] >= self._config.limits.streams:
                 reason = "too many requests are under way"
                 raise RequestRefused(429, reason, (b"retry-after", b"1"), key=frame.key)
             if transport.over:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
-            frame = frame._replace(headers=select_arguments(_list_headers(exchange)))
-            post = transport.post(frame, takes_stream)
+            headers = select_arguments(_list_headers(exchange))
+            post = transport.post(frame._replace(headers=headers, sender=exchange.principal), takes_stream)
             exchange.hold.release()
+            self._under_way[exchange.principal] += 1
             watch = asyncio.ensure_future(exchange.wait_for_disconnect())
             watch.add_done_callback(lambda _: post.wake.set())
             try:
@@ -104,8 +107,12 @@ class PerRequestHttpFront:
             finally:
                 watch.cancel()
                 transport.leave(post)
+                self._under_way[exchange.principal] -= 1
+                self._under_way += Counter()  # without those that have none
 
     def _find(self, principal: str) -> HttpSession[RequestsTransport]:
+        if self._config.shares_requests:
+            principal = ""
         session = self._serving.get(principal)
         if session is None or session.transport.over:
             caller = Caller(principal, "streamable-http", is_per_request=True)

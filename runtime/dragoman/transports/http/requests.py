@@ -95,7 +95,7 @@ class RequestsTransport(FlowingTransport):
         """Deliver a request.
 
         Args:
-            frame: It, decoded.
+            frame: It, decoded; it says whose it is.
             takes_stream: Whether its client takes a stream.
         """
         self._last += 1

@@ -122,7 +122,7 @@ class Catalogue:
 
     def _take_quickly(self, frame: Frame) -> bool:
         """Hand on a call without reading more of it than its name; False where more has to be read."""
-        raw, kind, key, method, _, stream, headers = frame
+        raw, kind, key, method, _, stream, headers, sender = frame
         start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
         if start < len(_CALLS) or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
             found = _CALLED.match(raw)
@@ -141,7 +141,8 @@ class Catalogue:
         if member.state is MemberState.FAILED:
             return False
         if other is not None:
-            frame = Frame(b"%b%b%b" % (raw[:start], other, raw[end:]), kind, key, method, None, stream, headers)
+            line = b"%b%b%b" % (raw[:start], other, raw[end:])
+            frame = Frame(line, kind, key, method, None, stream, headers, sender)
         self._calls[key] = member
         self.outside.tell_member(member, frame)
         return True

@@ -101,7 +101,7 @@ class Asking:
         self._promoting = promoting
         self._listed = listed
         self._revision = revision
-        self._roots = RootsCache(bridging.roots_ttl_s)
+        self._roots = RootsCache(0.0 if bridging.shares_server else bridging.roots_ttl_s)
         self._due: dict[Work, float] = {}
         self._ending: dict[Work, _End] = {}
 

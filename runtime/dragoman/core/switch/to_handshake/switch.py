@@ -15,7 +15,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.capabilities import Path, Scope
 from dragoman.core.bridge.discovery import to_discover_result
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, OLDER
 from dragoman.core.bridge.replay import Replay
@@ -84,6 +84,7 @@ class ToHandshake:
         apart: Apart | None = None,
     ) -> None:
         counters, lasts = front.exchange.counters, apart is None
+        scope: Scope = "shared" if bridging.shares_server else "client"
         self.requests = PerRequestFront(front, wiring.settings, counters, self) if apart is None else apart.requests
         self.label = bridging.nonce().hex()
         self._apart = apart
@@ -92,7 +93,7 @@ class ToHandshake:
         self._bridging = bridging
         self._outbox = outbox
         self._front = front
-        self._path = Path(NEWER, OLDER, tasks=lasts, promotes=lasts and promotes(bridging.questions))
+        self._path = Path(NEWER, OLDER, scope, tasks=lasts, promotes=lasts and promotes(bridging.questions))
         self._works = Works(upstream, wiring.settings.restore_ids, self.label)
         self._waiting: list[Request] = []
         self._opens_until_s: float | None = None
