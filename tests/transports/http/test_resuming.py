@@ -8,8 +8,19 @@ import pytest
 
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.streams import Ledger, Stream
-from tests.support.waiting import pass_time
-from tests.transports.http.stage import content, log_message, on_loop, serving, text_of, until, within
+from tests.proxy.per_request import complete, discovered
+from tests.support.waiting import linger, pass_time
+from tests.transports.http.stage import (
+    content,
+    initialize,
+    log_message,
+    on_loop,
+    progress,
+    serving,
+    text_of,
+    until,
+    within,
+)
 from tests.transports.http.wire import PATIENCE_S, Event, Reply
 
 QUICK = FrontConfig(patience=Patience(stream_after_s=0.05))
@@ -50,6 +61,29 @@ async def test_a_resumed_stream_still_waits_for_its_answer() -> None:
         assert event.id is not None
         async with await stage.get(last_event_id=event.id) as resumed:
             stage.server.answer(2, **content("done"))
+            assert text_of((await resumed.frames())[0]) == "done"
+
+
+@on_loop
+async def test_a_call_at_a_server_without_sessions_goes_on_while_its_client_is_away() -> None:
+    async with serving(QUICK) as stage:
+        opening = asyncio.create_task(stage.post(initialize("2025-06-18")))
+        await until(lambda: bool(stage.servers))
+        offer = await stage.server.hear()
+        stage.server.say({"jsonrpc": "2.0", "id": offer["id"], "error": {"code": -32022, "message": "no"}})
+        stage.server.say(discovered((await stage.server.hear())["id"], tools={}))
+        stage.session, stage.revision = (await within(opening)).headers["mcp-session-id"], "2025-06-18"
+        (await within(stage.post({"jsonrpc": "2.0", "method": "notifications/initialized"}))).leave()
+        reply = await within(stage.call(2, _meta={"progressToken": "p"}))
+        heard = await stage.server.hear()
+        stage.server.say(progress(heard["params"]["_meta"]["progressToken"], 1))
+        event = await expect_event(reply)
+        reply.leave()  # which is no cancellation in its revision
+        await linger(0.1)
+        assert stage.server.hears_nothing()
+        stage.server.say(complete(heard["id"], **content("done")))
+        assert event.id is not None
+        async with await stage.get(last_event_id=event.id) as resumed:
             assert text_of((await resumed.frames())[0]) == "done"
 
 
