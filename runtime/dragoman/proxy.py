@@ -82,6 +82,7 @@ class ProxyConfig:
         parked_s: How long a call waits for a per-request client that was asked something, in seconds.
         most_parked: How many calls may wait so.
         task_s: How long a task is kept that the proxy makes of a call, from its beginning, in seconds.
+        roots_ttl_s: For how many seconds a server gets the roots again that such a client has told; 0 is not at all.
         state_key: 32 secret bytes that seal the states which such clients carry: what does not wait in memory is then
             good after a restart, and in every proxy with this key. Made at start if None.
         server_name: What the user calls the server; such states are good there alone, and a client is told this name
@@ -113,6 +114,7 @@ class ProxyConfig:
     parked_s: float = 600.0
     most_parked: int = 256
     task_s: float = 3600.0
+    roots_ttl_s: float = 0.0
     state_key: bytes | None = field(default=None, repr=False)
     server_name: str = ""
 
@@ -256,6 +258,7 @@ def make_bridging(config: ProxyConfig) -> Bridging:
         repeatable=config.repeatable,
         most_parked=config.most_parked,
         task_s=config.task_s,
+        roots_ttl_s=config.roots_ttl_s,
     )
 
 

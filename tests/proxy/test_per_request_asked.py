@@ -326,3 +326,25 @@ def test_a_url_is_named_to_a_client_that_cannot_be_asked() -> None:
 
 def test_a_server_that_goes_takes_its_calls_with_it() -> None:
     hold([*begin(), server_closes(), expect_to_client(an_error(1, -32000)), expect_end(Outcome.SERVER_CLOSED)])
+
+
+@pytest.mark.parametrize("ttl_s", [0.0, 60.0])
+def test_roots_that_a_client_has_told_may_be_used_again(ttl_s: float) -> None:
+    has, home, states = {"roots": {}}, {"roots": [{"uri": "file:///home"}]}, []
+
+    def is_asked(frame: Any) -> bool:
+        states.append(frame["result"]["requestState"])
+        return [asked["method"] for asked in frame["result"]["inputRequests"].values()] == ["roots/list"]
+
+    hold(
+        [
+            *begin(has=has),
+            server(request("once", "roots/list")),
+            expect_to_client(is_asked),
+            client(lambda: call(2, has=has, inputResponses={"question-1": home}, requestState=states[0])),
+            expect_to_server(result("once", home)),
+            server(request("again", "roots/list")),
+            expect_to_server(result("again", home)) if ttl_s else expect_to_client(is_asked),
+        ],
+        roots_ttl_s=ttl_s,
+    )

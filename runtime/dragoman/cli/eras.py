@@ -61,6 +61,13 @@ def add_era_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long a task is kept from its beginning (default: 3600)",
     )
     group.add_argument(
+        "--roots-ttl",
+        type=seconds,
+        metavar="S",
+        help="how long a server gets the roots again that a client has told, without another question (default: not "
+        "at all)",
+    )
+    group.add_argument(
         "--state-key-file",
         dest="state_key",
         type=state_key,
@@ -110,6 +117,7 @@ def chosen_bridging(args: argparse.Namespace) -> dict[str, Any]:
         "parked_s": args.answer_timeout,
         "most_parked": args.max_parked,
         "task_s": args.task_ttl,
+        "roots_ttl_s": args.roots_ttl or 0.0,
         "state_key": args.state_key,
         "server_name": args.server_name or "",
     }

@@ -52,11 +52,10 @@ def test_headers_that_are_not_accepted_are_ours(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [LM, MM])
-def test_a_revision_that_is_not_spoken_any_more_is_probed_again(path: Path) -> None:
+def test_a_revision_that_is_not_spoken_any_more_is_an_error_of_ours(path: Path) -> None:
     said = answer_error(error(-32022, supported=["2027-01-01"]), "tools/list", path)
     assert isinstance(said, Say)
     assert said.code == -32603
-    assert said.is_stale
     assert "supported" not in said.data
 
 

@@ -174,7 +174,6 @@ def test_a_response_that_comes_while_nobody_is_there_is_kept() -> None:
 
 def test_a_call_without_questions_is_answered_at_once() -> None:
     assert parking().finish("other", {})
-    assert parking().lose("other")
 
 
 def test_a_question_that_is_withdrawn_is_not_asked() -> None:
@@ -188,33 +187,6 @@ def test_a_question_that_is_withdrawn_is_not_asked() -> None:
     assert resumed.replies == [(b"2", YES)]
 
 
-def test_a_client_hears_on_its_return_that_the_server_is_gone() -> None:
-    desk = parking()
-    ask(desk)
-    _, state = park(desk)
-    assert not desk.lose("c")
-    with pytest.raises(RemoteProtocolError) as caught:
-        desk.resume(state, {"question-1": YES}, ALL)
-    assert reason_of(caught) == Reason.LOST.value
-    assert len(desk) == 0
-
-
-def test_a_client_that_is_there_hears_it_at_once() -> None:
-    desk = parking()
-    ask(desk)
-    assert desk.lose("c")
-    assert len(desk) == 0
-
-
-def test_a_response_outlives_its_server() -> None:
-    desk = parking()
-    ask(desk)
-    _, state = park(desk)
-    desk.finish("c", {"result": 1})
-    assert not desk.lose("c")
-    assert desk.resume(state, None, ALL).outcome == {"result": 1}
-
-
 def test_calls_whose_clients_do_not_come_back_are_given_up() -> None:
     desk = parking()
     for number, call in enumerate("abcd"):
@@ -222,7 +194,7 @@ def test_calls_whose_clients_do_not_come_back_are_given_up() -> None:
         if call != "d":
             park(desk, call, now_s=float(number))
     desk.finish("b", {})
-    desk.lose("c")
+    desk.finish("c", {})
     assert desk.find_next_expiry() == 60.0
     assert desk.expire(59.9) == []
     assert desk.expire(60.0) == [ExpiredCall("a", True)]

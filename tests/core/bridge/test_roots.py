@@ -38,14 +38,6 @@ def test_what_is_no_list_of_roots_replaces_it(broken: Any) -> None:
     assert cache.get("alice", 1.0) is None
 
 
-def test_roots_are_forgotten() -> None:
-    cache = RootsCache(ttl_s=10)
-    cache.put("alice", {"roots": ROOTS}, 0.0)
-    cache.forget("alice")
-    cache.forget("bob")
-    assert cache.get("alice", 0.0) is None
-
-
 def test_only_so_many_principals_are_kept() -> None:
     cache = RootsCache(ttl_s=10, most=2)
     for name in ("a", "b", "a", "c"):

@@ -39,13 +39,11 @@ class Say:
         code: Of the error.
         message: Of the error.
         data: Of the error.
-        is_stale: Whether what we know of the server is outdated, so that it has to be probed again.
     """
 
     code: int
     message: str
     data: dict[str, Any]
-    is_stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def answer_error(
             _say_about_us(error, f"the server does not accept our headers for {method}") if has_refreshed else Refresh()
         )
     if code == UNSUPPORTED_VERSION:
-        return _say_about_us(error, f"the server does not speak revision {path.server} any more", is_stale=True)
+        return _say_about_us(error, f"the server does not speak revision {path.server} any more")
     if code == MISSING_CLIENT_CAPABILITY:
         return _answer_missing(error, method, path, declared or {})
     return Relay()
@@ -116,8 +114,8 @@ def _answer_missing(error: Mapping[str, Any], method: str, path: Path, declared:
     return Say(INVALID_PARAMS, text, {"original": dict(error)})
 
 
-def _say_about_us(error: Mapping[str, Any], message: str, *, is_stale: bool = False) -> Say:
-    return Say(INTERNAL_ERROR, message, {"original": dict(error)}, is_stale)
+def _say_about_us(error: Mapping[str, Any], message: str) -> Say:
+    return Say(INTERNAL_ERROR, message, {"original": dict(error)})
 
 
 def _read_required(error: Mapping[str, Any]) -> list[str]:

@@ -63,7 +63,6 @@ class _Call:
     expires_s: float | None = None
     """When it is given up; None while a request of the client is there."""
     has_ended: bool = False
-    is_lost: bool = False
     outcome: Any = None
 
     @property
@@ -156,9 +155,6 @@ class Parking:
             raise refuse(Reason.UNKNOWN)
         if parked.is_attended or state.round != str(parked.round):
             raise refuse(Reason.USED)
-        if parked.is_lost:
-            del self._calls[state.call]
-            raise refuse(Reason.LOST)
         replies, losses = parked.questions.answer(answers)
         parked.expires_s = None
         parked.questions.caller = parked.questions.caller._replace(capabilities=capabilities)
@@ -185,19 +181,6 @@ class Parking:
         parked.has_ended, parked.outcome = True, response
         return False
 
-    def lose(self, call: str) -> bool:
-        """Take note that the server of a call has gone.
-
-        Returns:
-            Whether to tell the client now; otherwise it hears so when it comes back.
-        """
-        parked = self._calls.get(call)
-        if parked is None or parked.is_attended:
-            self._calls.pop(call, None)
-            return True
-        parked.is_lost = not parked.has_ended  # what has been answered is not lost
-        return False
-
     def forget(self, call: str) -> None:
         """Take note that the client has cancelled the call, or that it has ended otherwise."""
         self._calls.pop(call, None)
@@ -208,7 +191,7 @@ class Parking:
             call for call, parked in self._calls.items() if parked.expires_s is not None and parked.expires_s <= now_s
         ]
         gone = [(call, self._calls.pop(call)) for call in due]
-        return [ExpiredCall(call, not (parked.has_ended or parked.is_lost)) for call, parked in gone]
+        return [ExpiredCall(call, not parked.has_ended) for call, parked in gone]
 
     def find_next_expiry(self) -> float | None:
         """Give the time, on the steady clock, at which `expire` has something to do; None while no call is parked."""

@@ -38,7 +38,3 @@ class RootsCache:
         """Give the roots of a principal; None if they are not known, or not any more."""
         until_s, roots = self._kept.get(principal, (now_s, []))
         return roots if now_s < until_s else None
-
-    def forget(self, principal: str) -> None:
-        """Forget what a principal told: it said that its roots have changed, or has gone."""
-        self._kept.pop(principal, None)

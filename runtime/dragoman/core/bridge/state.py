@@ -37,7 +37,6 @@ class Reason(Enum):
         OTHER_INSTANCE: The call waits in another instance, or waited in one that is gone.
         UNKNOWN: No such call is waiting: it has ended, or was given up.
         USED: Somebody has gone on from it before.
-        LOST: The server is gone, and the call with it.
         MALFORMED: An answer is not one to the question.
         OTHER_QUESTION: The server asks something else than it did before.
     """
@@ -49,7 +48,6 @@ class Reason(Enum):
     OTHER_INSTANCE = "other-instance"
     UNKNOWN = "call-unknown"
     USED = "state-used"
-    LOST = "server-lost"
     MALFORMED = "answer-malformed"
     OTHER_QUESTION = "other-question"
 
@@ -62,7 +60,6 @@ _WORDS: Final = {
     Reason.OTHER_INSTANCE: "the call waits in another instance of the proxy, or in one that is gone",
     Reason.UNKNOWN: "no such call is waiting any more",
     Reason.USED: "the state has been used before",
-    Reason.LOST: "the server ended while the call was waiting",
     Reason.MALFORMED: "an answer is not one to its question",
     Reason.OTHER_QUESTION: "the server asks something else than the first time",
 }
