@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from dragoman.cli.explain import SCOPES, TRANSPORTS, add_arguments, lay_out, run
-from dragoman.core.bridge.explain import explain
+from dragoman.cli.explain import SCOPES, TRANSPORTS, add_arguments, run
 
 
 def run_with(*argv: str) -> int:
@@ -25,12 +24,6 @@ def test_text_has_a_line_for_each_feature_and_the_counts(capsys: pytest.CaptureF
     assert lines[-1].endswith(" works, 0 emulated, 3 lost")
 
 
-def test_text_of_a_pair_that_is_not_served_says_so() -> None:
-    text = lay_out(explain("2026-07-28", "2026-07-28", served=()), "http", "stdio")
-    assert text.startswith("A client of 2026-07-28 over http, a server of 2026-07-28 over stdio.\nNot served yet: ")
-    assert len(text.splitlines()) == 2
-
-
 def test_json_has_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--client", "2025-06-18", "--server", "2025-11-25", "--client-transport", "http", "--scope", "shared")
     assert run_with(*arguments, "--json") == 0
@@ -41,8 +34,6 @@ def test_json_has_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         "server": "2025-11-25",
         "serverTransport": "stdio",
         "scope": "shared",
-        "served": True,
-        "note": None,
     }
     assert found["features"][0] == {
         "feature": "opening",

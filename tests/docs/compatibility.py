@@ -30,7 +30,7 @@ def render() -> str:
         for client in REVISIONS
         for server in REVISIONS
     }
-    return HEAD + _grid(found) + _notes(found) + _fates(found, Status.LOST) + _fates(found, Status.EMULATED)
+    return HEAD + _grid(found) + _fates(found, Status.LOST) + _fates(found, Status.EMULATED)
 
 
 def _grid(found: dict[tuple[str, str], Explanation]) -> str:
@@ -42,21 +42,8 @@ def _grid(found: dict[tuple[str, str], Explanation]) -> str:
 
 
 def _cell(explanation: Explanation) -> str:
-    if not explanation.served:
-        return "not yet"
     counts = [f"{len(rows)} {status.value}" for status in Status if (rows := explanation.select(status))]
     return ", ".join(counts)
-
-
-def _notes(found: dict[tuple[str, str], Explanation]) -> str:
-    notes: dict[str, list[str]] = {}
-    for (client, server), explanation in found.items():
-        if explanation.note:
-            notes.setdefault(explanation.note, []).append(f"{client} with {server}")
-    if not notes:
-        return ""
-    lines = [f"- {note}\n  Client and server: {', '.join(pairs)}." for note, pairs in notes.items()]
-    return "## Not served\n\n" + "\n".join(lines) + "\n\n"
 
 
 def _fates(found: dict[tuple[str, str], Explanation], status: Status) -> str:

@@ -74,8 +74,6 @@ def describe(found: Explanation, client_transport: str, server_transport: str) -
         "server": found.path.server,
         "serverTransport": server_transport,
         "scope": found.path.scope,
-        "served": found.served,
-        "note": found.note or None,
         "features": [{"feature": row.feature, "status": row.status.value, "why": row.why} for row in found.rows],
     }
 
@@ -84,8 +82,6 @@ def lay_out(found: Explanation, client_transport: str, server_transport: str) ->
     """Give an explanation as text: a table, and how many features there are of each kind."""
     path = found.path
     head = f"A client of {path.client} over {client_transport}, a server of {path.server} over {server_transport}.\n"
-    if not found.served:
-        return f"{head}{found.note}\n"
     width = max(len(row.feature) for row in found.rows)
     lines = [f"{row.status.value:<8}  {row.feature:<{width}}  {row.why}\n" for row in found.rows]
     counts = ", ".join(f"{len(found.select(status))} {status.value}" for status in Status)

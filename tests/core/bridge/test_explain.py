@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.explain import SERVED, Explanation, explain
+from dragoman.core.bridge.explain import Explanation, explain
 from dragoman.core.bridge.features import FEATURES, Status
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 A, B, C, D = HANDSHAKE_REVISIONS
 E = "2026-07-28"
-CELLS = {"LL", "LM", "ML", "MM"}
 
 
 def between(client: str, server: str, **more: Any) -> Explanation:
-    return explain(client, server, served=CELLS, **more)
+    return explain(client, server, **more)
 
 
 def fates(explanation: Explanation) -> dict[str, str]:
@@ -161,17 +160,3 @@ def test_some_features_are_of_http(
 ) -> None:
     found = between(client, server, client_transport=transports[0], server_transport=transports[1])
     assert (feature in fates(found)) is is_listed
-
-
-@pytest.mark.parametrize(("client", "server"), [(D, E), (E, D), (E, E)])
-def test_a_pair_that_is_not_served_says_so(client: str, server: str) -> None:
-    explanation = explain(client, server, served={"LL"})
-    assert not explanation.served
-    assert explanation.rows == ()
-    assert explanation.note.startswith("Not served yet")
-
-
-def test_the_pairs_with_a_handshake_are_served() -> None:
-    assert "LL" in SERVED <= CELLS
-    assert explain(A, D).served
-    assert explain(A, D).note == ""

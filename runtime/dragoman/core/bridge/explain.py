@@ -6,7 +6,7 @@ table in the documentation: both say the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -29,19 +29,6 @@ from dragoman.core.bridge.features import (
 from dragoman_spec import load
 
 Transport = Literal["stdio", "http", "sse", "websocket"]
-
-SERVED: Final[frozenset[str]] = frozenset({"LL", "LM", "ML", "MM"})
-"""The cells that `dragoman proxy` serves: the first letter is the client, L with a handshake, M per request."""
-
-_NO_SESSION: Final = (
-    "Not served yet: a request without a session gets an error that says so. "
-    "A client that knows both eras then opens one with `initialize`."
-)
-_NOT_SERVED: Final = {
-    "LM": "Not served yet: the server does not take `initialize`, and the client gets an error that says so.",
-    "ML": _NO_SESSION,
-    "MM": _NO_SESSION,
-}
 
 _PASSED_ON: Final = works("It is passed on.")
 _ENDS_WITH_THE_REQUEST: Final = lost("Each request has a server of its own, which ends with it (scope `request`).")
@@ -66,14 +53,10 @@ class Explanation:
 
     Attributes:
         path: The way between them.
-        served: Whether `dragoman proxy` serves this pair.
-        note: What it does where it does not; empty otherwise.
-        rows: The features, in an order for readers; none where the pair is not served.
+        rows: The features, in an order for readers.
     """
 
     path: Path
-    served: bool
-    note: str
     rows: tuple[Row, ...]
 
     def select(self, status: Status) -> tuple[Row, ...]:
@@ -88,7 +71,6 @@ def explain(
     client_transport: Transport = "stdio",
     server_transport: Transport = "stdio",
     scope: Scope = "client",
-    served: Collection[str] = SERVED,
     features: Sequence[Feature] = FEATURES,
 ) -> Explanation:
     """Say what there is between a client and a server.
@@ -99,15 +81,12 @@ def explain(
         client_transport: How the client reaches the proxy.
         server_transport: How the proxy reaches the server.
         scope: Who shares a session of the server.
-        served: The cells that are served.
         features: The table.
 
     Raises:
         UnsupportedRevision: There is no such revision here.
     """
     path = Path(client, server, scope, tasks=True)
-    if path.cell not in served:
-        return Explanation(path, False, _NOT_SERVED[path.cell], ())
     over_http = {side for side, over in (("client", client_transport), ("server", server_transport)) if over == "http"}
     rows = []
     for feature in (*features, *_find_others(path, features)):
@@ -116,7 +95,7 @@ def explain(
         fate = _find_fate(feature, path)
         if fate is not None:
             rows.append(Row(feature.name, fate.status, fate.why))
-    return Explanation(path, True, "", tuple(rows))
+    return Explanation(path, tuple(rows))
 
 
 def _find_others(path: Path, features: Sequence[Feature]) -> list[Feature]:
