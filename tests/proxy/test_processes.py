@@ -292,7 +292,7 @@ def test_memory_is_bounded_while_a_client_does_not_read(client_revision: str) ->
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--client-revision", "2026-07-28"), "per-request era"),
+        (("--client-revision", "2026-07-28"), "says so with each request"),
         (("--server-revision", "1999-01-01"), "no revision"),
         (("--init-timeout", "0"), "seconds"),
         (("--init-timeout", "soon"), "seconds"),

@@ -26,6 +26,7 @@ TOOL = {
     "name": "x",
     "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "x-mcp-header": "City"}}},
 }
+OPENING = ("GET", "DELETE", "server/discover", "initialize", "notifications/initialized")
 BAD_TOOL = {"name": "bad", "inputSchema": {"type": "object", "x-mcp-header": "Root"}}
 
 
@@ -290,6 +291,6 @@ async def test_a_session_that_is_opened_for_requests_is_renewed_once_and_asked_a
         peer.start("subscriptions/listen", notifications={"resourceSubscriptions": ["file:///a"]}, _meta=meta)
         await peer.until(lambda: any(name == "resources/subscribe" for name, _ in seen))
         assert "result" in await peer.ask("tools/call", name="x", _meta=meta)
-    posts = [one for one in seen if one[0] not in ("GET", "DELETE", "initialize", "notifications/initialized")]
+    posts = [one for one in seen if one[0] not in OPENING]
     assert posts == [(name, key) for key in ("s1", "s2") for name in ("resources/subscribe", "tools/call")]
     assert sessions == 2
