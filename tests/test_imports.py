@@ -38,6 +38,7 @@ def heavy_modules_after(code: str) -> list[str]:
         ("import dragoman.cli.config", ["dragoman"]),
         ("import dragoman.cli.convert", ["orjson", "dragoman"]),
         ("import dragoman.cli.call, dragoman.cli.read, dragoman.cli.list", ["dragoman"]),
+        ("import dragoman.cli.check", ["dragoman"]),
         ("import dragoman.cli.revisions", ["dragoman"]),
         ("import dragoman.cli.diff", ["dragoman"]),
     ],

@@ -50,6 +50,20 @@ def test_junit_has_a_case_for_each_rule(tmp_path: Path) -> None:
     assert suites.get("tests") == str(len(list(suites.iter("testcase"))))
 
 
+def test_a_report_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    done = check_echo("--junit", str(tmp_path / "nowhere" / "report.xml"))
+    assert done.returncode == 1
+    assert done.stderr.endswith("report.xml cannot be written: No such file or directory\n")
+
+
+def test_a_server_of_a_configuration_file_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "servers.json"
+    servers = {"echo": {"command": sys.executable, "args": [SERVER]}, "other": {"command": "no-such-command"}}
+    file.write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    options = ("--revision", "2025-06-18", "--timeout", "0.5", "--json", "--config", str(file), "--server", "echo")
+    assert json.loads(check(*options).stdout)["served"] == ["2025-06-18"]
+
+
 def test_a_server_that_speaks_none_of_the_revisions_is_said_to() -> None:
     done = check("--revision", "2024-11-05", "--", sys.executable, SERVER, "--revision", "2025-06-18")
     assert done.returncode == 4

@@ -127,7 +127,7 @@ def check(revision: str, rule: str = "") -> CheckReport:
         async with mount(Spoilt(app, rule), drain_timeout_s=0.1) as connect:
             transport: Any = connect()
             config: UpstreamConfig = transport._config
-            report = await check_server(connect, over="http", revisions=[revision], timeout_s=0.5, http=config)
+            report = await check_server(connect, over="http", revisions=[revision], timeout_s=0.2, http=config)
         await app.close()
         return report
 

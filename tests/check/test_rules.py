@@ -26,7 +26,7 @@ BESIDES = {
 
 
 def check(revision: str, rule: str = "") -> CheckReport:
-    work = check_server(lambda: Peer(revision, rule).connect(), revisions=[revision], timeout_s=0.1, calls_tools=True)
+    work = check_server(lambda: Peer(revision, rule).connect(), revisions=[revision], timeout_s=0.05, calls_tools=True)
     return run(work)
 
 

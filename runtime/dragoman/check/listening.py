@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +25,10 @@ from dragoman.core.lines import Overlong, show
 
 LOGS: Final = "notifications/message"
 PROGRESS: Final = "notifications/progress"
+
+NOTICES_MOST: Final = 1000
+FRAMES_MOST: Final = 2000
+"""How much of what a server says is kept."""
 
 
 @dataclass(slots=True)
@@ -66,6 +70,7 @@ class CheckListener:
         is_silence_due: Whether we have sent a notification that nobody knows, and nothing that could be unreadable.
         over: Why nothing more comes; None as long as something may.
         frames: Each result that came, with its method.
+        notices: The methods of the last notifications that came.
     """
 
     def __init__(self, findings: FindingLog, reply: Callable[[bytes, str], None]) -> None:
@@ -86,7 +91,7 @@ class CheckListener:
         self.is_silence_due = False
         self.over: str | None = None
         self.frames: list[tuple[str, dict[str, Any]]] = []
-        self.notices: list[dict[str, Any]] = []
+        self.notices: deque[str] = deque(maxlen=NOTICES_MOST)
 
     def expect(self, key: bytes, asked: CheckedRequest) -> None:
         """Wait for an answer."""
@@ -221,7 +226,7 @@ class CheckListener:
         self._done.add(key or b"")
         self._judge(body, "result-model" if "result" in body else "error-model", about, asked.method, asked.repeats)
         self._look_for_questions(body.get("result"), about)
-        if isinstance(body.get("result"), dict):
+        if isinstance(body.get("result"), dict) and len(self.frames) < FRAMES_MOST:
             self.frames.append((asked.method, body))
         _settle(asked, body)
 
@@ -320,7 +325,7 @@ class CheckListener:
             self._take_progress(params, about)
         elif method == LOGS:
             self._take_log(params, about)
-        self.notices.append(body)
+        self.notices.append(method)
 
     def _is_known(self, method: Any, kind: str, about: str) -> bool:
         entry = self._methods.get(method) if isinstance(method, str) else None

@@ -6,7 +6,7 @@ of a visit is over, for some servers do not survive them.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from dragoman.check.opening import offer
 from dragoman.check.talk import INVALID_PARAMS, METHOD_NOT_FOUND, CheckedAnswer, Talk, client_info
@@ -161,9 +161,9 @@ async def _try_listening(talk: Talk) -> None:
     wanted = {name: True for name in wanted if name.endswith("Changed")}
     if not wanted or method not in talk.methods:
         return
-    before = len(talk.listener.notices)
+    talk.listener.notices.clear()
     reply = await talk.ask(method, {"notifications": wanted}, patience_s=min(_LISTEN_S, talk.timeout_s), quietly=True)
-    told: list[Any] = [one["method"] for one in talk.listener.notices[before:]]
+    told = list(talk.listener.notices)
     if talk.is_over:
         return
     if reply.body is None and told[:1] != ["notifications/subscriptions/acknowledged"]:

@@ -24,6 +24,9 @@ from dragoman.transports.base import Transport
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 
+PROGRESS_MOST: Final = 30
+"""How many times as long as without progress an answer may take with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswer:
@@ -180,11 +183,12 @@ class Talk:
 
     async def _wait(self, asked: CheckedRequest, patience_s: float) -> dict[str, Any] | None:
         loop = asyncio.get_running_loop()
-        end = loop.time() + patience_s
+        began = loop.time()
+        end = began + patience_s
 
         def go_on() -> None:
             nonlocal end
-            end = loop.time() + patience_s
+            end = min(loop.time() + patience_s, began + patience_s * PROGRESS_MOST)
 
         asked.on_progress = go_on
         while not asked.answer.done() and (left_s := end - loop.time()) > 0:

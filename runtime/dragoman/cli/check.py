@@ -102,7 +102,11 @@ def _tell(report: CheckReport, args: argparse.Namespace) -> int:
     from dragoman.cli.terminal import shown
 
     if args.junit is not None:
-        Path(args.junit).write_text(write_junit(report, args.strict), encoding="utf-8")
+        try:
+            Path(args.junit).write_text(write_junit(report, args.strict), encoding="utf-8")
+        except OSError as error:
+            print(f"dragoman check: {args.junit} cannot be written: {error.strerror}", file=sys.stderr)
+            return EXIT_BROKEN
     if args.json:
         print(json.dumps(write_json(report), indent=2, ensure_ascii=False))
     else:
