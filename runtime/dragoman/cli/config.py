@@ -107,7 +107,8 @@ def _try_all(configuration: Configuration, timeout_s: float) -> dict[str, dict[s
     from dragoman.cli.logs import set_up_logging
 
     set_up_logging("error")
-    logging.getLogger("dragoman.proxy").setLevel("CRITICAL")  # how sessions fail: we say so ourselves, once
+    for name in ("proxy", "translate"):  # how sessions fail: we say so ourselves, once; and nobody uses what is lost
+        logging.getLogger(f"dragoman.{name}").setLevel("CRITICAL")
     raise_on_interrupt()
 
     async def try_all() -> dict[str, dict[str, Any]]:
