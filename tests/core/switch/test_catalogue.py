@@ -188,6 +188,71 @@ def test_what_cannot_be_decoded_is_answered() -> None:
     assert stage.client.pop()["error"]["code"] == -32602
 
 
+NONSENSE = [
+    b'{"jsonrpc":"2.0","id":%b,"error":5}',
+    b'{"jsonrpc":"2.0","id":%b,"error":{"code":"x","message":["\xff"]}}',
+    b'{"jsonrpc":"2.0","id":%b,"error":{"code":[]}}',
+    b'{"jsonrpc":"2.0","id":%b,"result":5}',
+    b'{"jsonrpc":"2.0","id":%b,"result":[{"taskId":"t"}]}',
+    b'{"jsonrpc":"2.0","id":%b,"result":{"tools":{"\xff":1}}}',
+    b'{"jsonrpc":"2.0","id":%b,"result":{"tools":[{"name":[]},[],{"name":"x","y":' + b"[" * 800 + b"]" * 800 + b"}]}}",
+]
+
+
+@pytest.mark.parametrize("line", NONSENSE)
+@pytest.mark.parametrize("method", ["tools/list", "logging/setLevel", "initialize", "resources/read", "tools/call"])
+def test_nonsense_of_one_server_is_an_answer_too(line: bytes, method: str) -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    stage.catalogue.inspects = True
+    key = stage.ask(method, name="x", uri="odd:1", protocolVersion="2025-11-25")
+    for _ in range(6):
+        for name in stage.servers:
+            while stage.servers[name]:
+                asked = stage.heard(name)
+                if "id" not in asked:
+                    continue
+                if name == "a":
+                    raw = line % json.dumps(asked["id"]).encode()
+                    stage.tell_client = lambda frame: stage.client.append({"id": frame.key})  # type: ignore[method-assign]
+                    stage.catalogue.take_member(
+                        stage.members["a"], Frame(raw + b"\n", kind_of(raw), key_in(asked), None)
+                    )
+                else:
+                    stage.says(name, {"id": asked["id"], "result": {}})
+    assert stage.client[-1]["id"] == b"%d" % key
+
+
+def kind_of(raw: bytes) -> str:
+    return "error" if b'"error"' in raw else "result"
+
+
+def key_in(asked: Body) -> bytes:
+    return json.dumps(asked["id"]).encode()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"\xff":1}}',
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"\xff":1}}',
+        b'{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"\xff":1}}',
+        b'{"jsonrpc":"2.0","method":"notifications/message","params":{"\xff":1}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"\xff":1}}',
+    ],
+)
+def test_what_cannot_be_read_on_either_side_stops_nobody(line: bytes) -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    seen: list[Frame] = []
+    stage.tell_client = seen.append  # type: ignore[method-assign, assignment]
+    stage.tell_member = lambda member, frame: seen.append(frame)  # type: ignore[method-assign]
+    method = json.loads(line.replace(b"\xff", b"x"))["method"]
+    kind, key = ("request", b"1") if b'"id"' in line else ("notification", None)
+    frame = Frame(line + b"\n", kind, key, method)
+    stage.catalogue.take(frame)
+    stage.catalogue.take_member(stage.members["a"], frame)
+
+
 def test_a_ping_is_answered_here() -> None:
     stage = Stage("a")
     key = stage.ask("ping")
@@ -548,6 +613,15 @@ def test_pages_of_our_own_can_be_read_for_as_long_as_others_are() -> None:
     assert last["tools"] == [{"name": "y"}]
     stage.ask("tools/list", cursor=first["nextCursor"].replace("tools", "prompts"))
     assert stage.client.pop()["error"]["code"] == -32602
+
+
+def test_a_list_that_cannot_be_written_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("nested too deep")
+
+    monkeypatch.setattr("dragoman.core.switch.catalogue.lists.write_slice", refuse)
+    told = Stage("a").tools(a=["x"])
+    assert told["error"] == {"code": -32603, "message": "tools/list cannot be written: nested too deep"}
 
 
 def test_changes_are_told_once_in_a_while() -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.calls import cancelled_key
 from dragoman.core.edges.greeting import DISCOVER, INITIALIZED, PROTOCOL_VERSION_KEY
 from dragoman.core.envelope import (
+    PARSE_ERROR,
     Frame,
     classify,
     decoded,
@@ -33,7 +34,7 @@ from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import MemberQuestions
 from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, Lists, Overdue
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
-from dragoman.core.switch.catalogue.names import NameKind, NameOwner, Names
+from dragoman.core.switch.catalogue.names import NameKind, Names
 from dragoman.core.switch.catalogue.opening import SET_LEVEL, MemberOpening, Openings
 from dragoman.core.switch.catalogue.own import CANCELLED, OWN_ID, Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
@@ -93,7 +94,7 @@ class Catalogue:
         self.own = OwnRequests(self)
         self.changes = Changes(self)
         self.openings = Openings(self, identity)
-        self._routes = Routes(self)
+        self.routes = Routes(self)
         self.listens: MemberStreams | None = None
         self._quick: dict[bytes, tuple[Member, bytes | None]] = {}
         self._quick_version = -1
@@ -107,6 +108,12 @@ class Catalogue:
         """Take a frame of the client."""
         if frame.method == "tools/call" and frame.body is None and self._take_quickly(frame):
             return
+        try:
+            self._take_slowly(frame)
+        except ValueError as error:
+            logger.warning("a %s of the client dropped, which cannot be read: %s", frame.kind, error)
+
+    def _take_slowly(self, frame: Frame) -> None:
         match frame.kind:
             case "request":
                 self._take_request(frame)
@@ -182,7 +189,7 @@ class Catalogue:
         elif frame.method == _LISTEN and self.listens is not None:
             self.listens.open(frame, params)
         else:
-            self._routes.take(frame, params)
+            self.routes.take(frame, params)
 
     def _take_notification(self, frame: Frame) -> None:
         if frame.method == INITIALIZED:
@@ -276,13 +283,22 @@ class Catalogue:
             if self._calls.get(key) is member:
                 del self._calls[key]
                 if self.inspects:
-                    frame = self._routes.inspect(member, frame)
+                    frame = self.routes.inspect(member, frame)
                 if self._lent:
                     frame = self._give_back(frame)
                 self.outside.tell_client(frame)
             else:
                 self.own.take(member, frame)
-        elif frame.kind == "request":
+        else:
+            try:
+                self._take_unasked(member, frame)
+            except ValueError as error:
+                logger.warning("a %s of %s dropped, which cannot be read: %s", frame.kind, member.name, error)
+                if frame.kind == "request":
+                    self.outside.tell_member(member, error_frame(key, PARSE_ERROR, str(error)))
+
+    def _take_unasked(self, member: Member, frame: Frame) -> None:
+        if frame.kind == "request":
             self.asking.take(member, frame)
         elif frame.kind == "notification":
             self._take_notice(member, frame)
@@ -308,17 +324,9 @@ class Catalogue:
         elif frame.method == CANCELLED:
             self.asking.cancel(member, frame, cancelled_key(frame))
         elif frame.method == _UPDATED:
-            self.outside.tell_client(self._routes.show_updated(member, frame))
+            self.outside.tell_client(self.routes.show_updated(member, frame))
         else:
             self.outside.tell_client(frame)
-
-    def find_resource(self, uri: str) -> NameOwner | None:
-        """Give whose a resource is, as far as that is known."""
-        return self._routes.find_resource(uri)
-
-    def note_tasks(self, member: Member, ids: Iterable[str]) -> None:
-        """Take note of whose tasks these are."""
-        self._routes.note_tasks(member, ids)
 
     def tell_lists_changed(self, member: Member) -> None:
         """Tell the client that the lists have changed that a server has a part in."""

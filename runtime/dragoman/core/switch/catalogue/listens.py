@@ -111,7 +111,7 @@ class MemberStreams:
     def _own_uri(self, member: Member, uri: object) -> str | None:
         if not isinstance(uri, str):
             return None
-        owner = self._catalogue.find_resource(uri)
+        owner = self._catalogue.routes.find_resource(uri)
         if owner is None:
             return uri
         return owner.name if owner.server == member.name else None

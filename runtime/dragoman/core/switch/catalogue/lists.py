@@ -14,10 +14,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.envelope import Frame, decoded, error_frame
+from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
+from dragoman.core.switch.catalogue.own import read_error
 from dragoman.core.switch.catalogue.pages import LISTS, ListKind, Page, Piece, keep, read_page, write_slice
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ MISSING: Final = "dragoman/missing"
 
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
 
 _MOST_PAGES: Final = 1000
 _MOST_ENTRIES: Final = 100_000
@@ -65,7 +67,7 @@ class MemberListing:
 
     def _take(self, frame: Frame) -> None:
         if frame.kind == "error":
-            error = decoded(frame).body["error"]
+            error = read_error(frame)
             is_empty = error.get("code") == METHOD_NOT_FOUND
             self._end(None if is_empty else f"it answered: {str(error.get('message'))[:200]}")
             return
@@ -257,7 +259,7 @@ class Lists:
             self.catalogue.names.learn(member.name, kind.names, names)
         else:
             for page in pages:
-                self.catalogue.note_tasks(member, page.names)
+                self.catalogue.routes.note_tasks(member, page.names)
         return True
 
     def _leave_out(self, gathering: Gathering, listing: MemberListing, why: str) -> None:
@@ -298,6 +300,15 @@ class Lists:
 
     def _reply(self, key: bytes, number: int, start: int) -> None:
         snapshot = self._snapshots[number]
+        try:
+            frame = self._write(key, number, start)
+        except ValueError as error:  # read it could be, and not be written
+            del self._snapshots[number]
+            frame = error_frame(key, INTERNAL_ERROR, f"{snapshot.kind.method} cannot be written: {error}")
+        self.catalogue.reply(frame)
+
+    def _write(self, key: bytes, number: int, start: int) -> Frame:
+        snapshot = self._snapshots[number]
         entries, following = write_slice(snapshot.kind, snapshot.pieces, start, self._page_size)
         rest = snapshot.rest
         if following is not None:
@@ -307,7 +318,7 @@ class Lists:
         tail = b"," + encode(rest)[1:-1] if rest else b""
         member = snapshot.kind.member.encode()
         head = b'{"jsonrpc":"2.0","id":' + key + b',"result":{"' + member + b'":['
-        self.catalogue.reply(Frame(b"".join((head, *entries, b"]", tail, b"}}\n")), "result", key, None))
+        return Frame(b"".join((head, *entries, b"]", tail, b"}}\n")), "result", key, None)
 
 
 def _merge_rests(rests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

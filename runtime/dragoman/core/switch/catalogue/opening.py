@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
+from dragoman.core.envelope import Frame, error_frame, result_frame
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.lists import METHOD_NOT_FOUND
 from dragoman.core.switch.catalogue.member import Member, MemberState
+from dragoman.core.switch.catalogue.own import read_error, read_result
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
@@ -208,11 +209,15 @@ class MemberOpening:
 
     def _take(self, member: Member, frame: Frame) -> None:
         is_late = self._then is None
-        if frame.kind == "error":
-            error = decoded(frame).body["error"]
-            self._catalogue.fail(member, f"it does not open: {str(error.get('message'))[:300]}")
+        try:
+            failure = str(read_error(frame).get("message"))[:300] if frame.kind == "error" else ""
+            result = read_result(frame) if not failure else {}
+        except ValueError as error:
+            failure = f"its answer cannot be read: {error}"
+        if failure:
+            self._catalogue.fail(member, f"it does not open: {failure}")
         else:
-            self._openings.opened(member, decoded(frame).body["result"], is_late)
+            self._openings.opened(member, result, is_late)
         self.forget(member)
 
 

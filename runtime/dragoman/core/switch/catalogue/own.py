@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
+from dragoman.core.envelope import Frame, decoded, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.switch.catalogue.member import Member
@@ -118,3 +118,24 @@ class Changes:
         if method in self._missed:
             self._missed.discard(method)
             self.tell(method)
+
+
+def read_error(frame: Frame) -> dict[str, Any]:
+    """Give the error of an answer, whatever stands there in its place."""
+    try:
+        error = decoded(frame).body["error"]
+    except ValueError as fault:
+        return {"message": f"an error that cannot be read: {fault}"}
+    return error if isinstance(error, dict) else {"message": "an error that is not an object"}
+
+
+def read_result(frame: Frame) -> dict[str, Any]:
+    """Give the result of an answer.
+
+    Raises:
+        ValueError: It cannot be read, or is not an object.
+    """
+    result = decoded(frame).body["result"]
+    if not isinstance(result, dict):
+        raise ValueError("expected result to be an object")
+    return result

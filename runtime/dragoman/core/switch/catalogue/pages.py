@@ -128,7 +128,7 @@ def read_page(frame: Frame, kind: ListKind, before: Page | None) -> Page:
     if before is not None and before.raw == raw:
         return before
     result = (decode(frame.raw) if frame.body is None else frame.body)["result"]
-    listed = result.get(kind.member)
+    listed = result.get(kind.member) if isinstance(result, dict) else None
     if not isinstance(listed, list):
         raise ValueError(f"expected {kind.member} to be an array")
     entries = [entry for entry in listed if isinstance(entry, dict) and isinstance(entry.get(kind.key), str)]

@@ -266,6 +266,8 @@ class Routes:
         except ValueError:
             return frame
         result = body["result"]
+        if not isinstance(result, dict):
+            return frame
         self.note_task(member, result)
         told = name_askers(member.name, result)
         if has_uris:
