@@ -348,3 +348,54 @@ def test_roots_that_a_client_has_told_may_be_used_again(ttl_s: float) -> None:
         ],
         roots_ttl_s=ttl_s,
     )
+
+
+def test_what_an_answer_cannot_carry_is_left_out() -> None:
+    peer = Client()
+    several = {**ACCEPTED, "content": {"name": ["Ada"]}}
+    hold(
+        [
+            client(call(1)),
+            *opening("2025-06-18"),
+            expect_to_server(lambda frame: frame["method"] == "tools/call"),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            peer.retries(2, **{"question-1": several}),
+            expect_to_server(result(7, ACCEPTED)),
+        ]
+    )
+
+
+def test_a_prompt_whose_url_is_not_visited_is_an_error() -> None:
+    one = {"mode": "url", "message": "Log in", "url": "https://example.com/login", "elicitationId": "e1"}
+    has = {"elicitation": {"url": {}}}
+    peer = Client()
+
+    def declines() -> dict[str, Any]:
+        answers = {"url-1": {"action": "decline"}}
+        return asks(2, "prompts/get", has=has, name="p", inputResponses=answers, requestState=peer.state)
+
+    hold(
+        [
+            client(asks(1, "prompts/get", has=has, name="p")),
+            *opening(),
+            expect_to_server(lambda frame: frame["method"] == "prompts/get"),
+            server(error(1, -32042, "visit", elicitations=[one])),
+            peer.is_asked(1, **{"url-1": "Log in"}),
+            client(declines),
+            expect_to_client(an_error(2, -32603, "not visited")),
+        ]
+    )
+
+
+def test_a_url_that_a_list_needs_visited_is_an_error() -> None:
+    one = {"mode": "url", "message": "Log in", "url": "https://example.com/login", "elicitationId": "e1"}
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            *opening(),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+            server(error(1, -32042, "visit", elicitations=[one])),
+            expect_to_client(an_error(1, -32603, "https://example.com/login")),
+        ]
+    )

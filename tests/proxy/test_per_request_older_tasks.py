@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
+from dragoman.core.translate import OnLoss
 from dragoman.middleware import Answer, Message, Proceed
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy import conversation
@@ -16,6 +17,7 @@ from tests.proxy.conversation import (
     Step,
     an_error,
     client,
+    client_closes,
     error,
     expect_to_client,
     expect_to_server,
@@ -23,6 +25,7 @@ from tests.proxy.conversation import (
     request,
     result,
     server,
+    time_passes,
 )
 from tests.proxy.per_request import IDENTITY, asks, complete, opening, stamped
 from tests.proxy.test_per_request import TASKS
@@ -66,13 +69,13 @@ def begin(task: dict[str, Any] | None = None, has: dict[str, Any] | None = None)
     return [
         *opening(OLDER, CAN if has is None else has, tools={}, extensions=TASKS),
         client(request("a", "tools/call", name="x", **wanted)),
-        expect_to_server(stamped(1, "tools/call", WITH_TASKS, name="x")),
+        expect_to_server(stamped(1, "tools/call", None if has else WITH_TASKS, name="x")),
     ]
 
 
-def created() -> list[Step]:
+def created(has: dict[str, Any] | None = None) -> list[Step]:
     return [
-        *begin(),
+        *begin(has=has),
         server(result(1, {"resultType": "task", **TASK, "_meta": IDENTITY})),
         expect_to_client(result("a", {"task": OLD_TASK})),
     ]
@@ -403,4 +406,191 @@ def test_middleware_may_refuse_to_say_what_came_of_a_task() -> None:
             expect_to_client(error("c", -32000, "hidden")),
         ],
         middleware=(hide,),
+    )
+
+
+# What goes wrong
+
+
+def test_a_list_that_cannot_be_had_is_an_error() -> None:
+    hold(
+        [
+            *opening(OLDER, CAN, tools={}, extensions=TASKS),
+            client(request(1, "tools/list")),
+            expect_to_server(stamped(1, "tools/list")),
+            server(error(1, -32603, "broken")),
+            expect_to_client(error(1, -32603, "broken")),
+        ]
+    )
+
+
+def test_a_call_that_cannot_be_read_is_refused() -> None:
+    conversation.hold(
+        [
+            *opening(OLDER, CAN, tools={}, extensions=TASKS),
+            client(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x",}}\n'),
+            expect_to_client(lambda frame: frame["id"] == 1 and "error" in frame),
+        ]
+    )
+
+
+def test_a_task_without_a_name_is_an_error() -> None:
+    members = {"resultType": "task", **TASK, "taskId": 5}
+    conversation.hold([*begin(), server(result(1, members)), expect_to_client(an_error("a", -32603, "without a name"))])
+
+
+LOSSY = {"content": [], "structuredContent": [1]}
+
+
+def test_a_result_that_cannot_be_carried_whole_is_refused_where_that_is_wanted() -> None:
+    hold(
+        [
+            *begin(),
+            server(complete(1, **LOSSY)),
+            expect_to_client(an_error("a", -32603, "structuredContent")),
+        ],
+        on_loss=OnLoss.REFUSE_ALL,
+    )
+
+
+def test_so_is_the_result_of_a_task() -> None:
+    hold(
+        [
+            *created(),
+            client(request("b", "tasks/result", taskId="t")),
+            polls(2),
+            found(2, "completed", result=LOSSY),
+            expect_to_client(an_error("b", -32603, "structuredContent")),
+        ],
+        on_loss=OnLoss.REFUSE_ALL,
+    )
+
+
+def test_a_capability_that_a_task_needs_is_named() -> None:
+    required = {"requiredCapabilities": {"sampling": {}}}
+    hold(
+        [
+            *created(),
+            client(request("b", "tasks/get", taskId="t")),
+            polls(2),
+            server(error(2, -32021, "Missing required client capability", **required)),
+            expect_to_client(an_error("b", -32602, "sampling")),
+        ]
+    )
+
+
+def test_an_answer_about_a_task_that_is_garbled_is_an_error() -> None:
+    hold(
+        [
+            *created(),
+            client(request("b", "tasks/get", taskId="t")),
+            polls(2),
+            server({"jsonrpc": "2.0", "id": 2, "result": {}, "error": {"code": 1, "message": "both"}}),
+            expect_to_client(an_error("b", -32603, "not a response")),
+        ]
+    )
+
+
+def test_an_update_that_is_refused_ends_the_waiting() -> None:
+    hold(
+        [
+            *created(has={"elicitation": {}, "roots": {}}),
+            client(request("b", "tasks/result", taskId="t")),
+            expect_to_server(lambda frame: frame["method"] == "tasks/get"),
+            found(2, "input_required", inputRequests={"roots": {"method": "roots/list"}, "color": COLOR}),
+            expect_to_client(poses(1, "roots/list")),
+            expect_to_client(poses(2, "elicitation/create")),
+            client(result("dragoman-question-1", {"roots": []})),
+            client(result("dragoman-question-2", RED)),
+            expect_to_server(lambda frame: frame["method"] == "tasks/update"),
+            server(error(3, -32602, "Task has expired")),
+            expect_to_client(error("b", -32602, "Task has expired")),
+        ]
+    )
+
+
+def test_who_stops_waiting_is_not_asked_any_more() -> None:
+    hold(
+        [
+            *created(),
+            client(request("b", "tasks/result", taskId="t")),
+            polls(2),
+            found(2, "input_required", inputRequests={"color": COLOR}),
+            expect_to_client(poses(1, "elicitation/create")),
+            client(notification("notifications/cancelled", requestId="b")),
+            expect_to_client(lambda frame: frame["params"]["requestId"] == "dragoman-question-1"),
+        ]
+    )
+
+
+def test_nothing_is_polled_for_who_does_not_wait() -> None:
+    hold(
+        [
+            *created(),
+            client(request("b", "tasks/result", taskId="t")),
+            polls(2),
+            found(2, "working"),
+            client(notification("notifications/cancelled", requestId="b")),
+            time_passes(0.3),
+        ]
+    )
+
+
+def test_who_has_closed_is_not_asked() -> None:
+    hold(
+        [
+            *created(),
+            client(request("b", "tasks/result", taskId="t")),
+            polls(2),
+            client_closes(),
+            found(2, "input_required", inputRequests={"color": COLOR, "again": COLOR}),
+            expect_to_server(stamped(3, "tasks/cancel", WITH_TASKS, taskId="t")),
+            expect_to_client(lambda frame: frame["id"] == "b" and frame["result"]["isError"]),
+        ]
+    )
+
+
+def test_a_url_in_a_task_is_said_to_be_visited_once_it_has_ended() -> None:
+    url = {"mode": "url", "message": "Log in", "url": "https://example.com/login"}
+    seen: dict[str, Any] = {}
+
+    def is_sent(frame: Any) -> bool:
+        seen["id"] = frame["params"]["elicitationId"]
+        return bool(frame["params"]["url"] == url["url"])
+
+    hold(
+        [
+            *created(has={"elicitation": {"url": {}}}),
+            client(request("b", "tasks/result", taskId="t")),
+            expect_to_server(lambda frame: frame["method"] == "tasks/get"),
+            found(2, "input_required", inputRequests={"url": {"method": "elicitation/create", "params": url}}),
+            expect_to_client(is_sent),
+            client(result("dragoman-question-1", {"action": "accept"})),
+            expect_to_server(lambda frame: frame["method"] == "tasks/update"),
+            server(complete(3)),
+            expect_to_server(lambda frame: frame["method"] == "tasks/get"),
+            found(4, "completed", result=DONE),
+            expect_to_client(lambda frame: frame["method"] == "notifications/tasks/status"),
+            expect_to_client(result("b", {**DONE, **RELATED})),
+            expect_to_client(lambda frame: frame["params"] == {"elicitationId": seen["id"]}),
+        ]
+    )
+
+
+@pytest.mark.parametrize("limit", ["_MOST", "_MOST_OWN", "_MOST_BYTES"])
+def test_there_is_a_limit_to_the_tasks_of_a_session(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"dragoman.core.switch.per_request.tasking.{limit}", 1)
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(complete(1, **DONE)),
+            peer.is_given_a_task("completed"),
+            client(request("c", "tools/call", name="x", task={})),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            server(complete(2, **DONE)),
+            expect_to_client(lambda frame: frame["id"] == "c"),
+            peer.says("b", "tasks/get"),
+            expect_to_client(an_error("b", -32602, "no such task")),
+        ]
     )

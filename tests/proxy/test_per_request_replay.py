@@ -222,3 +222,36 @@ def test_what_was_not_declared_is_an_error_however_it_would_be_asked(setting: st
         questions=setting,
         repeatable=frozenset({"greet"}),
     )
+
+
+def test_a_question_that_is_none_ends_the_call() -> None:
+    hold(
+        [
+            *begin(READS),
+            server({"jsonrpc": "2.0", "id": 7, "method": "elicitation/create"}),
+            expect_to_server(lambda frame: frame["id"] == 7 and "error" in frame),
+            expect_to_client(an_error(1, -32603, "params")),
+        ],
+        questions="replay",
+    )
+
+
+def test_what_is_too_long_to_be_carried_along_ends_the_call() -> None:
+    peer = Client()
+    long = {"action": "accept", "content": {"name": "x" * 1_200_000}}
+    hold(
+        [
+            *begin(READS),
+            server(elicit(7, "a")),
+            *ended(3),
+            peer.is_asked(1, **{"question-1": "a"}),
+            peer.retries(2, **{"question-1": long}),
+            *called(4),
+            server(elicit(8, "a")),
+            expect_to_server(result(8, long)),
+            server(elicit(9, "b")),
+            expect_to_server(an_error(9, -32603, "too long")),
+            expect_to_client(an_error(2, -32603, "too long")),
+        ],
+        questions="replay",
+    )

@@ -644,3 +644,160 @@ def test_a_call_whose_tool_was_being_looked_up_goes_on_at_the_next_server() -> N
         ],
         restarts=3,
     )
+
+
+# What goes wrong
+
+
+def test_a_question_that_the_server_takes_back_is_not_asked_any_more() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_given_a_task(1),
+            server(notification("notifications/cancelled", requestId=7)),
+            peer.says(2, "tasks/get"),
+            peer.finds(2, "working"),
+        ]
+    )
+
+
+def test_an_answer_that_cannot_be_read_fails_the_task() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_given_a_task(1),
+            server(b'{"jsonrpc":"2.0","id":1,"result":{"content":[],}}\n'),
+            peer.says(2, "tasks/get"),
+            expect_to_client(lambda frame: frame["result"]["error"]["code"] == -32603),
+        ]
+    )
+
+
+def test_a_url_that_a_task_needs_visited_first_fails_it() -> None:
+    peer = Client()
+    one = {"mode": "url", "message": "Log in", "url": "https://example.com/login", "elicitationId": "e1"}
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_given_a_task(1),
+            server(error(1, -32042, "visit", elicitations=[one])),
+            peer.says(2, "tasks/get"),
+            expect_to_client(lambda frame: "https://example.com/login" in frame["result"]["error"]["message"]),
+        ]
+    )
+
+
+def test_what_an_answer_cannot_carry_is_left_out() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(revision="2025-06-18"),
+            server(elicit(7)),
+            peer.is_given_a_task(1),
+            peer.says(
+                2, "tasks/update", inputResponses={"question-1": {"action": "accept", "content": {"name": ["Ada"]}}}
+            ),
+            expect_to_server(result(7, ACCEPTED)),
+            peer.acknowledged(2),
+        ]
+    )
+
+
+def test_a_task_that_has_ended_is_forgotten_without_a_word_to_the_server() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_given_a_task(1),
+            server(result(1, DONE)),
+            peer.says(2, "tasks/get"),
+            peer.finds(2, "completed", result=DONE_NEW),
+            time_passes(0.3),
+            peer.says(3, "tasks/get"),
+            expect_to_client(an_error(3, -32602, "state-expired")),
+        ],
+        task_s=0.2,
+    )
+
+
+def test_a_task_of_the_server_for_which_there_is_no_room_is_cancelled() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin_at_tasks("required"),
+            expect_to_server(creates),
+            server(result(2, {"task": TASK})),
+            peer.is_given_a_task("a"),
+            expect_to_server(fetches),
+            client(call("b")),
+            expect_to_server(creates),
+            server(result(4, {"task": {**TASK, "taskId": "u"}})),
+            expect_to_client(an_error("b", -32603, "too many tasks")),
+            expect_to_server(request(5, "tasks/cancel", taskId="u")),
+        ],
+        most_parked=1,
+    )
+
+
+def test_a_task_that_cannot_be_read_is_an_error() -> None:
+    hold(
+        [
+            *begin_at_tasks("required"),
+            expect_to_server(creates),
+            server(b'{"jsonrpc":"2.0","id":2,"result":{"task":{},}}\n'),
+            expect_to_client(an_error("a", -32603, "not a response")),
+        ]
+    )
+
+
+def test_what_is_said_of_a_task_that_is_not_there_is_for_nobody() -> None:
+    hold(
+        [
+            *begin_at_tasks("required", has=WITHOUT),
+            expect_to_server(creates),
+            server(notification("notifications/tasks/status", **TASK)),
+            server(result(2, {"task": TASK})),
+            expect_to_server(fetches),
+            server(notification("notifications/tasks/status", **TASK)),
+            server(result(3, DONE)),
+            expect_to_client(result("a", DONE_NEW)),
+        ]
+    )
+
+
+def test_a_call_that_is_cancelled_while_its_tool_is_looked_up_is_not_made() -> None:
+    hold(
+        [
+            client(call("a")),
+            *opening(tools={}, tasks=RUNS_TASKS),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+            client(call("b")),
+            client(notification("notifications/cancelled", requestId="a")),
+            client(asks("c", "server/discover")),
+            expect_to_client(lambda frame: frame["id"] == "c"),
+            server(result(1, {"tools": [*listed("optional"), {"title": "nameless"}, 5]})),
+            expect_to_server(creates),
+            server(result(2, DONE)),
+            expect_to_client(result("b", DONE_NEW)),
+        ]
+    )
+
+
+def test_tools_that_cannot_be_listed_run_as_no_tasks() -> None:
+    hold(
+        [
+            client(call("a")),
+            *opening(tools={}, tasks=RUNS_TASKS),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+            server(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[],}}\n'),
+            expect_to_server(request(2, "tools/call", name="greet", arguments={})),
+            server(result(2, DONE)),
+            expect_to_client(result("a", DONE_NEW)),
+        ]
+    )

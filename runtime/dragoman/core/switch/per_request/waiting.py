@@ -37,28 +37,26 @@ class Inquiry:
     Args:
         switch: Whose it is.
         then: What to do with the answer.
+
+    Attributes:
+        owner: Whose it is.
     """
 
     hears_logs = False
 
     def __init__(self, switch: PerRequest, then: Callable[[Frame], None]) -> None:
-        self._switch = switch
+        self.owner = switch
         self._then = then
         self._lent: Lent | None = None
 
-    @property
-    def owner(self) -> object:
-        """Whose it is."""
-        return self._switch
-
     def ask(self, method: str, params: Mapping[str, Any]) -> None:
         """Send it."""
-        self._lent = self._switch.send(self, method, params, takes_tasks=True)
+        self._lent = self.owner.send(self, method, params, takes_tasks=True)
 
     def cancel(self, reason: str | None) -> None:
         """The client does not wait any more."""
         if self._lent is not None:
-            self._switch.edge.withdraw(self._lent, reason)
+            self.owner.edge.withdraw(self._lent, reason)
 
     def take_answer(self, frame: Frame) -> None:
         """The server has answered."""
@@ -74,9 +72,6 @@ class Inquiry:
 
     def take_notice(self, frame: Frame) -> None:
         """Nothing of it concerns the client."""
-
-    def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
-        """Nothing was asked."""
 
 
 class WaitingCall:
@@ -113,9 +108,7 @@ class WaitingCall:
 
     def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
         """The client has answered a question, or somebody did in its place."""
-        method, name = self._posed.pop(key, ("", ""))
-        if not method or self._is_over:
-            return
+        method, name = self._posed.pop(key)
         if method == ROOTS:
             self._switch.note_roots(body.get("result"))
         step = self._wait.take_answer(name, body)
@@ -123,8 +116,6 @@ class WaitingCall:
             self._follow(step)
 
     def _take_task(self, answer: Frame) -> None:
-        if self._is_over:
-            return
         if answer.kind == "error":
             self._end()
             self._tasks.answer_error(self._call, answer)
@@ -143,7 +134,7 @@ class WaitingCall:
     def _take_acknowledgement(self, answer: Frame) -> None:
         if answer.kind == "error":
             self._take_task(answer)
-        elif not self._is_over:
+        else:
             self.poll()
 
     def _follow(self, step: Step) -> None:
@@ -163,18 +154,18 @@ class WaitingCall:
                 self._tasks.answer_result(self._call, self._task_id, result)
                 for elicitation in elicitations:
                     self._switch.front.send(notification_frame(COMPLETED, {"elicitationId": elicitation}))
+            case GiveUp(result):
+                self._end()
+                Inquiry(self._switch, lambda answer: None).ask("tasks/cancel", {"taskId": self._task_id})
+                self._tasks.answer_result(self._call, self._task_id, result)
             case FailCall(code, message, data):
                 error = {"code": code, "message": message} | ({} if data is None else {"data": data})
                 self._end()
                 frame = Frame(b"", "error", self._call.key, None, {"error": error})
                 self._tasks.answer_error(self._call, frame)
-            case GiveUp(result):
-                self._end()
-                Inquiry(self._switch, lambda answer: None).ask("tasks/cancel", {"taskId": self._task_id})
-                self._tasks.answer_result(self._call, self._task_id, result)
 
     def _pose(self, name: str, question: Question) -> None:
-        if name not in self._wait.open_questions:
+        if self._is_over:
             return  # one before it has ended the waiting
         self._switch.report(question.method, question.losses)
         key = self._switch.next_question(self)

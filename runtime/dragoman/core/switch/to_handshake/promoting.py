@@ -156,8 +156,8 @@ class Promoting:
         if updated.losses:
             logger.warning("answers of the client: %d value(s) cannot be told the server", len(updated.losses))
         for key, result in updated.replies:
-            if work is not None:
-                work.questions.pop(key, None)
+            assert work is not None, "only a call that goes on has questions"
+            del work.questions[key]
             self._upstream.send(result_frame(key, result))
         self._tell(call)
 
