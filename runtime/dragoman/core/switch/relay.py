@@ -44,6 +44,15 @@ _LISTEN: Final = "subscriptions/listen"
 _DISCOVER: Final = FACTS.lifecycle["discover"]
 
 
+def make_relay(
+    front: FrontEdge, requests: PerRequestFront, upstream: UpstreamEdge, bridging: Bridging
+) -> ByBytes | ByIds:
+    """Give what hands on between these clients and this server."""
+    if bridging.shares_channel and not upstream.takes_headers:
+        return ByBytes(front, requests, upstream)
+    return ByIds(requests, PerRequestEdge(upstream), bridging)
+
+
 class ByBytes:
     """Hands on between two pipes.
 

@@ -26,14 +26,13 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
-from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.negotiation import SAME
-from dragoman.core.switch.relay import ByBytes, ByIds
+from dragoman.core.switch.relay import make_relay
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
 from dragoman.core.switch.to_handshake.asking import Asking, without_answers
@@ -267,11 +266,7 @@ class ToHandshake:
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
         self._opens_until_s = None
-        relay: ByBytes | ByIds
-        if self._bridging.shares_channel and not upstream.takes_headers:
-            relay = ByBytes(self._front, self.requests, upstream)
-        else:
-            relay = ByIds(self.requests, PerRequestEdge(upstream), self._bridging)
+        relay = make_relay(self._front, self.requests, upstream, self._bridging)
         waiting = self._take_waiting()
         if self._apart is None:
             self.requests.hand_to(relay)
