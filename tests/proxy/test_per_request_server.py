@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -444,7 +445,7 @@ def test_a_request_of_the_server_is_refused_and_reaches_nobody() -> None:
 # Ends
 
 
-def test_a_server_that_is_gone_is_opened_again_by_the_next_request() -> None:
+def test_a_server_that_is_gone_is_opened_again_by_the_next_request(caplog: pytest.LogCaptureFixture) -> None:
     hold(
         [
             *opening(D),
@@ -466,6 +467,8 @@ def test_a_server_that_is_gone_is_opened_again_by_the_next_request() -> None:
             expect_end(Outcome.CLIENT_CLOSED),
         ]
     )
+    warned = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len([line for line in warned if "opened again" in line]) == 2
 
 
 def test_what_a_client_hears_is_asked_for_again_when_the_server_is_gone() -> None:

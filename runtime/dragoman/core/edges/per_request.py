@@ -128,8 +128,9 @@ class PerRequestEdge:
 
         Nothing else is lost. The next request opens the server again.
         """
-        logger.warning("the server is gone, and is opened again when it is needed: %s", reason)
         lent, self._lent = list(self._lent.values()), {}
+        level = logging.WARNING if lent else logging.INFO  # it may go because its client has
+        logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
         for one in lent:
             error = {"code": CONNECTION_CLOSED, "message": reason}
             body = {"jsonrpc": "2.0", "id": one.number, "error": error}

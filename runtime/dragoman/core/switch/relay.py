@@ -117,7 +117,8 @@ class ByBytes:
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """Fail what the server was asked; the next request opens it again."""
-        logger.warning("the server is gone, and is opened again when it is needed: %s", reason)
+        level = logging.WARNING if self._requests.requests else logging.INFO  # it may go because its client has
+        logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
         self._requests.fail_all(Failed(CONNECTION_CLOSED, reason, {}))
 
 
