@@ -32,6 +32,13 @@ def test_a_person_reads_what_is_broken_where_and_on_which_page() -> None:
     assert "https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/ping" in done.stdout
 
 
+def test_what_is_broken_in_several_revisions_is_told_once() -> None:
+    options = ("--revision", "2024-11-05", "--revision", "2025-03-26", "--timeout", "0.5")
+    said = check(*options, "--", sys.executable, SERVER).stdout
+    assert said.count("the answer to ping: expected an empty result") == 1
+    assert "  as in 2024-11-05: cursor-checked, answered, resource-missing, ping\n" in said
+
+
 def test_json_has_every_finding() -> None:
     report = json.loads(check_echo("--json").stdout)
     (one,) = report["revisions"]

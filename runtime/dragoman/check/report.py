@@ -34,24 +34,43 @@ def write_text(report: CheckReport) -> str:
 
 def _lines(report: CheckReport) -> Iterator[str]:
     yield f"{report.target}"
+    told: dict[tuple[str, ...], str] = {}
     for one in report.revisions:
-        yield from _revision_lines(one)
+        yield from _revision_lines(one, told)
     yield from _lost_lines(report.lost)
     yield ""
     yield _sum(report)
 
 
-def _revision_lines(report: RevisionReport) -> Iterator[str]:
+def _revision_lines(report: RevisionReport, told: dict[tuple[str, ...], str]) -> Iterator[str]:
+    """Lay out one revision; what was told of an older one is not told again, but that it is so.
+
+    Args:
+        report: Of the revision.
+        told: What has been told, and of which revision; more is added.
+    """
     yield ""
-    if not report.served:
+    if report.served:
+        counts = Counter(finding.level for finding in report.findings)
+        said = ", ".join(f"{counts[level]} {level}" for level in ("must", "should") if counts[level])
+        named = f" {report.server};" if report.server else ""
+        counted = f"{report.asked} requests, {len(report.rules)} rules"
+        yield f"{report.revision}:{named} {counted}, {said or 'nothing'} broken"
+    else:
         yield f"{report.revision}: not spoken ({report.why})"
-        yield from write_findings(report.findings)
-        return
-    counts = Counter(finding.level for finding in report.findings)
-    said = ", ".join(f"{counts[level]} {level}" for level in ("must", "should") if counts[level])
-    named = f" {report.server};" if report.server else ""
-    yield f"{report.revision}:{named} {report.asked} requests, {len(report.rules)} rules, {said or 'nothing'} broken"
-    yield from write_findings(report.findings)
+    fresh = [finding for finding in report.findings if _what(finding) not in told]
+    yield from write_findings(fresh)
+    again: dict[str, list[str]] = {}
+    for finding in report.findings:
+        if finding not in fresh:
+            again.setdefault(told[_what(finding)], []).append(finding.rule)
+    for revision, rules in again.items():
+        yield f"  as in {revision}: {', '.join(dict.fromkeys(rules))}"
+    told.update((_what(finding), report.revision) for finding in fresh)
+
+
+def _what(finding: Finding) -> tuple[str, ...]:
+    return finding.rule, finding.about, finding.pointer, finding.expected, finding.found
 
 
 def write_findings(findings: Sequence[Finding]) -> Iterator[str]:
@@ -75,7 +94,8 @@ def _lost_lines(lost: tuple[LostFor, ...]) -> Iterator[str]:
         yield f"Clients of {target} would lose, through a proxy that translates:"
         for one in of_target[:_LOST_SHOWN]:
             small = " (cosmetic)" if one.cosmetic else ""
-            yield f"  {one.kind} {one.pointer or 'the result'} of {one.method}, {one.count} times{small}"
+            often = "once" if one.count == 1 else f"{one.count} times"
+            yield f"  {one.kind} {one.pointer or 'the result'} of {one.method}, {often}{small}"
         if len(of_target) > _LOST_SHOWN:
             yield f"  and {len(of_target) - _LOST_SHOWN} other fields"
 
