@@ -47,6 +47,18 @@ def test_code_brings_no_more_than_it_needs(code: str, brings: list[str]) -> None
     assert heavy_modules_after(code) == brings
 
 
+def test_a_proxy_of_one_server_loads_nothing_for_several() -> None:
+    code = "import dragoman.proxy, sys; print([m for m in sys.modules if 'catalogue' in m or 'dragoman.config' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_router_loads_nothing_of_the_other_era_before_it_is_needed() -> None:
+    code = "import dragoman.router, sys; print([m for m in sys.modules if 'bridge' in m or 'per_request' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_proxy_between_two_handshakes_loads_nothing_of_the_other_era() -> None:
     code = "import dragoman.proxy, sys; print([m for m in sys.modules if 'bridge' in m or 'per_request' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

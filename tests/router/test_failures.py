@@ -256,6 +256,46 @@ def test_a_server_that_does_not_read_holds_up_nobody_else() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("options", [{"requestTimeout": 0.5}, {"servers": {"b": {"requestTimeout": 0.5}}}])
+def test_a_call_that_is_not_answered_ends_where_the_file_says_so(options: dict[str, Any]) -> None:
+    async def main() -> None:
+        servers = three()
+        servers["b"].silent.add("tools/call")
+        async with session(routing(servers, options)) as client:
+            await client.list()
+            assert "error" in await client.ask("tools/call", {"name": "two", "arguments": {}})
+            assert await client.call("one") == "one"
+
+    run(main())
+
+
+def test_a_server_is_offered_the_revision_that_the_file_names() -> None:
+    async def main() -> None:
+        servers = three()
+        async with session(routing(servers, {"servers": {"a": {"revision": "2025-03-26"}}})) as client:
+            assert await client.list() == ["one", "two", "three"]
+            assert servers["a"].of("initialize")[0]["params"]["protocolVersion"] == "2025-03-26"
+            assert servers["b"].of("initialize")[0]["params"]["protocolVersion"] == HANDSHAKE
+
+    run(main())
+
+
+def test_the_board_shows_every_server_by_its_name() -> None:
+    async def main() -> None:
+        router = routing(three())
+        async with session(router) as client:
+            await client.list()
+            found = {one.name: (one.state, one.revision) for one in router.status().servers}
+            assert found == {
+                "a": ("ready", "2025-03-26"),
+                "b": ("ready", HANDSHAKE),
+                "c": ("ready", PER_REQUEST),
+            }
+        assert router.status().servers == ()
+
+    run(main())
+
+
 def test_all_servers_are_closed_with_the_session() -> None:
     async def main() -> None:
         servers = three()

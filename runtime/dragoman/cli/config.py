@@ -92,9 +92,13 @@ def _print(configuration: Configuration, found: dict[str, dict[str, Any]]) -> No
         elif "error" in one:
             said = f"FAILED: {one['error']}"
         else:
-            counts = ", ".join(f"{one[kind]} {kind}" for kind in KINDS if one[kind]) or "nothing to list"
+            counts = ", ".join(_counted(one[kind], kind) for kind in KINDS if one[kind]) or "nothing to list"
             said = f"ok: {one['server']}, revision {one['revision']}, {counts}"
         print(shown(f"{server.name}: {said}"))
+
+
+def _counted(number: int, kind: str) -> str:
+    return f"{number} {kind if number > 1 else kind.removesuffix('s')}"
 
 
 # Asking servers

@@ -168,7 +168,8 @@ OPTION_KEYS: Final = (
         "inheritEnv",
         "inherit_env",
         ("all", "safe", "none"),
-        "Which variables of ours a command gets beside `env`: all, those that are no secret, or none.",
+        "Which variables of ours a command gets beside `env`: all, those that are not secret, or none. If absent all, "
+        "and with `--listen` those that are not secret.",
     ),
     OwnKey("caFile", "ca_file", "file", "Who signs the certificate of its URL, as PEM."),
     OwnKey("insecure", "insecure", "boolean", "Whether the certificate of its URL is not checked at all."),
