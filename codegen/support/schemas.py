@@ -79,7 +79,7 @@ def objects_for_booleans(value: Any, at: At, out: Losses) -> Any:
 
 def _objects_only(value: Any, at: At, out: Losses) -> Any:
     properties = value.get("properties") if isinstance(value, dict) else None
-    if not isinstance(properties, dict) or not any(isinstance(item, bool) for item in properties.values()):
+    if not isinstance(properties, dict) or bool not in map(type, properties.values()):
         return value
     out.add((at, "properties"), "rewritten", properties)
     spelled = {

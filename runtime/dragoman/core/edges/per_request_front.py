@@ -44,6 +44,7 @@ CANCELLED: Final = "notifications/cancelled"
 
 _NEWER: Final = PER_REQUEST_REVISIONS[0]
 _KNOWN: Final = frozenset(name for name, method in load(_NEWER).METHODS.items() if "client" in method.sender)
+_NO_REQUESTS: Final = frozenset(name for name, method in load(_NEWER).METHODS.items() if method.kind != "request")
 _OLDER: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in load(revision).METHODS)
 _GONE: Final = _OLDER - _KNOWN - TASK_METHODS.keys()
 """Methods that only older revisions have; whoever sends one here means something that is not there any more."""
@@ -341,7 +342,7 @@ def read_request(frame: Frame) -> Request:
             raise
         said = unsupported_version((error.data or {}).get("requested"), served_versions())
         raise RemoteProtocolError(said.code, said.message, said.data) from None
-    if method in _GONE or (method in _KNOWN and load(_NEWER).METHODS[method].kind != "request"):
+    if method in _GONE or (method in _KNOWN and method in _NO_REQUESTS):
         raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
     return Request(frame, metadata)
 

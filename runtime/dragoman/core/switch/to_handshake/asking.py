@@ -342,6 +342,8 @@ class Asking:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
+        if self.parking is None and not self._due and not self._ending:
+            return self._promoting.next_s  # as it is for most servers: few ask
         expiry = None if self.parking is None else self.parking.find_next_expiry()
         ends = (end.until_s for end in self._ending.values())
         times = (*self._due.values(), *ends, expiry, self._promoting.next_s)
