@@ -1,11 +1,11 @@
 """Mixed load over every front for many minutes: `python -m tests.soak [MINUTES]`; `nox -s soak` runs it.
 
-Proxies with a network front, before stdio servers, before an HTTP server, and before stdio servers that clients share,
-all of them or those of a person; and a proxy over stdio that is started again and again. Clients ask small and large
-things, send nonsense, leave without a word. At the end of every minute the load rests until the proxies are idle, and
-a line says what they hold. Before that, proxies of their own are put to trials (`trials`), smaller ones where there are
-fewer minutes. Exits with 1 if an answer was wrong, if there is more of anything at the end than after the first minute,
-or if a trial misses its target.
+Proxies with a network front, before stdio servers with a handshake and without, before an HTTP server, and before stdio
+servers that clients share, all of them or those of a person; and a proxy over stdio that is started again and again.
+Clients of both eras ask small and large things, have calls parked, send nonsense, leave without a word. At the end of
+every minute the load rests until the proxies are idle, and a line says what they hold. Before that, proxies of their
+own are put to trials (`trials`), smaller ones where there are fewer minutes. Exits with 1 if an answer was wrong, if
+there is more of anything at the end than after the first minute, or if a trial misses its target.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from typing import Final
 
 from bench.peers import listening, over_stdio
 from tests.soak.clients import LIMIT_S, abandon, ask, visit
+from tests.soak.per_request import visit_without_a_handshake
 from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, watched_proxy
 from tests.soak.sharing import visit_shared
 from tests.soak.trials import run_trials
 from tests.support.signals import heed_signals
 
 WORKERS: Final = 4
-FRONTS: Final = ("http", "http", "http", "sse", "ws", "ws", "stdio", "abandon")
+FRONTS: Final = ("http", "http", "http", "sse", "ws", "ws", "stdio", "abandon", "requests", "requests", "requests")
 CLIENT_REVISIONS: Final = {"http": "2025-03-26", "sse": "2024-11-05", "ws": "2025-06-18", "stdio": "2024-11-05"}
 SERVER_REVISION: Final = "2025-11-25"
 STDIO_SERVER: Final = (sys.executable, "-m", "bench.server", SERVER_REVISION)
+STATELESS_SERVER: Final = (sys.executable, "-m", "bench.server", "2026-07-28")
 SHARED_SERVER: Final = (sys.executable, "-m", "tests.soak.server")
 SECRETS: Final = {"ada": "a" * 32, "bob": "b" * 32}
 HTTP_SERVER: Final = (sys.executable, "-m", "bench.http_server", SERVER_REVISION)
@@ -46,7 +48,8 @@ class Door:
     Attributes:
         name: For the report.
         port: Of the proxy.
-        secrets: What clients of shared servers show, one of them each; empty where servers are not shared.
+        secrets: What clients of shared servers, which ask back, show, one of them each; empty where servers are not
+            shared.
     """
 
     name: str
@@ -103,6 +106,9 @@ def one_visit(front: str, door: Door, chance: random.Random) -> int:
     if front == "stdio":
         with over_stdio((*DRAGOMAN, "--", *STDIO_SERVER), CLIENT_REVISIONS[front]) as peer:
             return ask(peer, chance)
+    if front == "requests":
+        secret = chance.choice(door.secrets or ("",))
+        return visit_without_a_handshake(door.port, secret, bool(door.secrets), chance)
     if door.secrets:
         return visit_shared(door.port, front, CLIENT_REVISIONS[front], chance.choice(door.secrets), chance)
     return visit(door.port, front, CLIENT_REVISIONS[front], chance)
@@ -120,10 +126,12 @@ def soak(minutes: int, seed: int) -> int:
         upstream = f"http://127.0.0.1:{server_port}/mcp"
         secrets = folder / "secrets"
         secrets.write_text("".join(f"{name} {secret}\n" for name, secret in SECRETS.items()), "ascii")
-        shared = ("--scope", "shared", "--server-idle", "1", "--", *SHARED_SERVER)
-        of_persons = ("--scope", "principal", "--auth-token-file", str(secrets), "--", *SHARED_SERVER)
+        soon = ("--questions", "park", "--answer-timeout", "1")  # who does not come back is in the way of others
+        shared = ("--scope", "shared", "--server-idle", "1", *soon, "--", *SHARED_SERVER)
+        of_persons = ("--scope", "principal", "--auth-token-file", str(secrets), *soon, "--", *SHARED_SERVER)
         proxies = {
             "to stdio": stack.enter_context(watched_proxy(folder, "stdio", "--", *STDIO_SERVER)),
+            "stateless": stack.enter_context(watched_proxy(folder, "stateless", "--", *STATELESS_SERVER)),
             "to http": stack.enter_context(watched_proxy(folder, "http", "--url", upstream)),
             "shared": stack.enter_context(watched_proxy(folder, "shared", *shared)),
             "of persons": stack.enter_context(
