@@ -135,6 +135,7 @@ def test_the_error_names_what_is_not_bridged() -> None:
     _, message, _ = explain_unsupported(D, (E,))
     assert E in message
     assert "per-request era" in message
+    assert "server/discover" in message
 
 
 @pytest.mark.parametrize("revision", [D, "x", None, 5])

@@ -147,3 +147,9 @@ def test_a_result_type_that_a_server_of_the_handshake_era_makes_up_means_nothing
             expect_to_client(result(1, DONE_NEW)),
         ]
     )
+
+
+@pytest.mark.parametrize("answer", [{"resultType": "zzz"}, {"resultType": "input_required"}, 5])
+def test_what_nobody_can_read_has_a_line_in_the_log(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
+    hold([*calling(), server({"jsonrpc": "2.0", "id": 1, "result": answer}), expect_to_client(an_error("a", -32603))])
+    assert [record.message for record in caplog.records if record.message.startswith("tools/call fails: ")]

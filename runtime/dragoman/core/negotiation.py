@@ -166,6 +166,7 @@ def explain_unsupported(requested: object, supported: tuple[str, ...]) -> tuple[
     message = "Unsupported protocol version"
     if supported and not any(revision in HANDSHAKE_REVISIONS for revision in supported):
         message += f": the server supports only {', '.join(supported)}{explain_era(supported[0])}"
+        message += ", and the server did not say what it offers there (server/discover)"
     return -32602, message, {"supported": list(supported), "requested": requested}
 
 

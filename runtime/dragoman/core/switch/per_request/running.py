@@ -108,6 +108,7 @@ class RunningCall:
 
     def take_garbled(self, reason: str) -> None:
         """What should have been the answer is not a response."""
+        logger.warning("%s fails: the server's answer is not a response: %s", self._call.method, reason)
         self.fail(INTERNAL_ERROR, f"the server answered with something that is not a response: {reason}")
 
     def take_answer(self, frame: Frame) -> None:
@@ -124,6 +125,7 @@ class RunningCall:
             try:
                 kind = read_type(result, self._call.method)
             except RemoteProtocolError as error:
+                logger.warning("%s fails: %s", self._call.method, error.message)
                 self.fail(error.code, error.message, error.data)
                 return
             if kind is ResultType.COMPLETE:
