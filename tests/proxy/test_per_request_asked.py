@@ -399,3 +399,106 @@ def test_a_url_that_a_list_needs_visited_is_an_error() -> None:
             expect_to_client(an_error(1, -32603, "https://example.com/login")),
         ]
     )
+
+
+def test_one_of_two_questions_is_taken_back() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7, "a")),
+            server(elicit(8, "b")),
+            server(notification("notifications/cancelled", requestId=7)),
+            server(notification("notifications/cancelled", requestId=99)),
+            peer.is_asked(1, **{"question-2": "b"}),
+        ]
+    )
+
+
+def test_a_parked_call_goes_on_where_its_client_cannot_be_asked_something_else() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            server(request(8, "sampling/createMessage", messages=[], maxTokens=1)),
+            expect_to_server(an_error(8, -32601, "did not declare")),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            server(result(1, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+def test_what_a_question_cannot_carry_is_left_out() -> None:
+    peer = Client()
+    asked = elicit(7)
+    hold(
+        [
+            *begin(),
+            server({**asked, "params": {**asked["params"], "task": {"ttl": 5}}}),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+        ]
+    )
+
+
+def test_a_call_that_waits_for_its_turn_is_cancelled_without_a_word_to_the_server() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            client(call("second")),
+            client(notification("notifications/cancelled", requestId="second")),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            server(result(1, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+def test_an_outcome_that_came_while_nobody_was_there_is_kept() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            server(result(1, DONE)),
+            time_passes(0.05),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+def test_an_outcome_that_nobody_fetches_is_dropped_without_a_word_to_the_server() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            server(result(1, DONE)),
+            time_passes(0.3),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(2, -32602, "state-expired")),
+        ],
+        parked_s=0.2,
+    )
+
+
+def test_a_question_that_cannot_be_read_and_one_that_no_client_can_be_asked_are_refused() -> None:
+    hold(
+        [
+            *begin(),
+            server(b'{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"a",}}\n'),
+            expect_to_server(lambda frame: frame["id"] == 7 and frame["error"]["code"] == -32700),
+            server(request(8, "tasks/get", taskId="t")),
+            expect_to_server(an_error(8, -32601, "clients cannot be asked")),
+        ]
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge.awaiting import GiveUp, Poll, Step, TaskWait, Update
-from dragoman.core.bridge.inputs import FailCall, FinishCall
+from dragoman.core.bridge.inputs import FinishCall
 from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.posing import Pose
 from dragoman.core.bridge.questions import ROOTS, Question
@@ -158,8 +158,10 @@ class WaitingCall:
                 self._end()
                 Inquiry(self._switch, lambda answer: None).ask("tasks/cancel", {"taskId": self._task_id})
                 self._tasks.answer_result(self._call, self._task_id, result)
-            case FailCall(code, message, data):
-                error = {"code": code, "message": message} | ({} if data is None else {"data": data})
+            case _:
+                error = {"code": step.code, "message": step.message} | (
+                    {} if step.data is None else {"data": step.data}
+                )
                 self._end()
                 frame = Frame(b"", "error", self._call.key, None, {"error": error})
                 self._tasks.answer_error(self._call, frame)

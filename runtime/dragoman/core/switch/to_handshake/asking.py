@@ -20,7 +20,7 @@ from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.bridge.parked import Parking
 from dragoman.core.bridge.questions import ROOTS, Reply, describe
 from dragoman.core.bridge.roots import RootsCache
-from dragoman.core.bridge.state import Moment, Reason, State, refuse
+from dragoman.core.bridge.state import Moment, State
 from dragoman.core.bridge.strategy import Strategy, choose_strategy
 from dragoman.core.bridge.tasks import read_relation
 from dragoman.core.calls import cancelled_key
@@ -259,8 +259,8 @@ class Asking:
             del work.questions[key]
             if work.way is Strategy.TASK:
                 self._promoting.withdraw(work, key)
-            elif self.parking is not None:
-                self.parking.withdraw(work.name, key)
+            else:
+                self._make_parking().withdraw(work.name, key)
             if not work.questions:
                 self._due.pop(work, None)
 
@@ -299,8 +299,7 @@ class Asking:
             ended.request = request
             self._answerer.take_answer(ended, frame)
             return
-        if work is None:
-            raise refuse(Reason.UNKNOWN)
+        assert work is not None, "a parked call without an outcome is still with the server"
         work.request = request
         for key, result in resumed.replies:
             if work.questions.pop(key, None) == ROOTS:
