@@ -327,6 +327,8 @@ class Peer:
             raise Refusal(-32602, "no such prompt")
         if params["name"] == "explain" and "arguments" not in params and self.rule != "prompt-arguments":
             raise Refusal(-32602, "which topic?")
+        if self.rule == "prompt-get" and params["name"] == "greet":
+            raise Refusal(-32603, "not today")
         return {"messages": [{"role": "user", "content": {"type": "text", "text": "hello"}}]}
 
     def set_level(self, params: dict[str, Any]) -> dict[str, Any]:

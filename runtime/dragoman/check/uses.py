@@ -87,7 +87,7 @@ async def _get_prompt(talk: Talk, item: ListedItem) -> None:
         _expect_refusal(talk, reply, "prompt-arguments", (INVALID_PARAMS,))
     elif reply.error is not None:
         expected = "its messages, because it needs no arguments"
-        talk.findings.note("prompt-arguments", f"the answer to {reply.about}", expected, reply.told)
+        talk.findings.note("prompt-get", f"the answer to {reply.about}", expected, reply.told)
     messages = (reply.result or {}).get("messages")
     for index, one in enumerate(messages if isinstance(messages, list) else []):
         if isinstance(one, dict):
