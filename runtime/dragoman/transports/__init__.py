@@ -1,1 +1,1 @@
-"""Ways to move bytes between Dragoman and a peer. Nothing here knows what the bytes mean."""
+"""Ways to move frames between Dragoman and a peer. Nothing here knows what the frames mean."""

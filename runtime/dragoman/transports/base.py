@@ -1,7 +1,7 @@
 """What every transport offers, and what it asks of whoever uses it.
 
-Lives here: the protocols, no code. A transport reads and writes frames, and says when a peer is gone. It finds out what
-kind of frame it has read, once; what comes after it never looks again. It knows nothing of revisions.
+Lives here: the protocols, no code. A transport reads and writes frames, and says when a peer is gone. It finds
+out once what kind of frame it has read; nothing behind it has to look again. It knows nothing of revisions.
 `dragoman.proxy` is the receiver.
 """
 

@@ -1,4 +1,4 @@
-"""What an event loop says about exceptions that nobody has caught: one line each, whoever raised them.
+"""What the event loop logs about exceptions that nobody caught: one line each.
 
 Lives here: the handler of the loop, and the filter for what libraries log with a trace. Must not: end anything; the
 process lives on. Called by `transports.http.serve` and `cli.proxy`.

@@ -1,7 +1,7 @@
-"""Noticing that the machine at the other end is gone, though it closed no connection.
+"""Noticing that the machine at the other end is gone although it did not close the connection.
 
-Lives here: TCP's own keepalive, for connections on which nothing may be said for hours. Must not: say anything in MCP's
-name. Called by whoever opens connections or listens for them.
+Lives here: TCP's own keepalive, for connections on which nothing may be said for hours. Must not: send
+anything of MCP. Called by whoever opens connections or listens for them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Frames on a byte stream, one a line: what pipes, our own standard streams and the transport in memory share.
 
-Lives here: bytes in, frames out, and frames out as bytes. Must not: do I/O, or answer what is not a frame. A line is
-cut and looked at here once; what is behind a transport never sees bytes without knowing what they are.
+Lives here: from bytes to frames, and back. Must not: do I/O, or answer what is not a frame. Lines are cut and looked at
+here, once; behind a transport there are only frames.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Lives here: what tests, demos and embedders use in place of pipes. Delivery goes through the event loop, one call for
 each write, so that it behaves like a pipe: nothing arrives while the writer is still running.
 
-Between the ends are bytes, as in a pipe. An end that is a proxy's sends and receives frames; a program at the other
-end may do the same, or speak bytes: `write` and `start_raw`.
+Between the ends are bytes, as in a pipe. The proxy's end sends and receives frames; a program at the other end may do
+the same, or use bytes: `write` and `start_raw`.
 """
 
 from __future__ import annotations

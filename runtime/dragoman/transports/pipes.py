@@ -1,7 +1,7 @@
 """Reading from and writing to file descriptors without blocking the event loop.
 
-Lives here: what `transports.stdio` is made of: no streams, no task for each frame, one reused buffer for all that is
-read and a list of what is still to be written. Works on pipes, sockets and terminals, and on what epoll refuses
+Lives here: the parts of `transports.stdio`: no streams, no task for each frame, one buffer for everything that is read,
+and a list of what has still to be written. Works on pipes, sockets and terminals, and on what epoll refuses
 (regular files, /dev/null), which never blocks for long. Must not: own the process at the other end, or look at the
 bytes.
 """

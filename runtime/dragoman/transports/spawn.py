@@ -1,6 +1,6 @@
 """Starting a server as a child process.
 
-Lives here: the one thing that can be done before an event loop, or even asyncio, is there; so that a server starts
+Lives here: what can be done before there is an event loop, and before asyncio is imported, so that the server starts
 while we still import. Must not: import anything heavy. Called by `dragoman.cli.proxy`; `transports.stdio` takes over.
 """
 

@@ -1,6 +1,6 @@
 """The stdio transport, from both sides: our own stdin and stdout towards a client, a child process towards a server.
 
-Lives here: descriptors, the child, and the order in which it is asked to go. Must not: know what frames say. Called
+Lives here: descriptors, the child, and the steps in which it is asked to end. Must not: know what frames say. Called
 by `dragoman.proxy` through the protocol of `transports.base`; the child comes from `transports.spawn`, frames from
 `transports.lines`.
 

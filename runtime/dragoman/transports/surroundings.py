@@ -1,7 +1,7 @@
-"""What a server that is our child finds in its environment.
+"""The environment of a server that is our child process.
 
 Lives here: which of our variables are handed on. Must not: start anything (`spawn`). Called by `dragoman.cli` and by
-whoever embeds the proxy. Why it is so: docs/decisions/0017.
+whoever embeds the proxy. The reasons: docs/decisions/0017.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Somebody who ends our children when we cannot: after SIGKILL, or a crash of the interpreter.
+"""A helper process that ends our children when we cannot: after SIGKILL, or a crash of the interpreter.
 
-Lives here: a small shell script that outlives this process, and telling it whom to end. Must not: end children while we
-live; `transports.stdio` does. Made by `dragoman.cli`; `transports.spawn` and `transports.stdio` tell it of children.
+Lives here: a small shell script that outlives this process, and telling it which children there are. Must not: end
+children while we run; `transports.stdio` does. Made by `dragoman.cli`; `transports.spawn` and `transports.stdio` tell
+it of children.
 
 Theory of operation. The script reads the groups of our children from a pipe that only this process can write to. When
-we are gone, whatever the reason, the pipe ends. Children whose input ended with us get a moment to go by themselves,
-as most do; then their groups get SIGTERM, and SIGKILL. Linux can do as much by itself (`PR_SET_PDEATHSIG`), but not for
-what children start in their turn (`npx` starts `node`), and only by code that runs between fork and exec, which makes
-each start slower (docs/decisions/0018).
+this process is gone, for whatever reason, the pipe ends. The input of the children ends at the same time, and most end
+by themselves then. They get a moment for that; then their groups get SIGTERM, and SIGKILL. Linux has a way of its own
+(`PR_SET_PDEATHSIG`), but not for what the children start themselves (`npx` starts `node`), and only by code that runs
+between fork and exec, which makes each start slower (docs/decisions/0018).
 
 What it cannot do: it misses a child that was just being started when we were killed, before we knew its number, and
 children that left their group. It cannot help where there is no /bin/sh, or where it is killed along with us.

@@ -1,1 +1,1 @@
-"""The protocol with one peer each: `front` faces a client, `upstream` a server; neither knows the other."""
+"""The protocol with one peer: `front` with a client, `upstream` with a server. Neither knows the other."""

@@ -1,6 +1,6 @@
-"""Frames that come before the session with a client is open: those that wait, and those that are answered at once.
+"""Frames that come before a client's session is open: some wait, others are answered at once.
 
-Lives here: which frame of which peer may wait, and the answers that cannot wait. Must not: know the steps of the
+Lives here: which frames of which peer may wait, and the answers that cannot wait. Must not: know the steps of the
 handshake (`greeting`) or whether the session is open (`front`, which calls this).
 """
 

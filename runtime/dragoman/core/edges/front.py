@@ -4,8 +4,8 @@ Lives here: the entry points for what a client says, and what is done with a fra
 server is behind it or whom else it serves (`core.switch`), touch sockets or a clock, or know how a frame is translated.
 Called by `dragoman.host` and by the switch.
 
-Theory of operation. While the session opens, frames go through the table; then straight to the `Exchange`, which hands
-what the client says on to `behind`, and what is behind says to the client.
+Theory of operation. Until the session is open, frames go through the table. Then they go directly to the `Exchange`,
+which passes the client's frames to `behind`, and the frames from there to the client.
 """
 
 from __future__ import annotations

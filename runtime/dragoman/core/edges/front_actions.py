@@ -1,6 +1,6 @@
 """The actions of the table `lifecycle.FRONT`: what a front edge does on its way from state to state.
 
-Lives here: each action, and looking events up. Must not: decide which of them follow from what; the table does.
+Lives here: the actions, and looking events up. Must not: decide which action follows from which event; the table does.
 `front.FrontEdge` is built on this.
 """
 

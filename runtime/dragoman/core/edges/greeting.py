@@ -1,6 +1,6 @@
-"""What a client says to open a session, and what it is told.
+"""How a client opens a session, and what it is answered.
 
-Lives here: reading `initialize` and `initialized`, writing the answer, and turning the per-request era away. Must not:
+Lives here: reading `initialize` and `initialized`, writing the answer, and refusing the per-request era. Must not:
 decide what happens next (the tables in `lifecycle`), nor offer anything to a server (`offer`). Called by `front`.
 """
 

@@ -1,15 +1,15 @@
 """The lifecycles of the two edges, as tables.
 
-Lives here: the states, what can happen in each, and what is to be done then, as data. Must not: do it; the edges look
-every event up here and run the actions by name. The diagrams in docs/lifecycle.md are drawn from the tables, and a
-test keeps them in step.
+Lives here, as data: the states, the events that are possible in each, and the actions that follow. Must not: run them;
+the edges look up every event here and run the actions by name. The diagrams in docs/lifecycle.md are drawn from the
+tables, and a test keeps them in step.
 
 Theory of operation. The proxy is a server to the client and a client to the server. Where both belong together, the
 client's `initialize` is offered to the server, the server's result answers the client, and the client's `initialized`
 ends both handshakes; a server that several clients share is opened once. Whatever the client sends in between waits in
 a queue and is replayed, in order, when the state moves on; the client's end of input waits in the same queue, so that a
-script piped in at once is served to its end. A pair that is not in the table cannot happen or is refused where it comes
-in (a second `initialize`, say); the tables say so by None.
+script piped in at once is served to its end. A pair of state and event that is not in the table
+cannot happen, or is refused where it comes in (a second `initialize`, for example); looking it up gives None.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The edge towards a server of the per-request era: each request stands for itself.
+"""The edge towards a server of the per-request era.
 
-Lives here: the ids and progress tokens that are lent to requests, and whose an answer or a notification is. Must not:
+Lives here: the ids and progress tokens that are lent to requests, and whose each answer or notification is. Must not:
 know what a request means to a client (`core.switch.per_request`), touch sockets or a clock. Called by the switch.
 
-Theory of operation. The connection is that of an `UpstreamEdge`, which has found out what the server is. Every request
-goes under an id of ours, whoever asks, so that requests of several clients, later rounds of one call, and streams of
-notifications never meet. The progress token of a request is its id. What the server says belongs to one request: by the
+Theory of operation. The connection is that of an `UpstreamEdge`, which has found out the era of the server. Every
+request gets an id of ours, so that requests of several clients, later rounds of one call, and streams of notifications
+never have the same id. The progress token of a request is its id. What the server says belongs to one request: by the
 stream that it came on, by the subscription that it names, by its progress token; on a pipe a log message names nothing,
-and is somebody's only if nobody else has a request there ("Notifications that relate to an in-flight request",
-2026-07-28/basic/transports/stdio).
+so it belongs to a session only if no other session has a request there ("Notifications that relate to an in-flight
+request", 2026-07-28/basic/transports/stdio).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""How a server that does not take `initialize` is asked which era it is of.
+"""How a server that refuses `initialize` is asked which era it belongs to.
 
-Lives here: when to doubt, the `server/discover` request, and reading the answer. Must not: judge it (`bridge.verdict`),
+Lives here: when to ask, the `server/discover` request, and reading the answer. Must not: judge it (`bridge.verdict`),
 or decide what happens next (the tables in `lifecycle`). Called by `upstream`.
 
-A client with a handshake must not pay for servers that have none, and many servers with a handshake do not survive an
-unknown method. So nobody is probed before it has refused `initialize` in words that a server with a handshake does not
-use: "A server that supports only modern versions SHOULD name the protocol versions it supports in any error it returns
-to an `initialize` request" (2026-07-28/basic/versioning).
+Servers without a handshake must cost nothing where both sides have one, and many servers with a handshake do not
+survive an unknown method. So a server is asked only after it has refused `initialize` in a way that handshake servers
+do not use: "A server that supports only modern versions SHOULD name the protocol versions it supports in any error it
+returns to an `initialize` request" (2026-07-28/basic/versioning).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a session with a server that was dropped takes with it into the next one.
+"""What is carried over when a server has dropped its session and gets a new one.
 
-Lives here: the `initialize` to offer again, what stands, and what waits meanwhile. Must not: decide when (the table in
-`lifecycle`), or send. Called by `upstream`.
+Lives here: the `initialize` to send again, what was set up (`standing`), and the frames that wait meanwhile. Must not:
+decide when (the table in `lifecycle`), or send. Called by `upstream`.
 
-A frame that a server answered with "no such session" was not looked at, so sending it again repeats nothing; once, for
-a server may say so to every session. A response is not sent again: the new session has not asked, or something else
-under the same id.
+A server that answers "no such session" has not looked at the frame, so the frame can be sent again. This is done once,
+because a server may answer every session like this. A response is not sent again: in the new session, the server has
+not asked, or has asked something else under the same id.
 """
 
 from __future__ import annotations

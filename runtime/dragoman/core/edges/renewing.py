@@ -1,7 +1,7 @@
 """How a server that has forgotten the session gets another one.
 
-Lives here: what an upstream edge does about it, by the table `lifecycle.UPSTREAM`. Must not: know what waits, or what
-stands (`renewal`). The base of `upstream.UpstreamEdge`.
+Lives here: what an upstream edge does then, by the table `lifecycle.UPSTREAM`. Must not: know what is carried over
+(`renewal`). The base of `upstream.UpstreamEdge`.
 """
 
 from __future__ import annotations

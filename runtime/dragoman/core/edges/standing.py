@@ -1,4 +1,4 @@
-"""What a session has been asked to remember, so that a new session can be asked the same.
+"""What a session has been asked to remember: a new session is asked the same.
 
 Lives here: subscriptions and the log level. Must not: send. Called by `renewal`, which asks a new session again.
 """

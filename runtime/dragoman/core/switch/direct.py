@@ -1,9 +1,9 @@
-"""One client and one server: the switch that has nothing to choose.
+"""One client and one server: this switch has nothing to choose.
 
 Lives here: passing frames on. Must not: translate (`core.exchange`), or know what either edge does with a frame. Made
 by `dragoman.proxy` for scope `client`.
 
-Ids pass unchanged: the proxy needs no ids of its own, and no table of progress tokens.
+Ids pass unchanged; the proxy needs none of its own.
 """
 
 from __future__ import annotations

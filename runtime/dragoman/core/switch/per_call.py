@@ -1,11 +1,11 @@
 """A fresh server for every request of one client: what scope `request` means.
 
-Lives here: the short life of each server and what the client is told of it. Must not: open anything. Made by
+Lives here: the life of each server, and what the client is told. Must not: open anything. Made by
 `dragoman.proxy` for scope `request`.
 
-Theory of operation. The client's `initialize` goes to a first server, whose result is the answer; that server is not
-used again. Every later request opens another one: the same `initialize`, `notifications/initialized`, the log level if
-one was set, the request; its answer ends it. Nothing lasts, so what needs to last is neither offered nor served.
+Theory of operation. The client's `initialize` goes to a first server, which gives the answer and is not used again.
+Every later request opens another server: it gets the same `initialize`, `notifications/initialized`, the log level if
+one was set, and the request, and it ends with its answer. No server lasts, so nothing is offered that would need that.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Clients and a server whose requests each speak for themselves: handing on, with nothing to bridge.
+"""Clients and a server that both belong to the per-request era: frames are passed on, and nothing is bridged.
 
-Lives here: both ways of handing on. Must not: read what a request says of its client; that goes on as it came. Made by
-`switch.to_handshake` when its server turns out to have no handshake.
+Lives here: the two ways of passing on. Must not: read what a request says about its client; that is passed on as it is.
+Made by `switch.to_handshake` when its server turns out to have no handshake.
 
-Theory of operation. Between two pipes frames pass as the bytes that they are: one client, one server, the same ids.
-Where there are several callers, or HTTP with its headers on the way to the server, requests go under ids of ours
-(`PerRequestEdge`), and what names them comes back under their own.
+Theory of operation. Between two pipes, frames pass unchanged: one client, one server, the same ids. If there are
+several callers, or a server over HTTP with its headers, requests get ids of ours (`PerRequestEdge`), and everything
+that comes back gets the client's own ids again.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""How much of what clients have begun to send may be kept, in all and for one of them.
+"""How much of unfinished messages may be kept, for all clients together and for each.
 
-Lives here: the count. Must not: read, or refuse anything itself. Asked by `guard` and `guard_websocket`, which see
-bytes first, and by `exchange` where the front is mounted in another server.
+Lives here: the count. Must not: read, or refuse anything itself. Used by `guard` and `guard_websocket`, which see
+the bytes first, and by `exchange` if the front is mounted in another server.
 
-Theory of operation. A limit for one message does not bound a hundred of them that never end. So every connection has a
-`Hold`: what it has received and nobody has taken yet. The first 64 KiB of a message are free, for they cost no more
-than a connection does and most messages are no longer; what goes beyond counts towards the client and the whole. The
-one who is asked for more than there is refuses that message. Nobody waits for room: several who each keep half a
-message and wait for the others would wait for ever.
+Theory of operation. A limit for one message does not bound a hundred messages that never end. So every connection has a
+`Hold`: what it has received and nobody has taken yet. The first 64 KiB of a message are free: they cost no more than
+the connection itself, and most messages are shorter. Everything beyond counts for the client and for the total. A
+message for which there is no room is refused. Nobody waits for room: several clients that each keep half a message and
+wait for the others would wait for ever.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How a connection is written to, closed and read.
+"""How an HTTP connection is written to, closed and read.
 
-Lives here: closing without losing what was said last, holding back requests that come before their turn, and seeing
+Lives here: closing without losing the last answer, leaving requests unread that come before their turn, and noticing
 that a client has gone while it is not read. Must not: know HTTP. A part of `guard`.
 """
 

@@ -1,6 +1,6 @@
 """What can be decided about an HTTP front: paths, limits, patience, and whom to let in. Values only.
 
-Read by every module of this package. What needs checking is checked by `security.Gate` and by the command line.
+Read by every module of this package. What needs checking is checked by `security.Doorkeeper` and by the command line.
 """
 
 from __future__ import annotations

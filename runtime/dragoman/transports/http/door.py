@@ -1,11 +1,11 @@
-"""Taking in connections: from the moment the system accepts one it is counted, and has a deadline.
+"""Accepting connections: each is counted and has a deadline from the moment the system has accepted it.
 
 Lives here: the accept loop, the limit, and TLS handshakes. Must not: speak HTTP (`guard`). Called by `serve`.
 
-Theory of operation. asyncio's own servers tell a protocol of a TLS connection only after the handshake: one that is
-silent before that is nobody's, neither counted nor ended by us. So connections are accepted here, and a handshake has
-what `Patience.headers_s` leaves of the time that the first request may take. The last places are for saying no: up to
-`SURPLUS` connections beyond the limit are served a 503 each, what comes after that is closed unheard.
+Theory of operation. asyncio's own servers report a TLS connection to its protocol only after the handshake. If a client
+is silent before that, nobody counts or ends its connection. So connections are accepted here, and the handshake is part
+of the time that the first request may take (`Patience.headers_s`). Up to `SURPLUS` connections beyond the limit are
+answered with 503; further ones are closed without an answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Both directions of a session over HTTP, as far as one of them waits for the other end.
+"""Flow control of a session over HTTP, in both directions.
 
-Lives here: what a client says before there is somebody to hear it, holding clients up, holding their servers back while
-too much waits to be read, and the methods that follow from this and are the same for every transport here. Must not:
-know what waits, or where. Used by `streamable_session`, `lines` and `requests`.
+Lives here: keeping what a client says before the proxy listens, holding clients back, holding their servers back while
+too much waits to be read, and the methods that are therefore the same for every transport here. Must not: know what
+waits, or where. Used by `streamable_session`, `lines` and `requests`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What uvicorn leaves to others: requests that never end, too many bodies, clients that read nothing.
+"""What uvicorn does not do itself: requests that never end, too many bodies, clients that do not read.
 
 Lives here: its HTTP protocol with a limit for headers, deadlines for headers and bodies, and the count of what comes in
 (`guard_websocket` has its WebSocket protocol). Imports uvicorn: only `serve` imports this.

@@ -1,7 +1,7 @@
-"""What uvicorn leaves to others about WebSocket: clients that read nothing, messages in many parts, too many at once.
+"""What uvicorn does not do itself for WebSocket: clients that do not read, messages in many parts, too many at once.
 
-Lives here: its WebSocket protocol, to be cut, with the count of what comes in. Imports `websockets`, which takes as
-long as the rest of the server: only `serve` imports this, at the first connection.
+Lives here: its WebSocket protocol, with a way to cut a connection, and the count of what comes in. Imports
+`websockets`, which takes as long as the rest of the server: only `serve` imports this, at the first connection.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """HTTP+SSE, as the revision 2024-11-05 has it, towards clients: one stream for all answers, posts beside it.
 
-Lives here: the stream with its `endpoint` event, and what is posted. Must not: check who it is (`security`). Called by
-`app`. The stream is the session: it cannot be resumed, and when it ends so does the session.
+Lives here: the stream with its `endpoint` event, and what is posted. Must not: check who the client is (`security`).
+Called by `app`. The stream is the session: it cannot be resumed, and when it ends so does the session.
 
 Source: 2024-11-05/basic/transports, HTTP with SSE.
 """

@@ -1,6 +1,6 @@
 """A client that takes everything over one connection: the transport that HTTP+SSE and WebSocket share.
 
-Lives here: what is written, waiting for the one reader there is. Must not: know how it is sent (`legacy`, `websocket`).
+Lives here: what is written and waits for its one reader. Must not: know how it is sent (`legacy`, `websocket`).
 What runs it sees the protocol of `transports.base`.
 """
 

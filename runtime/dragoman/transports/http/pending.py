@@ -1,11 +1,11 @@
 """A POST that waits for its answer without a task of its own.
 
-Lives here: the common case of Streamable HTTP, where a request that is here as a whole is answered with JSON before
+Lives here: the common case of Streamable HTTP, where a request has come as a whole and is answered with JSON before
 anything else is said. Must not: check requests, or send streams (`streamable`). Made by `streamable`, run by `app`.
 
-A task, and the turns of the event loop that it takes, cost as much as all that is done with the call itself. So what
-can be done at once is done at once: the body is delivered where it was read, and the answer is written where it came.
-Whatever is less common gets its task then: `finish`.
+A task and the rounds of the event loop that it needs cost as much as the work on the call itself. So everything that
+can be done at once is done at once: the body is delivered where it was read, and the answer is written where it came
+in. Any other case gets a task.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Streamable HTTP as the per-request era has it, towards clients: a POST each, and nothing that lasts.
+"""Streamable HTTP as the per-request era has it, towards clients: one POST for each request, and no sessions.
 
 Lives here: which requests are of that era, what is checked of them here, with which status they are answered, and the
-stream of each. Must not: know what serves them (`requests` and whoever runs it), or check who it is (`security`).
-Called by `streamable`, which serves clients of both eras at one endpoint.
+stream of each. Must not: know what serves them (`requests` and whoever runs it), or check who the client is
+(`security`). Called by `streamable`, which serves clients of both eras at one endpoint.
 
 Source: 2026-07-28/basic/transports/streamable-http. A client that closes the stream of its request has cancelled it;
 there are no sessions, and a session's header means nothing.

@@ -1,10 +1,10 @@
-"""What a client posted: checked, as a frame on one line, with the ids that matter for answering it.
+"""What a client posted: checked, as a frame on one line, with the ids that are needed to answer it.
 
 Lives here: everything that is looked at in a body. Must not: know sessions. Called by the fronts beside it.
 
-The body of a POST may be any JSON text, with line ends in it; what goes on from here is on one line. Unlike a line from
-a pipe it is checked whole: what comes over a network and is not JSON should get no further than here. It is decoded and
-looked at once; the frame says all of it.
+The body of a POST may be any JSON text and may contain line ends; from here on it is one line. Unlike a line from a
+pipe, it is checked completely: something from the network that is not JSON should get no further than here. It is
+decoded once, and the frame has everything that was found.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What is said about those who are turned away: enough to put it right, however many they are.
+"""What the log says about refused clients: enough to correct the cause, however many there are.
 
-Lives here: one line for each reason in a while, and the count of those left out. Must not: decide who is refused.
+Lives here: one line for each reason and period, and the number of those left out. Must not: decide who is refused.
 Called by `app`, `door`, `guard` and `guard_websocket`.
 """
 

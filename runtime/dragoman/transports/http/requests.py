@@ -3,8 +3,8 @@
 Lives here: what came of each POST so far, and what is held back. Must not: speak HTTP (`per_request`), or look into
 frames. Made by `per_request`; what runs it sees the protocol of `transports.base`.
 
-Two clients may use the same id. So a request is known by a number of ours from here on, while the id in its body stays
-what it was: the number is the key of its frame, and the name of its stream.
+Two clients may use the same id. So each request gets a number of ours here; the id in its body does not change. The
+number is the key of its frame, and the name of its stream.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Streamable HTTP, as the revisions with sessions have it, towards clients; `per_request` serves the others.
 
-Lives here: what a POST, a GET and a DELETE mean, and with which status they are answered. Must not: choose streams
-(`session`), or check who it is (`security`). Called by `app`.
+Lives here: what a POST, a GET and a DELETE mean, and with which status they are answered. Must not: choose
+streams (`streamable_session`), or check who the client is (`security`). Called by `app`.
 
 Source: basic/transports of each revision, Streamable HTTP. A client's disconnecting "SHOULD NOT be interpreted as the
 client cancelling its request": nothing here tells the server of it.

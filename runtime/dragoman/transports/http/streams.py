@@ -1,13 +1,14 @@
 """One stream of events to a client, whichever connection carries it, and the store it is resumed from.
 
 Lives here: events in order with their ids, how far the client has got, what is kept and what is dropped. Must not:
-touch a connection, or decide what goes onto which stream (`session`). `pump` does the sending.
+touch a connection, or decide which stream a frame goes onto (`streamable_session`). `pump` does the sending.
 
 Theory of operation. A stream outlives its connection: events are appended to it, and whichever connection is attached
-takes them in order from a cursor. What was taken is kept for a while, so that a client which lost its connection goes
-on where it was ("MAY replay messages that would have been sent after the last event ID, on the stream that was
-disconnected": basic/transports, Resumability). What an attached reader has not taken yet is never dropped: the server
-is held back instead. Where nobody reads, nothing is held back and the oldest goes first.
+takes them in order from a cursor. Events that were taken are kept for a while, so that a client that lost its
+connection can go on where it was ("MAY replay messages that would have been sent after the last event ID, on the stream
+that was disconnected": basic/transports, Resumability). Events that an attached reader has not taken yet are never
+dropped: the server is held back instead. If nobody reads, the server is not held back, and the oldest events are
+dropped first.
 """
 
 from __future__ import annotations

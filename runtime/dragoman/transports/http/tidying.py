@@ -1,9 +1,9 @@
-"""When whoever made a front may tidy up: a while after what takes memory has ended, and not in the midst of it.
+"""When memory may be given back: a while after sessions or connections have ended, and not while others are busy.
 
 Lives here: the clock. Must not: know what is done then (`dragoman.cli.memory`, say). Called by `sessions` and `serve`.
 
-Theory of operation. What has ended is free, but the C library may keep it: of a TLS connection that is over, about
-40 KB of the 330 KB that it could have used, and more of one that sent much. One is not worth the trouble; many are.
+Theory of operation. The memory of what has ended is free, but the C library may keep it: about 40 KB of the 330 KB that
+a TLS connection can use, and more if it sent much. For one connection this does not matter; for many it does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """WebSocket towards clients: subprotocol `mcp`, one frame a message, the connection is the session.
 
-Lives here: the opening, both directions, and with which code it closes. Pings and pongs are the server's business, as
-ASGI has it. Must not: check who it is (`security`). Called by `app`.
+Lives here: the opening, both directions, and the close codes. Pings and pongs are done by the ASGI server. Must not:
+check who the client is (`security`). Called by `app`.
 
 Source: there is no page in the specification; this is what the official SDKs speak.
 """

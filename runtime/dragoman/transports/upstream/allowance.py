@@ -1,12 +1,13 @@
-"""How much of answers that have not come whole may be held at once.
+"""How many bytes of incomplete answers may be held at once.
 
-Lives here: who may read on, and who leaves the rest in its socket. Must not: read. Called by `bodies` and `streams`;
-there is one for each transport to a server.
+Lives here: which answer may be read further, and which stays in its socket. Must not: read. Called by `bodies` and
+`streams`; there is one for each transport to a server.
 
-Theory of operation. An answer is handed on whole, so until then it is held. As long as all of them together hold little
-enough, all are read side by side. Beyond that only the eldest is: it will be whole, and then be gone. A server that
-wants another of its answers to be read first would wait for ever, so an eldest that gets no further for a while is
-passed over; a few may be, not all. So memory is bounded by the limit and a few times the longest message.
+Theory of operation. An answer is passed on when it is complete; until then it is held. While all of them together hold
+less than the limit, all are read side by side. Beyond the limit only the oldest is read: it will be complete, and then
+released. A server that wants another of its answers to be read first would wait for ever. So if the oldest makes no
+progress for a while, the next one is read too; a few times, not without end. So memory is bounded by the limit and a
+few times the longest message.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Lives here: content codings, and reading a body whole within a limit. Must not: know what a body means. Called by
 `streamable`, `legacy`, `failures` and `streams`.
 
-We ask for no compression (`Accept-Encoding: identity`): a compressed event stream is a delayed one. What a server
-compresses all the same is decompressed piece by piece, so that a small body cannot become a large one unnoticed.
+We ask for no compression (`Accept-Encoding: identity`), because compression delays event streams. If a server
+compresses nevertheless, the body is decompressed piece by piece, so that a small body cannot become a large one
+unnoticed.
 """
 
 from __future__ import annotations

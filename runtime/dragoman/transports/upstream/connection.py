@@ -2,12 +2,12 @@
 
 Lives here: writing requests no faster than they are taken, feeding the parser (httptools), bounds for what it keeps,
 and the patience with a server that says nothing. Must not: know MCP, where to connect, or what a status means. Made by
-`wire`, which keeps those that are idle.
+`connection_pool`, which keeps those that are idle.
 
 Theory of operation: a connection has at most one answer under way. The parser fills it, in the order message begin,
 header, headers complete, body, message complete; informational answers (1xx) go by the same way and are passed over.
-Whatever comes while no answer is expected makes the connection unusable, so that nothing a server sends too much can
-become the answer to the next request.
+If anything comes while no answer is expected, the connection is not used again: otherwise it could become the answer to
+the next request.
 
 Source: RFC 9112.
 """

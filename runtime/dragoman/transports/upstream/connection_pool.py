@@ -4,7 +4,7 @@ Lives here: idle connections, redirects, and what may be sent a second time. Mus
 and `legacy`.
 
 Headers go to the configured origin and nowhere else: a redirect is followed only where method and origin stay the same.
-Why this is no library: docs/decisions/0008.
+Why this is not done by a library: docs/decisions/0008.
 """
 
 from __future__ import annotations

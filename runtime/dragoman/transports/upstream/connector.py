@@ -1,6 +1,6 @@
-"""Reaching a host: its addresses, the first that answers, and TLS; what can go wrong with that, in words.
+"""Connecting to a host: its addresses, the first one that answers, TLS, and errors that explain what went wrong.
 
-Lives here: everything until bytes can flow. Must not: know HTTP. Called by `wire` and `upgrade`.
+Lives here: everything before the first byte. Must not: know HTTP. Called by `connection_pool` and `upgrade`.
 
 Source: RFC 8305 for the order in which addresses are tried.
 """

@@ -1,7 +1,7 @@
-"""Cookies of one server, as far as they keep a session on one machine of many.
+"""Cookies of one server: load balancers use them to keep a session on one machine.
 
-Lives here: what is taken from `Set-Cookie` and given back. Must not: know requests. Imported by `wire` when a server
-sets the first one.
+Lives here: what is taken from `Set-Cookie` and given back. Must not: know requests. Imported by `connection_pool` when
+a server sets the first one.
 
 Source: RFC 6265, 5.2 to 5.4, for one host: a cookie for another one is not kept.
 """

@@ -1,4 +1,4 @@
-"""What a server answers in place of an answer, as errors.
+"""Errors made from what a server answers when it refuses a request.
 
 Lives here: reading refusals. Must not: decide what follows from one. Called by `streamable` and `legacy`.
 """

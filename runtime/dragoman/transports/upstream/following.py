@@ -1,4 +1,4 @@
-"""Reading event streams to their end, also where connections end before the streams do.
+"""Reading event streams to their end, even if connections end before the streams.
 
 Lives here: resuming with `Last-Event-ID`, waiting as `retry` says, polling, and giving up. Must not: know sessions or
 write headers. Called by `streamable`.

@@ -1,7 +1,7 @@
-"""What goes out before a body: request line and headers.
+"""Request lines and headers of the requests to a server.
 
-Lives here: request targets, the headers that every request has, credentials in a URL, and the check that nothing in a
-header can end it. Must not: send. Called by `wire` and `upgrade`.
+Lives here: request targets, the headers that every request has, credentials in a URL, and the check that no value
+can end its header. Must not: send. Called by `connection_pool` and `upgrade`.
 
 Source: RFC 9112, 3 and 5; RFC 7617 for credentials.
 """

@@ -2,10 +2,10 @@
 
 Lives here: what waits for what. Must not: send. Called by `transport`, which carries jobs out one by one.
 
-`initialize` goes first and alone; `notifications/initialized` next and alone; then requests go side by side,
-notifications one after the other, and responses at once: a server may need one to go on. What waits to be written is
-counted, and the receiver is asked to hold back when it is too much; a request that was written counts no more, however
-long its answer takes.
+First comes `initialize`, alone, then `notifications/initialized`, alone. After that, requests are sent side by side,
+notifications one after the other, and responses immediately, because the server may wait for them. Frames that wait to
+be written are counted, and the receiver is asked to hold back if they are too many. A request that was written no
+longer counts, however long its answer takes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From what a server sends, to frames for the receiver.
+"""From messages of a server to frames for the receiver.
 
-Lives here: making one line of a message however it came (pretty-printed, as an array, without id), telling which
-request it answers, and writing the errors for requests that will not be answered. Must not: do I/O. Shared by the
+Lives here: making one line of a message, whatever its form (pretty-printed, an array, without id), finding the request
+that it answers, and writing the errors for requests that will not be answered. Must not: do I/O. Shared by the
 three clients.
 """
 

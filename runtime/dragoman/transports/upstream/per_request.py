@@ -1,11 +1,11 @@
-"""A client of Streamable HTTP as revision 2026-07-28 describes it: each request for itself.
+"""A client of Streamable HTTP as revision 2026-07-28 describes it: one POST for each request.
 
 Lives here: the POST of one request and what follows from its status. Must not: decide when it goes (`lanes`), make the
 headers that repeat its body (`core.bridge.headers`), or read events (`following`). Called by `transport`.
 
-There is no session, no GET, and nothing to resume: a stream that breaks is a request that failed. An error with a
-status of its own is an answer all the same ("it MUST respond with `404 Not Found` and a JSON-RPC error with code
-`-32601`"). Closing the stream cancels: that is what becomes of a job whose task is cancelled.
+There is no session, no GET, and nothing to resume: if a stream breaks, its request has failed. An error with an HTTP
+status of its own is an answer too ("it MUST respond with `404 Not Found` and a JSON-RPC error with code
+`-32601`"). Closing the stream cancels the request; this happens when the task of a job is cancelled.
 
 Source: 2026-07-28/basic/transports/streamable-http.
 """

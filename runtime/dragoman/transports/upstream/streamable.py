@@ -3,8 +3,9 @@
 Lives here: POST, GET and DELETE, the session id, the revision header, and what follows from each status. Must not:
 decide when a frame goes (`lanes`), nor read events (`following`). Called by `transport`.
 
-Where the pages differ we do what all of them take: `MCP-Protocol-Version` is sent from 2025-06-18 on, arrays are never
-sent (only 2025-03-26 has them, and no Python server of that revision answers one), `retry` is always respected.
+Where the pages differ, we do what is right by all of them: `MCP-Protocol-Version` is sent from 2025-06-18 on, arrays
+are never sent (only 2025-03-26 has them, and no Python server of that revision answers one), `retry` is always
+respected.
 
 Source: docs/specification/{2025-03-26,2025-06-18,2025-11-25}/basic/transports.mdx, Streamable HTTP.
 """

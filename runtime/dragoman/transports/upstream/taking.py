@@ -1,7 +1,7 @@
-"""What a successful POST is answered with, whatever the revision: one JSON object, or a stream of events.
+"""The answer to a successful POST, in any revision: one JSON object, or a stream of events.
 
-Lives here: telling which, and making sure that the response is among it. Must not: know sessions, or judge a status.
-Called by `streamable` and `per_request`.
+Lives here: finding out which it is, and checking that it contains the response. Must not: know sessions, or judge a
+status. Called by `streamable` and `per_request`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Lives here: the `transports.base.Transport` protocol on top of lanes and a clien
 Must not: know how either client works. Called by `connect`.
 
 2025-11-25/basic/transports, Backwards Compatibility: POST an `initialize`; if that is answered with 400, 404 or 405
-(2025-06-18: any 4xx), GET the same URL and expect an `endpoint` event. Statuses that say "who are you" or "not now"
-are evidence of nothing, and neither is a network that does not work.
+(2025-06-18: any 4xx), GET the same URL and expect an `endpoint` event. Statuses that ask for credentials
+or say "not now" prove nothing, and neither do network errors.
 """
 
 from __future__ import annotations

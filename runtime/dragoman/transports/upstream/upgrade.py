@@ -1,6 +1,6 @@
 """Opening a WebSocket: a GET over HTTP, and its answer 101.
 
-Lives here: what is asked, and whether the answer is a yes. Must not: dial (`dialling`), parse HTTP (`connection`), or
+Lives here: the request, and the check of the answer. Must not: connect (`connector`), parse HTTP (`connection`), or
 know frames (`websocket_connection`). Called by `websocket`.
 
 Source: RFC 6455, 4.1.

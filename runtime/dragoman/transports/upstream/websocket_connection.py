@@ -5,8 +5,8 @@ either direction; bounds for what has come and was not taken. Must not: know JSO
 (`upgrade`). Used by `websocket`.
 
 Theory of operation: what comes is parsed in short pieces, and no further while enough messages wait to be taken: then
-the socket is not read. So a server that sends faster than its client reads is held back, and the loop with it never.
-A connection ends once, for one reason, which is told after the last message that came before it.
+the socket is not read. So a server that sends faster than its client reads is held back, and the event loop never is.
+A connection ends once, for one reason, which is reported after the last message.
 
 Source: RFC 6455.
 """

@@ -3,8 +3,9 @@
 Lives here: refusing a known method in the wrong kind or from the wrong side. Must not: write frames. Called by
 `from_clients` and `from_server`.
 
-What is mapped on the way is chosen by kind and method. A `tools/call` without id, or a `notifications/cancelled` with
-one, would miss its mapping and reach a lenient peer all the same, with ids and tokens that mean somebody else's there.
+Which ids and tokens in a frame are replaced depends on its kind and method. A `tools/call` without an id, or a
+`notifications/cancelled` with one, would keep its ids and tokens. A lenient peer would accept it, and for that peer
+they belong to another client.
 """
 
 from __future__ import annotations

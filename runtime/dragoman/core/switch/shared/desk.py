@@ -1,6 +1,6 @@
-"""What both sides of a shared server work on: settings, counters, tables, and the few things that both do with them.
+"""What both sides of a shared server work with: settings, counters, tables, and the few things that both do with them.
 
-Lives here: the tables together. Must not: take frames; that is `from_clients` and `from_server`. Made by `switch`.
+Lives here: all the tables. Must not: take frames; that is `from_clients` and `from_server`. Made by `switch`.
 """
 
 from __future__ import annotations

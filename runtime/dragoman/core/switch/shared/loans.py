@@ -1,7 +1,7 @@
 """The requests that are with the shared server, under ids that are lent to them.
 
-Lives here: the table of these, and who could be the reason for a question of the server's. Must not: write frames. Used
-by the modules beside it.
+Lives here: the table of these requests, and which sessions could be the reason for a request of the server. Must not:
+write frames. Used by the modules beside it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Requests of a shared server: which session each one goes to, and which answer is taken.
+"""Requests of a shared server: which session each one goes to, and which answer counts.
 
-Lives here: the choice and its refusals. Must not: send, or ask anybody on a guess. Called by `from_server`.
+Lives here: the choice, and the refusals. Must not: send, or guess whom to ask. Called by `from_server`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the sessions at a shared server want to hear: resources that they subscribed to, and log levels.
+"""What the sessions at a shared server want to be told: changes of resources, and log messages.
 
-Lives here: who wants what, and what of it the server has to be told. Must not: write frames. Used by `desk`.
+Lives here: who wants what, and which of this the server has to know. Must not: write frames. Used by `desk`.
 """
 
 from __future__ import annotations
