@@ -20,6 +20,7 @@ from dragoman.cli.options import count, seconds
 from dragoman.cli.scope import make_pool
 from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
+from dragoman.cli.upstream import choose_loop
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def listen(
 
     from dragoman.host.board import SocketTaken, told_at
     from dragoman.transports.http.app import HttpFront
-    from dragoman.transports.http.serve import Address, HttpServer, bind, choose_loop, describe
+    from dragoman.transports.http.serve import Address, HttpServer, bind, describe
 
     try:
         name, port, _ = args.listen

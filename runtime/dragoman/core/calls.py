@@ -166,7 +166,7 @@ class Calls:
         """Give the request that waits and that a `notifications/progress` is about, if its token is known."""
         if not self.tokens:
             return None
-        token = key_of(_read_params(frame).get("progressToken"))
+        token = key_of(read_params(frame).get("progressToken"))
         return None if token is None else self.tokens.get(token)
 
     def find_only(self) -> Call | None:
@@ -184,18 +184,19 @@ class Calls:
 
 def cancelled_key(frame: Frame) -> bytes | None:
     """Give the id that a `notifications/cancelled` names, if it names one."""
-    return key_of(_read_params(frame).get("requestId"))
+    return key_of(read_params(frame).get("requestId"))
 
 
 def _read_token(frame: Frame) -> bytes | None:
     """Give the progress token of a request; None without one."""
     if frame.raw and b"progressToken" not in frame.raw:  # a frame that is not written has its body
         return None
-    meta = _read_params(frame).get("_meta")
+    meta = read_params(frame).get("_meta")
     return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
 
 
-def _read_params(frame: Frame) -> dict[str, Any]:
+def read_params(frame: Frame) -> dict[str, Any]:
+    """Give the params of a frame; nothing where it has none, or cannot be decoded."""
     try:
         params = decoded(frame).body.get("params")
     except ValueError:  # whoever it is passed on to will say so

@@ -165,25 +165,6 @@ class Table(Generic[S, E, A]):
         """Look up where an event leads; None where the event has no meaning in that state."""
         return self.transitions.get((state, event))
 
-    def draw_diagram(self) -> str:
-        """Draw the table as a Mermaid state diagram: the text between the fences in docs/lifecycle.md."""
-        lines = ["stateDiagram-v2", f"    [*] --> {_node(self.first)}"]
-        lines += [f"    {_node(a)} --> {_node(to.state)}: {event.value}" for (a, event), to in self.transitions.items()]
-        lines.append(f"    {_node(self.last)} --> [*]")
-        return "\n".join(lines) + "\n"
-
-    def draw_table(self) -> str:
-        """Write the table as Markdown, for docs/lifecycle.md."""
-        lines = ["| in state | when | go to | and |", "|---|---|---|---|"]
-        for (state, event), to in self.transitions.items():
-            actions = ", ".join(action.value for action in to.actions)
-            lines.append(f"| {state.value} | {event.value} | {to.state.value} | {actions} |")
-        return "\n".join(lines) + "\n"
-
-
-def _node(state: Enum) -> str:
-    return str(state.value).replace("-", "_")
-
 
 _S, _E, _A = FrontState, FrontEvent, FrontAction
 _FAIL = (_A.STOP_TIMER, _A.FAIL_INITIALIZE, _A.FAIL_QUEUE, _A.FINISH)

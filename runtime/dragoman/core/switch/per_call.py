@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.calls import Call, cancelled_key
+from dragoman.core.calls import Call, cancelled_key, read_params
 from dragoman.core.commands import Close, Outbox, Outcome
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
@@ -182,7 +182,7 @@ class PerCall:
                     run.upstream.send(frame)
                 self._end(run)
         elif frame.method == "notifications/progress":
-            token = _params(frame).get("progressToken")
+            token = read_params(frame).get("progressToken")
             for run in self.runs.values():
                 if token in run.tokens:
                     run.upstream.send(frame)
@@ -326,7 +326,7 @@ class PerCall:
             self._questions += 1
             key = b"%d" % self._questions
             self._asked[key] = run, frame.key
-            meta = _params(frame).get("_meta")
+            meta = read_params(frame).get("_meta")
             if isinstance(meta, dict) and "progressToken" in meta and len(run.tokens) < _QUESTIONS:
                 run.tokens.append(meta["progressToken"])
             stream = None if run.call is None else run.call.key
@@ -334,7 +334,7 @@ class PerCall:
 
     def _finish(self, run: Run, call: Call, frame: Frame) -> None:
         if call.method == "logging/setLevel" and frame.kind == "result" and run.frame is not None:
-            self._level = _params(run.frame).get("level")
+            self._level = read_params(run.frame).get("level")
         if frame.key != call.key:
             frame = Frame(_with_id(frame, call.key), frame.kind, call.key, None)
         self._end(run)
@@ -361,14 +361,6 @@ class PerCall:
             self.front.take_server(notification_frame("notifications/cancelled", params))
         self.ending += 1
         self.outbox.add(Close(run.upstream))
-
-
-def _params(frame: Frame) -> dict[str, Any]:
-    try:
-        params = decoded(frame).body.get("params")
-    except ValueError:  # whoever it is passed on to will say so
-        return {}
-    return params if isinstance(params, dict) else {}
 
 
 def _with_id(frame: Frame, key: bytes) -> bytes:

@@ -252,12 +252,3 @@ def share_log() -> None:
         theirs.handlers = list(logging.getLogger("dragoman").handlers)
         theirs.propagate = not theirs.handlers
         theirs.addFilter(fold_trace)
-
-
-def choose_loop() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Give what makes the event loop: uvloop's where there is one."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
