@@ -259,4 +259,4 @@ def test_a_client_cannot_be_said_to_have_no_handshake(capsys: pytest.CaptureFixt
     add_arguments(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["--client-revision", "2026-07-28", "--", "x"])
-    assert "per-request era" in capsys.readouterr().err
+    assert "no handshake" in capsys.readouterr().err

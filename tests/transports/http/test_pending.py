@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from typing import Any
 
 import pytest
@@ -117,3 +119,24 @@ async def post(stage: Stage, writer: asyncio.StreamWriter, frame: Any, **headers
     lines = "".join(f"{name}: {value}\r\n" for name, value in (given | stage.headers(headers)).items())
     writer.write(b"POST /mcp HTTP/1.1\r\n" + lines.encode() + b"\r\n" + body)
     await writer.drain()
+
+
+@pytest.mark.parametrize("text", ["short", LARGE])
+@on_loop
+async def test_a_connection_that_has_ended_leaves_nothing_for_the_collector(text: str) -> None:
+    async with serving() as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        await post(stage, writer, call(2, text=text))
+        await stage.server.hear()
+        stage.server.answer(2, **content("done"))
+        await within(reader.readuntil(b"\r\n\r\n"))
+        port = writer.get_extra_info("sockname")[1]
+        ended = next(weakref.ref(one) for one in stage.connections if one.client[1] == port)
+        gc.collect()
+        gc.disable()
+        try:
+            writer.close()
+            await until(lambda: ended() is None)
+        finally:
+            gc.enable()

@@ -104,8 +104,9 @@ class ClosingTransport:
         self._end = asyncio.get_running_loop().call_later(patience_s, self.abort)
 
     def lose(self) -> None:
-        """Take note that the connection has ended."""
+        """Take note that the connection has ended; a circle of objects would stay until somebody looks for such."""
         self.forget()
+        self._is_unheard = _is_false
         self._ended()
 
     def forget(self) -> None:

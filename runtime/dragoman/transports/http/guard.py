@@ -291,6 +291,7 @@ class GuardedProtocol(HttpToolsProtocol):
         else:
             self._closer.hand_over()
             super().handle_websocket_upgrade()
+            self._extensions.clear()
 
     def shutdown(self) -> None:
         """End as soon as what is being answered is."""
