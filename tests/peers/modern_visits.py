@@ -64,14 +64,16 @@ def modern_report(client: str, letter: str, link: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         log = Path(folder) / "log"
         _, where = joined_by_proxy(stack, front, native(upstream, letter), server_of(letter), log)
+        where = _tracing(where, Path(folder) / "trace") if front == "stdio" else where
         target = ["--", *where] if front == "stdio" else ["--url", *where]
         command = [_python(), "-W", "ignore", str(HERE / "modern.py"), "--mode", mode, *target]
         if client[0] == "T":
             command = [node(), str(HERE / "npm" / "modern.mjs"), str(NPM), mode, *target]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         said = log.read_text("utf-8", "replace")[-1500:] if log.exists() else ""
-    assert done.returncode == 0, done.stderr[-3000:] + said
-    report: dict[str, Any] = json.loads(done.stdout)
+        assert done.returncode == 0, done.stderr[-3000:] + said
+        report: dict[str, Any] = json.loads(done.stdout)
+        report["frames"] = _traced(Path(folder) / "trace")
     return report
 
 
@@ -82,4 +84,24 @@ def handshake_report(client: str, letter: str, link: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         log = Path(folder) / "log"
         over, target = joined_by_proxy(stack, native(front, client), upstream, server_of(letter), log)
-        return visit(client_command(client), target, "--over", over, "--settle", SETTLE_S)
+        target = _tracing(target, Path(folder) / "trace") if front == "stdio" else target
+        report = visit(client_command(client), target, "--over", over, "--settle", SETTLE_S)
+        report["frames"] = _traced(Path(folder) / "trace")
+    return report
+
+
+def _tracing(command: list[str], trace: Path) -> list[str]:
+    """Have the proxy write down what passes."""
+    place = command.index("proxy") + 1
+    return [*command[:place], "--trace", str(trace), *command[place:]]
+
+
+def _traced(trace: Path) -> dict[str, list[dict[str, Any]]]:
+    """Give what each side got of the proxy and sent to it, as peers record it."""
+    record: dict[str, list[dict[str, Any]]] = {"client": [], "server": []}
+    for line in trace.read_text("utf-8").splitlines() if trace.exists() else ():
+        entry = json.loads(line)
+        label = {"sent": "got", "received": "sent"}.get(entry["direction"])
+        if label is not None and "frame" in entry:
+            record[entry["side"]].append({label: entry["frame"]})
+    return record

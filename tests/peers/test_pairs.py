@@ -11,6 +11,7 @@ from tests.peers.matching import REVISIONS
 from tests.peers.modern_visits import handshake_report, modern_report, needs_both
 from tests.peers.pairs import HANDSHAKE, expected, read_handshake, read_modern
 from tests.peers.test_eras import era_report_of
+from tests.peers.validity import complaints
 from tests.peers.visits import SELECTION, needs_peers, report_of
 
 FULL: Final = SELECTION == "full"
@@ -81,3 +82,28 @@ def test_as_released(client: str, letter: str, link: str) -> None:
     report: Any = modern_report(client, letter, link)
     assert report["revision"] == "2026-07-28"
     assert differences(read_modern(report), client, letter) == {}
+
+
+@needs_both
+@visits(modern_report)
+@pytest.mark.parametrize(("client", "letter", "link"), [visit for visit in MODERN if visit[2].startswith("stdio")])
+def test_what_a_client_without_a_handshake_and_its_server_get_is_valid(client: str, letter: str, link: str) -> None:
+    assert found_invalid(modern_report(client, letter, link), client, letter) == []
+
+
+@needs_both
+@visits(handshake_report)
+@pytest.mark.parametrize(("client", "letter", "link"), [visit for visit in HANDSHAKES if visit[2].startswith("stdio")])
+def test_what_a_client_with_a_handshake_and_its_server_get_is_valid(client: str, letter: str, link: str) -> None:
+    assert found_invalid(handshake_report(client, letter, link), client, letter) == []
+
+
+def found_invalid(report: Any, client: str, server: str) -> list[str]:
+    """Hold what left the proxy against the schema of who got it; not what is said before it is known who that is."""
+    frames, revisions = report["frames"], {**REVISIONS, "E": "2026-07-28", "T": "2026-07-28"}
+    assert frames["client"]
+    assert frames["server"]
+    early = ("initialize", "server/discover")
+    heard = [entry for entry in frames["server"] if entry.get("got", {}).get("method") not in early]
+    told = complaints(frames["client"], revisions[client]), complaints(heard, revisions[server])
+    return [complaint for side in told for complaint in side]

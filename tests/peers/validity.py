@@ -33,6 +33,7 @@ RESULTS: Final = {
     "sampling/createMessage": "CreateMessageResult",
     "roots/list": "ListRootsResult",
     "elicitation/create": "ElicitResult",
+    "subscriptions/listen": "SubscriptionsListenResult",
 }
 
 
@@ -56,7 +57,9 @@ def _complaints_about(frame: dict[str, Any], asked: dict[Any, str], revision: st
         yield f"answer to nothing asked: {json.dumps(frame)}"
     elif "result" in frame:
         method = asked.pop(frame["id"])
-        yield from _judge(frame["result"], RESULTS[method], revision, f"result of {method}")
+        wants_input = frame["result"].get("resultType") == "input_required"
+        definition = "InputRequiredResult" if wants_input else RESULTS[method]
+        yield from _judge(frame["result"], definition, revision, f"result of {method}")
     else:
         method = asked.pop(frame["id"])
         envelope = "JSONRPCErrorResponse" if "JSONRPCErrorResponse" in _definitions(revision) else "JSONRPCError"
