@@ -502,3 +502,33 @@ def test_a_question_that_cannot_be_read_and_one_that_no_client_can_be_asked_are_
             expect_to_server(an_error(8, -32601, "clients cannot be asked")),
         ]
     )
+
+
+def test_roots_of_one_are_not_told_for_another_that_shares_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_principal(bridging: Any, request: Any) -> str:
+        return str(request.params.get("name"))
+
+    for module in ("works", "asking"):
+        monkeypatch.setattr(f"dragoman.core.switch.to_handshake.{module}.find_principal", find_principal)
+    has, home, states = {"roots": {}}, {"roots": [{"uri": "file:///home"}]}, []
+
+    def is_asked(frame: Any) -> bool:
+        states.append(frame["result"]["requestState"])
+        return [asked["method"] for asked in frame["result"]["inputRequests"].values()] == ["roots/list"]
+
+    hold(
+        [
+            *begin(has=has, name="alice"),
+            server(request("r1", "roots/list")),
+            expect_to_client(is_asked),
+            client(lambda: call(2, has=has, name="alice", inputResponses={"question-1": home}, requestState=states[0])),
+            expect_to_server(result("r1", home)),
+            server(result(1, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            client(call(3, has=has, name="bob")),
+            expect_to_server(lambda frame: frame["method"] == "tools/call"),
+            server(request("r2", "roots/list")),
+            expect_to_client(is_asked),
+        ],
+        roots_ttl_s=60.0,
+    )

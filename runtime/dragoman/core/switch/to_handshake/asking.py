@@ -10,7 +10,6 @@ calls of this server are taken in turns. Questions that come together go to the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge import replay, urls
@@ -30,9 +29,10 @@ from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
 from dragoman.core.switch.to_handshake.answers import Answerer
 from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
+from dragoman.core.switch.to_handshake.reading import without_answers
 from dragoman.core.switch.to_handshake.repeating import NextRound, ask_again, resume_attempt
 from dragoman.core.switch.to_handshake.visiting import go_on_after_visit
-from dragoman.core.switch.to_handshake.works import Work, Works, bind
+from dragoman.core.switch.to_handshake.works import Work, Works, bind, find_principal
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging
 
@@ -48,8 +48,6 @@ cancelled at the same moment lose the request that comes next."""
 SETTLE_S: Final = 0.25
 """How long it is waited for the end of a call that was cancelled because it is made again: what it still asks must not
 be taken for a question of the next one."""
-
-_RETRY: Final = frozenset({"inputResponses", "requestState"})
 
 
 class Asking:
@@ -120,11 +118,6 @@ class Asking:
             return
         if method not in FACTS.asked:
             self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
-        elif (
-            method == ROOTS
-            and (roots := self._roots.get(self._bridging.principal, self._bridging.steady_s())) is not None
-        ):
-            self._upstream.send(result_frame(key, {"roots": list(roots)}))
         else:
             self._put(key, method, params, frame.stream)
 
@@ -133,12 +126,22 @@ class Asking:
         work = self._works.find(stream) or self._works.find_task(task_id)
         if work is None and stream is None and task_id is None:
             work = self._find_by_turns()
+        roots = self._roots.get(self._whose(work), self._bridging.steady_s()) if method == ROOTS else None
+        if roots is not None:
+            self._upstream.send(result_frame(key, {"roots": list(roots)}))
+            return
         if work is None or not work.may_ask:
             logger.warning("%s request of the server refused: it is not clear which call it is about", method)
             reason = "it is not clear which call this is about, so nobody can be asked"
             self._reply(key, Refusal(METHOD_NOT_FOUND, reason, {"method": method}))
             return
         self._ask(work, key, method, params)
+
+    def _whose(self, work: Work | None) -> str:
+        """Give the principal whose call it is: of several that share a server, none is told another's roots."""
+        if work is not None and work.request is not None:
+            return find_principal(self._bridging, work.request)
+        return self._bridging.principal if work is None or work.caller is None else work.caller.binding.principal
 
     def _find_by_turns(self) -> Work | None:
         self._works.is_asking = True
@@ -216,14 +219,15 @@ class Asking:
 
     def _refuse(self, work: Work, key: bytes, method: str, params: Any) -> None:
         """Ask nobody, and say in the client's answer what was asked."""
+        request = work.request
         assert work.caller is not None
         asked = OpenQuestions(work.caller).ask(key, method, params)
-        request = work.request
-        if isinstance(asked, Turned) or request is None:
-            self._turn(work, key, asked if isinstance(asked, Turned) else turn("it is not there"))
+        if isinstance(asked, Turned):
+            self._turn(work, key, asked)
         elif work.method == "tools/call":
             text = describe({"method": method, "params": asked.params})
             self._reply(key, turn("that is not wanted here").reply)
+            assert request is not None, "who is refused does not come back"
             self._end_soon(work)
             self._answerer.answer(request, failed_tool(f"{text}. Questions are not passed on here."))
         else:
@@ -303,7 +307,7 @@ class Asking:
         work.request = request
         for key, result in resumed.replies:
             if work.questions.pop(key, None) == ROOTS:
-                self._roots.put(self._bridging.principal, result, self._bridging.steady_s())
+                self._roots.put(self._whose(work), result, self._bridging.steady_s())
             self._upstream.send(result_frame(key, result))
         if resumed.asks_again:
             self._compose(work)
@@ -389,8 +393,3 @@ class _End(NamedTuple):
 
     until_s: float
     reason: str | None
-
-
-def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the params of a request that goes on from nothing, without what it brings for that."""
-    return {name: value for name, value in params.items() if name not in _RETRY} if _RETRY & params.keys() else params

@@ -24,6 +24,7 @@ IDENTITY: Final = {"name": "dragoman", "version": "0"}
 _OPENING_KEY: Final = b'"dragoman-initialize"'
 _METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
 _KNOWN: Final = dragoman_spec.load(NEWER).METHODS
+_RETRY: Final = frozenset({"inputResponses", "requestState"})
 
 
 def write_greeting(request: Request, path: Path) -> Greeting:
@@ -69,3 +70,8 @@ def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Fr
         taken = {**taken, "_meta": {**taken["_meta"], "progressToken": decode(key)}}
     body = {**request.body, "id": decode(key), "params": taken}
     return Frame(b"", "request", key, request.method, body)
+
+
+def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give the params of a request that goes on from nothing, without what it brings for that."""
+    return {name: value for name, value in params.items() if name not in _RETRY} if _RETRY & params.keys() else params

@@ -35,13 +35,13 @@ from dragoman.core.negotiation import SAME
 from dragoman.core.switch.relay import make_relay
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
-from dragoman.core.switch.to_handshake.asking import Asking, without_answers
+from dragoman.core.switch.to_handshake.asking import Asking
 from dragoman.core.switch.to_handshake.frames import ServerFrames
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import write_greeting, write_request
+from dragoman.core.switch.to_handshake.reading import without_answers, write_greeting, write_request
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor, Refusal
