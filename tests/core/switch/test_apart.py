@@ -170,3 +170,20 @@ def test_a_tool_that_asks_may_not_become_a_task(reads: bool) -> None:
     alone.server_says(upstream, QUESTION)
     [asked] = to_client(passes(alone))
     assert asked["result"]["resultType"] == "input_required"
+
+
+def test_a_tool_that_runs_as_a_task_is_waited_for() -> None:
+    """No later request could find its task."""
+    alone = Alone()
+    runs_tasks = {"requests": {"tools": {"call": {}}}}
+    has = {**FORM, "extensions": TASKS}
+    upstream = begin(alone, asks(1, "tools/call", has=has, name="x"), tools={}, tasks=runs_tasks)
+    assert to_servers(alone.heard)[-1]["method"] == "tools/list"
+    tool = {"name": "x", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}
+    alone.server_says(upstream, result(1, {"tools": [tool]}))
+    assert "task" in to_servers(alone.heard)[-1]["params"]
+    alone.server_says(upstream, result(2, {"task": {"taskId": "t", "status": "working", "ttl": None}}))
+    assert to_servers(alone.heard)[-1]["method"] == "tasks/result"
+    assert to_client(alone.heard) == []
+    [answer] = to_client(alone.server_says(upstream, result(3, {"content": []})))
+    assert answer == result(1, {"content": [], "resultType": "complete", "_meta": IDENTITY})
