@@ -11,15 +11,15 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
+from dragoman.core.commands import Close, Open, Outbox, Outcome
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, Introduce, Offer, Retried
 from dragoman.core.edges.owner import Follower, Owner
+from dragoman.core.edges.probing import Probing, is_doubtful
 from dragoman.core.edges.renewal import Renewal
-from dragoman.core.edges.restarting import Restarting
 from dragoman.core.edges.standing import NOTED
-from dragoman.core.envelope import Frame, Malformed, decoded, result_frame
+from dragoman.core.envelope import Frame, Malformed, result_frame
 from dragoman.core.failures import Failed
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.session")
 
 
-class UpstreamEdge(Restarting):
+class UpstreamEdge(Probing):
     """The machine for one server.
 
     Args:
@@ -50,7 +50,6 @@ class UpstreamEdge(Restarting):
 
     __slots__ = (
         "_answered",
-        "_doubted",
         "_follower",
         "_keeps_nothing",
         "_loss",
@@ -58,11 +57,8 @@ class UpstreamEdge(Restarting):
         "_offered",
         "_outbox",
         "_owner",
-        "_probe",
-        "_probes",
         "_reopened",
         "_settings",
-        "_verdict",
         "_waiting",
         "outgoing",
         "revision",
@@ -87,7 +83,7 @@ class UpstreamEdge(Restarting):
         self._failure: Failed | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
-        self._doubted: Frame | None = None  # what it answered to `initialize`, while it is asked what it is
+        self._doubted: Frame | None = None
         self._probe: Probe | None = None
         self._probes = 0
         self._verdict: Verdict | None = None
@@ -228,6 +224,9 @@ class UpstreamEdge(Restarting):
     def _interrupt(self, failure: Failed) -> None:
         self._owner.interrupted(self, failure)
 
+    def _tell_offered(self) -> None:
+        self._owner.offered(self)
+
     def _tell(self, frame: Frame | Malformed) -> None:
         self._follower.take_server(self, frame)
 
@@ -240,7 +239,7 @@ class UpstreamEdge(Restarting):
     def _take_answer(self, frame: Frame, offer: Offer) -> None:
         if not self._owner.waits_for(self):
             logger.debug("the server's answer to initialize came too late")
-        elif _is_doubtful(frame, offer.offered):
+        elif is_doubtful(frame, offer.offered):
             self._doubted = frame  # in case that it is of the handshake era after all
             self._advance(UpstreamEvent.ERA_DOUBTED)
         else:
@@ -260,64 +259,6 @@ class UpstreamEdge(Restarting):
                 self._owner.offered(self)
             case _:
                 self._fail(answer)
-
-    def _take_probed(self, frame: Frame | Malformed) -> None:
-        probe = self._probe
-        assert probe is not None
-        if isinstance(frame, Malformed):
-            self._follower.take_server(self, frame)
-            if frame.is_response and frame.key == probe.key:
-                self._take_verdict(None, f"its answer is not a response: {frame.reason}")
-        elif probe.is_answer(frame):
-            verdict = probe.read(frame)
-            self._take_verdict(verdict, verdict.why)
-        elif frame.kind == "request" and frame.method == "ping":
-            self.send(result_frame(frame.key or b"null", {}))
-        else:
-            logger.debug("%s of the server dropped: it was asked what it is", frame.kind)
-
-    def expire(self) -> None:
-        """Take note that the time has passed that this edge asked for."""
-        if self.state is UpstreamState.PROBED:  # it says nothing about what it is
-            if self._waiting is not None and self._doubted is None:
-                self._offer_afresh("it did not answer")
-                return
-            self._take_verdict(None, "it did not answer in time")
-        else:
-            super().expire()
-
-    def _take_verdict(self, verdict: Verdict | None, why: str) -> None:
-        if not self.takes_headers:
-            self._outbox.add(Wake(self, None))
-        if verdict is not None and verdict.discovered is not None and verdict.revision is not None:
-            self._verdict, self.revision = verdict, verdict.revision
-            self._doubted = None
-            self._advance(UpstreamEvent.DISCOVERED)
-        elif self._doubted is not None:
-            self._take_doubted()
-        elif self._waiting is not None:
-            self._offer_session()
-        else:
-            message = f"the server was said to speak {self._settings.server_revision}, and does not: {why}"
-            self._fail(Failed(-32603, message, {"supported": list(verdict.supported) if verdict else []}))
-
-    def _offer_afresh(self, reason: str) -> None:
-        """Open a session with a fresh server: the one that was asked what it is may answer nothing any more."""
-        logger.info("%s when it was asked what it is; starting it once more", reason)
-        self._advance(UpstreamEvent.LOST_ON_RETRY)
-        self._offer_session()
-
-    def _offer_session(self) -> None:
-        """Open a session after all: the server has not shown that it can do without."""
-        self._advance(UpstreamEvent.HANDSHAKE_FOUND)
-        self._owner.offered(self)
-
-    def _take_doubted(self) -> None:
-        """Let its answer to `initialize` count."""
-        frame, self._doubted = self._doubted, None
-        assert frame is not None
-        assert self._offer is not None
-        self._follow_answer(self._offer.read_answer(frame))
 
     def _fail(self, failure: Failed) -> None:
         self._failure = failure
@@ -344,20 +285,10 @@ class UpstreamEdge(Restarting):
         self._renewal = Renewal(self._settings, self._offered, self._waiting)
         self._waiting = self._offered = self._answered = self._offer = None  # nobody asks for these again
 
-    def _send_probe(self) -> None:
-        # Loaded where it is needed: most servers have a handshake.
-        from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S
-        from dragoman.core.edges.probe import Probe
-
-        self._probes += 1
-        self._probe = Probe(number=self._probes)
-        self.send(self._probe.write())
-        if not self.takes_headers:  # over HTTP it is answered, or the transport gives up
-            self._outbox.add(Wake(self, PROBE_TIMEOUT_S))
-
     def _tell_discovered(self) -> None:
         assert self._verdict is not None
         verdict, self._verdict = self._verdict, None
+        self.revision = verdict.revision
         self._offer = self._waiting = self._probe = None
         self._keeps_nothing = True
         self._owner.discovered(self, verdict)
@@ -376,19 +307,6 @@ class UpstreamEdge(Restarting):
 
     def _tell_lost(self) -> None:
         self._follower.lost(self, *self._loss)
-
-
-def _is_doubtful(frame: Frame, offered: str) -> bool:
-    """Whether its answer may be that of a server that has no handshake."""
-    if frame.kind != "error":
-        return False
-    try:
-        error = decoded(frame).body["error"]
-    except ValueError:  # whoever reads the answer says so
-        return False
-    from dragoman.core.edges.probe import suspects_newer
-
-    return isinstance(error, dict) and suspects_newer(error, offered)
 
 
 _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
