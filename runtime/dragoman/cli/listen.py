@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dragoman.transports.base import Transport
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
+    from dragoman.transports.http.sessions import Caller, Runner
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
@@ -125,21 +126,13 @@ def listen(
     import asyncio
 
     from dragoman.host.board import SocketTaken, told_at
-    from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.serve import Address, HttpServer, bind, describe
 
     try:
         name, port, _ = args.listen
         where = Address(name, port, args.tls_cert, args.tls_key)
         pool = make_pool(args, connect)
-        front = HttpFront(
-            lambda transport, caller: pool.proxy(
-                config, transport, caller.principal or None, is_per_request=caller.is_per_request
-            ),
-            _configure(args),
-            give_back,
-            board or config.board,
-        )
+        front = _make_front(args, config, pool, board or config.board)
         listener = bind(where)
     except (TransportClosed, ValueError, OSError) as error:
         return _fail(str(error), EXIT_CANNOT_LISTEN)
@@ -167,6 +160,17 @@ def listen(
 
     with held_signals() as caught, asyncio.Runner(loop_factory=choose_loop()) as runner:
         return runner.run(serve())
+
+
+def _make_front(
+    args: argparse.Namespace, config: ProxyConfig, pool: UpstreamPool, board: StatusBoard | None
+) -> HttpFront:
+    from dragoman.transports.http.app import HttpFront
+
+    def serve(transport: Transport, caller: Caller) -> Runner:
+        return pool.proxy(config, transport, caller.principal or None, is_per_request=caller.is_per_request)
+
+    return HttpFront(serve, _configure(args), give_back, board)
 
 
 def _announce(url: str, pool: UpstreamPool, cautions: list[str]) -> None:

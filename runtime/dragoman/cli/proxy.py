@@ -78,27 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_patience(parser)
     parser.add_argument(
-        "--status",
-        metavar="PATH",
-        help="make a Unix socket at PATH where `dragoman status PATH` finds out how the proxy and its servers are",
-    )
-    parser.add_argument(
         "--no-retry-older",
         action="store_true",
         help="do not offer another revision to a server that rejects the first one explicitly",
     )
-    parser.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error", "critical"),
-        default="warning",
-        help="what goes to stderr (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--trace",
-        metavar="FILE",
-        help="append every frame, before and after translation, to a file or a pipe, one JSON object a line; secrets "
-        "that are recognised as such are left out",
-    )
+    _add_watching(parser)
     add_middleware_arguments(parser)
     company = {
         "--listen": [*add_listen_arguments(parser), *add_scope_arguments(parser)],
@@ -114,6 +98,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--server", metavar="NAME", help="only this server of the file, as if it had been named alone")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
+
+
+def _add_watching(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--status",
+        metavar="PATH",
+        help="make a Unix socket at PATH where `dragoman status PATH` finds out how the proxy and its servers are",
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error", "critical"),
+        default="warning",
+        help="what goes to stderr (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="append every frame, before and after translation, to a file or a pipe, one JSON object a line; secrets "
+        "that are recognised as such are left out",
+    )
 
 
 def _add_patience(parser: argparse.ArgumentParser) -> None:
