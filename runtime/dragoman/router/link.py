@@ -22,14 +22,24 @@ class MemberLink:
         take: Gets each frame of the server.
     """
 
-    __slots__ = ("_closed", "_ended", "_is_free", "_paused", "_receiver", "_take", "_waiting", "_waiting_bytes")
+    __slots__ = (
+        "_closed",
+        "_ended",
+        "_held",
+        "_is_free",
+        "_paused",
+        "_receiver",
+        "_take",
+        "_waiting",
+        "_waiting_bytes",
+    )
 
     def __init__(self, take: Callable[[Frame], None]) -> None:
         self._take = take
         self._receiver: Receiver | None = None
         self._waiting: list[Frame] = []
         self._waiting_bytes = 0
-        self._paused = self._ended = self._closed = False
+        self._paused = self._ended = self._closed = self._held = False
         self._is_free = False  # whether what is said may go on at once
 
     def say(self, frame: Frame) -> bool:
@@ -52,6 +62,7 @@ class MemberLink:
 
     def hold(self, held: bool) -> None:
         """Let the server wait, because the client does not keep up; or go on."""
+        self._held = held
         if self._receiver is not None and not self._closed:
             (self._receiver.pause_writing if held else self._receiver.resume_writing)()
 
@@ -61,6 +72,8 @@ class MemberLink:
         """Begin to hand on."""
         self._receiver = receiver
         self._is_free = not self._paused
+        if self._held:
+            receiver.pause_writing()
         self._schedule()
 
     def send(self, frames: Sequence[Frame]) -> None:

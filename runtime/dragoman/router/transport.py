@@ -159,6 +159,7 @@ class RouterTransport:
 
     def _open(self, member: Member) -> MemberLink:
         link = self._links[member] = MemberLink(partial(self.catalogue.take_member, member))
+        link.hold(self._is_paused)
         proxy = self.proxies[member] = self._open_proxy(member, link)
         token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
         try:
