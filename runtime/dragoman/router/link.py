@@ -78,13 +78,14 @@ class MemberLink:
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Take what the server says."""
-        if not self._closed:
-            self._is_free = False  # an answer to it must not come before this returns
-            try:
-                for frame in frames:
-                    self._take(frame)
-            finally:
-                self._is_free = not self._paused
+        if self._closed:
+            return
+        take, self._is_free = self._take, False  # an answer to it must not come before this returns
+        try:
+            for frame in frames:
+                take(frame)
+        finally:
+            self._is_free = not self._paused
 
     def pause_reading(self) -> None:
         """Let what is said to the server wait."""

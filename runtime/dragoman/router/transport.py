@@ -78,11 +78,12 @@ class RouterTransport:
     def send(self, frames: Sequence[Frame]) -> None:
         """Take what the client says."""
         self._is_free = False  # what is answered at once is told from the event loop, as from any transport
+        take = self.catalogue.take
         try:
             for frame in frames:
-                self.catalogue.take(frame)
+                take(frame)
         finally:
-            self._is_free = not (self._is_paused or self._outgoing)
+            self._is_free = not (self._is_paused or self._outgoing or self._is_over)
 
     def pause_reading(self) -> None:
         """Let the servers wait: the client does not keep up."""
@@ -95,7 +96,7 @@ class RouterTransport:
         self._is_paused = False
         for link in list(self._links.values()):
             link.hold(False)
-        self._is_free = not self._outgoing
+        self._is_free = not (self._outgoing or self._is_over)
         self._schedule()
 
     def hurry(self) -> None:
@@ -107,7 +108,7 @@ class RouterTransport:
         """Close every server, and wait until they are gone."""
         if self._is_over:
             return
-        self._is_over = True
+        self._is_over, self._is_free = True, False
         for timer in self._timers:
             timer.cancel()
         for link in self._links.values():
@@ -120,17 +121,18 @@ class RouterTransport:
 
     def tell_client(self, frame: Frame) -> None:
         """Send this to the client."""
-        if self._receiver is None or self._is_over:
-            return
         if self._is_free:
+            assert self._receiver is not None
             self._receiver.received((frame,))
-        else:
+        elif self._receiver is not None and not self._is_over:
             self._outgoing.append(frame)
             self._schedule()
 
     def tell_member(self, member: Member, frame: Frame) -> None:
         """Send this to a server, which is started if nothing was sent to it before."""
-        link = self._links.get(member) or self._open(member)
+        link = self._links.get(member)
+        if link is None:
+            link = self._open(member)
         if not link.say(frame):
             reason = f"{member.name} does not read what it is sent"
             loop = asyncio.get_running_loop()

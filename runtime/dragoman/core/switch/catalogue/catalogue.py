@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.router")
 
+_FAILED: Final = MemberState.FAILED
 _CALLS: Final = b'"params":{"name":"'
+_CALLS_BYTES: Final = len(_CALLS)
 _HEAD_BYTES: Final = 200
 """How the params of a call begin as most clients write them, and how far into it they may do so."""
 
@@ -130,8 +132,8 @@ class Catalogue:
     def _take_quickly(self, frame: Frame) -> bool:
         """Hand on a call without reading more of it than its name; False where more has to be read."""
         raw, kind, key, method, _, stream, headers, sender = frame
-        start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
-        if start < len(_CALLS) or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
+        start = raw.find(_CALLS, 0, _HEAD_BYTES) + _CALLS_BYTES
+        if start < _CALLS_BYTES or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
             found = _CALLED.match(raw)
             if found is None:
                 return False
@@ -145,11 +147,10 @@ class Catalogue:
         if route is None or key is None or key.startswith(OWN_ID):
             return False
         member, other = route
-        if member.state is MemberState.FAILED:
+        if member.state is _FAILED:
             return False
         if other is not None:
-            line = b"%b%b%b" % (raw[:start], other, raw[end:])
-            frame = Frame(line, kind, key, method, None, stream, headers, sender)
+            frame = Frame(raw[:start] + other + raw[end:], kind, key, method, None, stream, headers, sender)
         self._calls[key] = member
         self.outside.tell_member(member, frame)
         return True
