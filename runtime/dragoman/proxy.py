@@ -85,6 +85,7 @@ class ProxyConfig:
         roots_ttl_s: For how many seconds a server gets the roots again that such a client has told; 0 is not at all.
         state_key: 32 secret bytes that seal the states which such clients carry: what does not wait in memory is then
             good after a restart, and in every proxy with this key. Made at start if None.
+        says_why: Whether the log says why the session has failed; a router says it itself of each of its servers.
         server_name: What the user calls the server; such states are good there alone, and a client is told this name
             where the server has none.
     """
@@ -116,6 +117,7 @@ class ProxyConfig:
     task_s: float = 3600.0
     roots_ttl_s: float = 0.0
     state_key: bytes | None = field(default=None, repr=False)
+    says_why: bool = True
     server_name: str = ""
 
     def to_settings(self) -> Settings:
@@ -293,6 +295,7 @@ def host_settings_of(config: ProxyConfig, one_server: bool = True) -> HostSettin
         one_server,
         board=config.board,
         server_name=config.server_name,
+        says_why=config.says_why,
         middleware=config.middleware,
         notice_middleware=config.notice_middleware,
         middleware_timeout_s=config.middleware_timeout_s,

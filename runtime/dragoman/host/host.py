@@ -107,7 +107,8 @@ class Host:
             if finish.outcome in FAILURES:
                 named = self._not_started if finish.outcome is Outcome.SERVER_NOT_STARTED else ""
                 reason = named or finish.reason
-                logger.error("the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
+                level = logging.ERROR if self._settings.says_why else logging.DEBUG
+                logger.log(level, "the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
             is_stopped = finish.outcome is Outcome.STOPPED
             if finish.outcome is Outcome.SERVER_CLOSED:
                 self.hurry(front)  # it is going already

@@ -56,6 +56,7 @@ class HostSettings:
         one_server: Whether all that a client says goes to one server: then it is not read while that does not keep up.
         board: Where it puts up what servers it has; None where nobody looks.
         server_name: What the user calls them.
+        says_why: Whether the log says why a session has failed.
         middleware: Around requests.
         notice_middleware: Around notifications.
         middleware_timeout_s: How long it may take for each.
@@ -66,6 +67,7 @@ class HostSettings:
     one_server: bool = True
     board: StatusBoard | None = None
     server_name: str = ""
+    says_why: bool = True
     middleware: Sequence[Middleware] = ()
     notice_middleware: Sequence[NoticeMiddleware] = ()
     middleware_timeout_s: float = 60.0

@@ -34,6 +34,9 @@ logger = logging.getLogger("dragoman.upstream")
 UNREACHED: Final = -32000
 """The implementation-defined code that MCP's SDKs use for a connection that went away."""
 
+_PROBE: Final = b'"dragoman-discover-'
+"""How the id of a request begins that asks a server what it is: what comes of it is said by whoever opens a session."""
+
 Watch = Callable[[Frame], bool]
 """Sees a response before it is handed on; whether to keep it."""
 
@@ -119,7 +122,8 @@ class Link:
         """Answer a request of the client in the server's place, with an error that says why."""
         if self.on_response is not None:
             self.on_response(key, False)
-        logger.warning("request %s failed: %s", key[:60].decode(errors="replace"), reason)
+        level = logging.DEBUG if key.startswith(_PROBE) else logging.WARNING
+        logger.log(level, "request %s failed: %s", key[:60].decode(errors="replace"), reason)
         if not self._over:
             self._receiver.failed(error_frame(key, code, reason, data))
 
