@@ -128,7 +128,6 @@ class Connection:
     def __init__(self, transport: MemoryTransport, take: Callable[[Body], None]) -> None:
         self.transport = transport
         self.is_over = False
-        self.is_held_back = False
         self._take = take
         self._rest = b""
         transport.start_raw(self)
@@ -148,11 +147,9 @@ class Connection:
     def broken(self, reason: str) -> None:
         self.is_over = True
 
-    def pause_writing(self) -> None:
-        self.is_held_back = True
+    def pause_writing(self) -> None: ...
 
-    def resume_writing(self) -> None:
-        self.is_held_back = False
+    def resume_writing(self) -> None: ...
 
 
 class MadeClient:
@@ -226,12 +223,6 @@ class MadeClient:
 
     def of(self, method: str) -> list[Body]:
         return [frame for frame in self.heard if frame.get("method") == method]
-
-    def pause(self) -> None:
-        self._connection.transport.pause_reading()
-
-    def resume(self) -> None:
-        self._connection.transport.resume_reading()
 
     async def close(self) -> Finish:
         self._connection.transport.end()

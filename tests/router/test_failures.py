@@ -296,28 +296,6 @@ def test_the_board_shows_every_server_by_its_name() -> None:
     run(main())
 
 
-def test_a_client_that_does_not_read_makes_the_servers_wait() -> None:
-    async def main() -> None:
-        servers = three()
-        async with session(routing(servers)) as client:
-            await client.list()
-            client.pause()
-            params = {"level": "info", "data": "x" * 1000}
-            for number in range(5000):
-                servers["b"].say({"method": "notifications/message", "params": {**params, "logger": str(number)}})
-            await pass_time(0.3)
-            assert servers["b"].lines is not None
-            assert servers["b"].lines.is_held_back
-            servers["c"].say({"method": "notifications/tools/list_changed"})
-            client.resume()
-            await until(lambda: len(client.of("notifications/message")) == 5000)
-            heard = [frame["params"]["logger"] for frame in client.of("notifications/message")]
-            assert heard == [str(number) for number in range(5000)]
-            assert await client.call("three") == "three"
-
-    run(main())
-
-
 def test_all_servers_are_closed_with_the_session() -> None:
     async def main() -> None:
         servers = three()

@@ -22,32 +22,22 @@ class MemberLink:
         take: Gets each frame of the server.
     """
 
-    __slots__ = (
-        "_closed",
-        "_ended",
-        "_held",
-        "_is_free",
-        "_paused",
-        "_receiver",
-        "_take",
-        "_waiting",
-        "_waiting_bytes",
-    )
+    __slots__ = ("_closed", "_ended", "_is_free", "_paused", "_receiver", "_take", "_waiting", "_waiting_bytes")
 
     def __init__(self, take: Callable[[Frame], None]) -> None:
         self._take = take
         self._receiver: Receiver | None = None
         self._waiting: list[Frame] = []
         self._waiting_bytes = 0
-        self._paused = self._ended = self._closed = self._held = False
+        self._paused = self._ended = self._closed = False
         self._is_free = False  # whether what is said may go on at once
 
     def say(self, frame: Frame) -> bool:
-        """Say something to the server; False for a request where too much waits for it already."""
+        """Say something to the server; False where too much waits for it already, for all but answers."""
         if self._is_free and not self._waiting:
             assert self._receiver is not None
             self._receiver.received((frame,))
-        elif self._waiting_bytes > WAITING_BYTES and frame.kind == "request":
+        elif self._waiting_bytes > WAITING_BYTES and frame.method is not None:
             return False
         elif not self._closed:
             self._waiting.append(frame)
@@ -62,7 +52,6 @@ class MemberLink:
 
     def hold(self, held: bool) -> None:
         """Let the server wait, because the client does not keep up; or go on."""
-        self._held = held
         if self._receiver is not None and not self._closed:
             (self._receiver.pause_writing if held else self._receiver.resume_writing)()
 
@@ -72,20 +61,17 @@ class MemberLink:
         """Begin to hand on."""
         self._receiver = receiver
         self._is_free = not self._paused
-        if self._held:
-            receiver.pause_writing()
         self._schedule()
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Take what the server says."""
-        if self._closed:
-            return
-        take, self._is_free = self._take, False  # an answer to it must not come before this returns
-        try:
-            for frame in frames:
-                take(frame)
-        finally:
-            self._is_free = not self._paused
+        if not self._closed:
+            self._is_free = False  # an answer to it must not come before this returns
+            try:
+                for frame in frames:
+                    self._take(frame)
+            finally:
+                self._is_free = not self._paused
 
     def pause_reading(self) -> None:
         """Let what is said to the server wait."""

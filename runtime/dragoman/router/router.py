@@ -76,7 +76,7 @@ class Router:
 
     def apply(self, configuration: Configuration) -> None:
         """Take in another configuration: sessions go on, and servers that have not changed in it are not disturbed."""
-        before = self._servers
+        before, names_before = self._servers, self._names.version
         after = {server.name: server for server in configuration.enabled}
         changed = [name for name, server in after.items() if name in before and before[name] != server]
         gone = [name for name in before if name not in after]
@@ -84,7 +84,10 @@ class Router:
         self.configuration = configuration
         self._set_servers(configuration, changed)
         for session in self._sessions:
-            self._change_session(session, [*gone, *changed])
+            if not session.is_over:
+                self._change_session(session, [*gone, *changed])
+                if self._names.version != names_before:
+                    self._tell_names(session)
         said = (("new", new), ("changed", changed), ("removed", gone))
         shown = "; ".join(f"{what}: {', '.join(names)}" for what, names in said if names)
         logger.info("the configuration was read again: %s", shown or "the servers are the same")
@@ -108,11 +111,19 @@ class Router:
                 catalogue.remove(name)
                 session.close_member(member)
         known = catalogue.members
+        for member in known.values():
+            member.list_timeout_s = self._list_timeout_s(self._servers[member.name])
         catalogue.add({name: known.get(name) or self._make_member(server) for name, server in self._servers.items()})
 
+    def _tell_names(self, session: RouterTransport) -> None:
+        for member in session.catalogue.members.values():
+            session.catalogue.tell_lists_changed(member)
+
     def _make_member(self, server: ServerConfig) -> Member:
-        timeout_s = server.options.list_timeout_s or self.configuration.options.list_timeout_s
-        return Member(server.name, timeout_s, server.only_tools, server.without_tools)
+        return Member(server.name, self._list_timeout_s(server), server.only_tools, server.without_tools)
+
+    def _list_timeout_s(self, server: ServerConfig) -> float:
+        return server.options.list_timeout_s or self.configuration.options.list_timeout_s
 
     def _open_proxy(self, member: Member, link: MemberLink) -> Proxy:
         server = self._servers[member.name]
@@ -136,5 +147,5 @@ def before_router(config: ProxyConfig) -> ProxyConfig:
 def behind_router(config: ProxyConfig) -> ProxyConfig:
     """Give the configuration of the proxies before a router's servers: what is done once is done before the router."""
     return dataclasses.replace(
-        config, client_revision=AUTO, trace=None, middleware=(), notice_middleware=(), names_server=True
+        config, client_revision=AUTO, trace=None, middleware=(), notice_middleware=(), names_server=True, says_why=False
     )

@@ -41,6 +41,12 @@ class RouterTransport:
         page_size: How many entries a page of a merged list has.
         restart: How a server that cannot be opened, or is lost for good, is tried again; None where it is not.
         closed: Called when the session is over.
+
+    Attributes:
+        catalogue: Who decides where a frame goes.
+        proxies: Those that are open before a server.
+        label: What the log calls the session.
+        is_over: Whether it is closed, or is being closed.
     """
 
     def __init__(
@@ -66,7 +72,7 @@ class RouterTransport:
         self._tasks: dict[asyncio.Task[Finish], Member] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self._outgoing: list[Frame] = []
-        self._is_free = self._is_paused = self._is_over = False
+        self._is_free = self._is_paused = self.is_over = False
 
     # What the client's proxy calls
 
@@ -78,12 +84,11 @@ class RouterTransport:
     def send(self, frames: Sequence[Frame]) -> None:
         """Take what the client says."""
         self._is_free = False  # what is answered at once is told from the event loop, as from any transport
-        take = self.catalogue.take
         try:
             for frame in frames:
-                take(frame)
+                self.catalogue.take(frame)
         finally:
-            self._is_free = not (self._is_paused or self._outgoing or self._is_over)
+            self._is_free = not (self._is_paused or self._outgoing)
 
     def pause_reading(self) -> None:
         """Let the servers wait: the client does not keep up."""
@@ -96,7 +101,7 @@ class RouterTransport:
         self._is_paused = False
         for link in list(self._links.values()):
             link.hold(False)
-        self._is_free = not (self._outgoing or self._is_over)
+        self._is_free = not self._outgoing
         self._schedule()
 
     def hurry(self) -> None:
@@ -106,9 +111,9 @@ class RouterTransport:
 
     async def close(self) -> None:
         """Close every server, and wait until they are gone."""
-        if self._is_over:
+        if self.is_over:
             return
-        self._is_over, self._is_free = True, False
+        self.is_over = True
         for timer in self._timers:
             timer.cancel()
         for link in self._links.values():
@@ -121,10 +126,11 @@ class RouterTransport:
 
     def tell_client(self, frame: Frame) -> None:
         """Send this to the client."""
+        if self._receiver is None or self.is_over:
+            return
         if self._is_free:
-            assert self._receiver is not None
             self._receiver.received((frame,))
-        elif self._receiver is not None and not self._is_over:
+        else:
             self._outgoing.append(frame)
             self._schedule()
 
@@ -132,8 +138,10 @@ class RouterTransport:
         """Send this to a server, which is started if nothing was sent to it before."""
         link = self._links.get(member)
         if link is None:
+            if self.is_over:
+                return
             link = self._open(member)
-        if not link.say(frame):
+        if not link.say(frame) and frame.kind == "request":
             reason = f"{member.name} does not read what it is sent"
             loop = asyncio.get_running_loop()
             loop.call_soon(self.catalogue.take_member, member, error_frame(frame.key, CONNECTION_CLOSED, reason))
@@ -161,7 +169,6 @@ class RouterTransport:
 
     def _open(self, member: Member) -> MemberLink:
         link = self._links[member] = MemberLink(partial(self.catalogue.take_member, member))
-        link.hold(self._is_paused)
         proxy = self.proxies[member] = self._open_proxy(member, link)
         token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
         try:
@@ -180,7 +187,7 @@ class RouterTransport:
         with contextlib.suppress(asyncio.CancelledError):
             error = task.exception()
             reason = f"internal error: {error!r}" if error is not None else task.result().reason
-        if not self._is_over and self.catalogue.members.get(member.name) is member:
+        if not self.is_over and self.catalogue.members.get(member.name) is member:
             self.catalogue.lost(member, reason)
             self._try_again(member)
 
@@ -209,7 +216,7 @@ class RouterTransport:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        if self._outgoing and not self._is_paused and not self._is_over and self._receiver is not None:
+        if self._outgoing and not self._is_paused and not self.is_over and self._receiver is not None:
             outgoing, self._outgoing = self._outgoing, []
             self._is_free = True
             self._receiver.received(outgoing)

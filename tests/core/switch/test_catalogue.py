@@ -540,7 +540,9 @@ def test_a_server_that_never_comes_to_an_end_is_cut_off(second: list[str]) -> No
     stage = Stage("a")
     stage.ask("tools/list")
     stage.answer("a", {"tools": [{"name": "x"}], "nextCursor": "2"})
-    stage.answer("a", {"tools": [{"name": name} for name in second], "nextCursor": "3"})
+    for page in range(1 if second else 21):
+        assert not stage.client
+        stage.answer("a", {"tools": [{"name": name} for name in second], "nextCursor": f"after {page}"})
     assert [tool["name"] for tool in stage.client.pop()["result"]["tools"]] == ["x"]
 
 

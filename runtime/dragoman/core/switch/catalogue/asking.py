@@ -83,6 +83,7 @@ class MemberQuestions:
         """Tell the client that a server does not wait any more."""
         for ours, question in self._questions.items():
             if question.member is member and question.key == key:
+                del self._questions[ours]  # the client need not answer, and the server may use the id again
                 body = decoded(frame).body
                 said = {**body, "params": {**body["params"], "requestId": decode(ours)}}
                 self._catalogue.outside.tell_client(rewrite(frame, said))

@@ -39,15 +39,14 @@ from dragoman.core.switch.catalogue.opening import SET_LEVEL, MemberOpening, Ope
 from dragoman.core.switch.catalogue.own import CANCELLED, OWN_ID, Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.routes import Routes
+from dragoman.core.switch.catalogue.search import Turn
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.listens import MemberStreams
 
 logger = logging.getLogger("dragoman.router")
 
-_FAILED: Final = MemberState.FAILED
 _CALLS: Final = b'"params":{"name":"'
-_CALLS_BYTES: Final = len(_CALLS)
 _HEAD_BYTES: Final = 200
 """How the params of a call begin as most clients write them, and how far into it they may do so."""
 
@@ -132,8 +131,8 @@ class Catalogue:
     def _take_quickly(self, frame: Frame) -> bool:
         """Hand on a call without reading more of it than its name; False where more has to be read."""
         raw, kind, key, method, _, stream, headers, sender = frame
-        start = raw.find(_CALLS, 0, _HEAD_BYTES) + _CALLS_BYTES
-        if start < _CALLS_BYTES or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
+        start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
+        if start < len(_CALLS) or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
             found = _CALLED.match(raw)
             if found is None:
                 return False
@@ -147,10 +146,11 @@ class Catalogue:
         if route is None or key is None or key.startswith(OWN_ID):
             return False
         member, other = route
-        if member.state is _FAILED:
+        if member.state is MemberState.FAILED:
             return False
         if other is not None:
-            frame = Frame(raw[:start] + other + raw[end:], kind, key, method, None, stream, headers, sender)
+            line = b"%b%b%b" % (raw[:start], other, raw[end:])
+            frame = Frame(line, kind, key, method, None, stream, headers, sender)
         self._calls[key] = member
         self.outside.tell_member(member, frame)
         return True
@@ -213,7 +213,7 @@ class Catalogue:
 
     def _cancel(self, frame: Frame) -> None:
         key = cancelled_key(frame)
-        if key is None or (self.listens is not None and self.listens.cancel(key)):
+        if key is None or self.routes.cancel(key) or (self.listens is not None and self.listens.cancel(key)):
             return
         for lent, client_key in self._lent.items():
             if client_key == key:
@@ -368,6 +368,7 @@ class Catalogue:
         if member is not None:
             self.set_state(member, MemberState.FAILED, "it was removed from the configuration")
             self._clear(member, member.reason)
+            self.routes.forget(member)
             self.tell_lists_changed(member)
 
     def add(self, members: Mapping[str, Member]) -> None:
@@ -389,7 +390,7 @@ class Catalogue:
 
     def expire(self, what: object) -> None:
         """Take note that a time is over that was asked for."""
-        if isinstance(what, MemberOpening):
+        if isinstance(what, MemberOpening | Turn):
             what.finish()
         elif isinstance(what, Overdue):
             self.lists.expire(what)

@@ -34,6 +34,7 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 
 _MOST_PAGES: Final = 1000
+_MOST_BARREN_PAGES: Final = 20
 _MOST_ENTRIES: Final = 100_000
 _SNAPSHOTS: Final = 8
 _CURSOR: Final = "dragoman"
@@ -58,6 +59,7 @@ class MemberListing:
         self._kind = kind
         self._cursors: set[str] = set()
         self._names: set[str] = set()
+        self._barren = 0
         self._before: list[Page] = member.listed.get(kind.method, [])
 
     def ask(self, cursor: str | None = None) -> None:
@@ -77,7 +79,9 @@ class MemberListing:
         except ValueError as error:
             self._end(f"its answer cannot be read: {error}")
             return
-        if number and self._names.issuperset(page.names):
+        self._barren = 0 if page.names else self._barren + 1  # a server may look for more and find nothing
+        is_old = self._names.issuperset(page.names) if page.names else self._barren > _MOST_BARREN_PAGES
+        if number and is_old:
             self._end(None, "a page has nothing that was not on one before")
             return
         self.pages.append(page)
@@ -166,7 +170,8 @@ class Lists:
             self.catalogue.reply(error_frame(key, INVALID_PARAMS, "this cursor was not given by this server"))
             return
         number, start = place
-        if number in self._snapshots:
+        known = self._snapshots.get(number)
+        if known is not None and known.kind is kind:
             self._reply(key, number, start)
         else:  # it was given long ago, or to another session of the same client
             self.gather(kind, meta, lambda done: self._reply(key, self._keep(done), start))

@@ -105,8 +105,11 @@ class Names:
         new = [name for name in dict.fromkeys(names) if name not in claimed]
         if new:
             claimed.update(dict.fromkeys(new))
-            while len(claimed) > MOST_NAMES:
-                del claimed[next(iter(claimed))]
+            if len(claimed) > MOST_NAMES:
+                while len(claimed) > MOST_NAMES:
+                    del claimed[next(iter(claimed))]
+                told = table.told.items()
+                table.told = {name: owner for name, owner in told if owner.server != server or owner.name in claimed}
             self._arrange(kind)
 
     def tell(self, kind: NameKind) -> None:
@@ -148,12 +151,14 @@ class Names:
         for server in self._prefixes:
             for name in table.claims.get(server, ()):
                 plain = _fit(name) if kind is NameKind.TOOL else name
-                if counts[name] > 1 or (self._always and by_name) or plain in owners:
-                    later.append(NameOwner(server, name))
+                owner = NameOwner(server, name)
+                is_free = plain not in owners and table.told.get(plain, owner) == owner
+                if counts[name] > 1 or (self._always and by_name) or not is_free:
+                    later.append(owner)
                 else:
-                    owners[plain] = NameOwner(server, name)
+                    owners[plain] = owner
         for owner in later:
-            owners[self._prefixed(kind, owner, owners)] = owner
+            owners[self._prefixed(kind, owner, owners, table.told)] = owner
         shown: dict[str, dict[str, str]] = {}
         for name, owner in owners.items():
             if name != owner.name:
@@ -162,7 +167,9 @@ class Names:
             self.version += 1
         table.owners, table.shown, table.is_told = owners, shown, False
 
-    def _prefixed(self, kind: NameKind, owner: NameOwner, taken: Mapping[str, NameOwner]) -> str:
+    def _prefixed(
+        self, kind: NameKind, owner: NameOwner, taken: Mapping[str, NameOwner], told: Mapping[str, NameOwner]
+    ) -> str:
         prefix = self._prefixes[owner.server]
         if kind in (NameKind.RESOURCE, NameKind.TEMPLATE):
             prefixed = f"{_NOT_FOR_SCHEMES.sub('-', prefix)}+{owner.name}"
@@ -172,7 +179,7 @@ class Names:
             prefixed = _fit(prefixed)
         number = 0
         free = prefixed
-        while free in taken:
+        while free in taken or told.get(free, owner) != owner:
             number += 1
             free = f"{prefixed[: LONGEST - _HASH - 1]}_{_digest(f'{owner.server} {owner.name} {number}')}"
         return free

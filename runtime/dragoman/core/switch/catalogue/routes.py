@@ -16,6 +16,7 @@ from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, METHOD_NOT_FOUN
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS
+from dragoman.core.switch.catalogue.search import Search
 from dragoman.core.switch.catalogue.uris import show_uris
 
 if TYPE_CHECKING:
@@ -40,6 +41,20 @@ class Routes:
         self._catalogue = catalogue
         self._tasks: dict[str, Member] = {}
         self._found: dict[str, Member] = {}
+        self._sought: dict[bytes, Callable[[str], None]] = {}
+
+    def cancel(self, key: bytes) -> bool:
+        """Take note that the client does not wait any more; False where nobody is sought for this request."""
+        stop = self._sought.pop(key, None)
+        if stop is not None:
+            stop("the client has cancelled the request")
+        return stop is not None
+
+    def forget(self, member: Member) -> None:
+        """Take note that a server is not there any more, nor is what it had."""
+        for table in (self._tasks, self._found):
+            for name in [name for name, owner in table.items() if owner is member]:
+                del table[name]
 
     def take(self, frame: Frame, params: dict[str, Any]) -> None:
         """Hand a request to its owner, or refuse it."""
@@ -76,22 +91,35 @@ class Routes:
         def refuse() -> None:
             self._refuse(frame, INVALID_PARAMS, f"unknown {kind.value}: {name[:200]}{self._explain_absent()}")
 
-        self._send_or_list(send, refuse, listings, params)
+        self._send_or_list(frame, send, refuse, listings, params)
 
     def _send_or_list(
-        self, send: Callable[[], bool], refuse: Callable[[], None], listings: Sequence[str], params: Mapping[str, Any]
+        self,
+        frame: Frame,
+        send: Callable[[], bool],
+        refuse: Callable[[], None],
+        listings: Sequence[str],
+        params: Mapping[str, Any],
     ) -> None:
         """Hand a request on; where nobody is known to own it, list what there is first."""
         if send():
             return
         left = len(listings)
+        key = frame.key or b"null"
+
+        def stop(_: str) -> None:
+            nonlocal left
+            left = -1
 
         def go_on(_: object) -> None:
             nonlocal left
             left -= 1
-            if left == 0 and not send():
-                refuse()
+            if left == 0:
+                del self._sought[key]
+                if not send():
+                    refuse()
 
+        self._sought[key] = stop
         for listing in listings:
             self._catalogue.lists.gather(LISTS[listing], self._catalogue.meta_of(params), go_on)
 
@@ -122,11 +150,11 @@ class Routes:
             if len(able) == 1:
                 self._catalogue.forward(able[0], frame)
             elif frame.method == "resources/read" and able:
-                self._hunt(frame, params, able, uri)
+                self._seek_resource(frame, params, able, uri)
             else:
                 self._refuse(frame, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}")
 
-        self._send_or_list(send, seek, _RESOURCE_LISTS, params)
+        self._send_or_list(frame, send, seek, _RESOURCE_LISTS, params)
 
     def find_resource(self, uri: str) -> NameOwner | None:
         """Give whose a resource is, as far as lists and templates say."""
@@ -157,26 +185,19 @@ class Routes:
                 able.append(member)
         return able
 
-    def _hunt(self, frame: Frame, params: Mapping[str, Any], able: list[Member], uri: str) -> None:
-        """Ask one server after the other for a resource that is on no list: to read changes nothing."""
-        left = list(able)
+    def _seek_resource(self, frame: Frame, params: Mapping[str, Any], able: list[Member], uri: str) -> None:
         key = frame.key or b"null"
+
+        def take(member: Member | None, answer: Frame) -> None:
+            del self._sought[key]
+            if member is not None:
+                self._remember(self._found, uri, member)
+            self._catalogue.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
+
         asked = {name: value for name, value in params.items() if name != "_meta"}
-        meta = self._catalogue.meta_of(params)
-
-        def take(answer: Frame, member: Member) -> None:
-            if answer.kind == "result" or not left:
-                if answer.kind == "result":
-                    self._remember(self._found, uri, member)
-                self._catalogue.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
-            else:
-                ask()
-
-        def ask() -> None:
-            member = left.pop(0)
-            self._catalogue.own.ask(member, "resources/read", asked, lambda answer: take(answer, member), meta)
-
-        ask()
+        search = Search(self._catalogue, able, asked, self._catalogue.meta_of(params), take)
+        self._sought[key] = search.stop
+        search.go_on(error_frame(key, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}"))
 
     def show_updated(self, member: Member, frame: Frame) -> Frame:
         """Give a notice that a resource has changed, under the URI that the client knows."""
@@ -210,7 +231,7 @@ class Routes:
             self._refuse(frame, INVALID_PARAMS, f"nothing to complete is known as {used[:500]}{self._explain_absent()}")
 
         listings = ("prompts/list",) if key == "name" else _RESOURCE_LISTS
-        self._send_or_list(send, refuse, listings, params)
+        self._send_or_list(frame, send, refuse, listings, params)
 
     def _find_ref(self, key: str, used: str) -> NameOwner | None:
         names = self._catalogue.names

@@ -1,0 +1,256 @@
+"""What happens between one thing and the next: clients that change their mind, servers that go meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from dragoman.proxy import ProxyConfig
+from dragoman.router import Router
+from tests.router.made import HANDSHAKE, PER_REQUEST, Body, MadeClient, MadeServer, configured, routing, session
+from tests.support.waiting import pass_time, run, until
+
+
+def test_a_call_that_is_cancelled_while_its_owner_is_sought_does_not_run() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["one"]), "b": MadeServer(tools=["two"])}
+        servers["b"].silent.add("tools/list")
+        async with session(routing(servers, {"listTimeout": 1})) as client:
+            call = client.begin("tools/call", {"name": "one", "arguments": {}})
+            await until(lambda: servers["a"].of("tools/list"))
+            client.tell("notifications/cancelled", {"requestId": call})
+            await pass_time(3)
+            assert not servers["a"].of("tools/call")
+
+    run(main())
+
+
+def test_a_resource_on_no_list_is_read_though_a_server_hangs_or_goes() -> None:
+    async def main() -> None:
+        servers = {name: MadeServer(resources=[f"x:{name}"]) for name in ("a", "b", "c")}
+        servers["a"].silent.add("resources/read")
+        no: Body = {"error": {"code": -32002, "message": "no"}}
+        servers["b"].answers["resources/read"] = lambda _: no
+        router = routing(servers, {"listTimeout": 1})
+        async with session(router) as client:
+            await client.list("resources")
+            read = client.begin("resources/read", {"uri": "x:hidden"})
+            assert (await client.answer_to(read))["result"]["contents"][0]["text"] == "x:hidden"
+
+    run(main())
+
+
+@pytest.mark.parametrize("how", ["dies", "is removed"])
+def test_a_server_that_goes_while_a_resource_is_sought_is_not_started_for_it(how: str) -> None:
+    async def main() -> None:
+        servers = {name: MadeServer(resources=[f"x:{name}"]) for name in ("a", "b", "c")}
+        servers["a"].silent.add("resources/read")
+        router = routing(servers)
+        async with session(router) as client:
+            await client.list("resources")
+            read = client.begin("resources/read", {"uri": "x:hidden"})
+            await until(lambda: servers["a"].of("resources/read"))
+            if how == "dies":
+                servers["b"].die()
+            else:
+                router.apply(configured({name: servers[name] for name in ("a", "c")}))
+            await pass_time(0.3)
+            asked = servers["a"].of("resources/read")[0]
+            servers["a"].say({"id": asked["id"], "error": {"code": -32002, "message": "no"}})
+            assert (await client.answer_to(read))["result"]["contents"][0]["text"] == "x:hidden"
+            assert servers["b"].opened == 1
+            assert await client.list("resources") == ["x:a", "x:c"]
+
+    run(main())
+
+
+def test_a_cursor_of_one_list_is_not_good_for_another() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["one", "two", "three"], prompts=["p", "q", "r"])}
+        async with session(routing(servers, {"pageSize": 1})) as client:
+            cursor = (await client.ask("prompts/list"))["result"]["nextCursor"]
+            tampered = cursor.replace("prompts", "tools")
+            result = (await client.ask("tools/list", {"cursor": tampered})).get("result", {"tools": []})
+            assert "prompts" not in result
+            for bad in ("", "x", "dragoman:tools/list:1:" + "9" * 150, "dragoman:tools/list:-1:0", cursor):
+                answer = await client.ask("tools/list", {"cursor": bad})
+                assert "error" in answer or "tools" in answer["result"]
+            assert await client.list() == ["one", "two", "three"]
+
+    run(main())
+
+
+def test_pages_without_an_entry_are_passed_over() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer()}
+        pages = [["one"], [], [], ["two"]]
+
+        def page(frame: Body) -> Body:
+            at = int((frame.get("params") or {}).get("cursor", 0))
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in pages[at]]
+            return {"tools": tools} | ({"nextCursor": str(at + 1)} if at + 1 < len(pages) else {})
+
+        servers["a"].answers["tools/list"] = page
+        async with session(routing(servers)) as client:
+            assert await client.list() == ["one", "two"]
+
+    run(main())
+
+
+def test_a_prefixed_name_goes_on_to_mean_the_same() -> None:
+    async def main() -> None:
+        servers = {name: MadeServer(tools=["x"]) for name in ("a", "b")} | {"c": MadeServer(tools=["a_x"])}
+        router = routing(servers)
+        router.apply(configured({name: servers[name] for name in ("a", "b")}))
+        async with session(router) as client:
+            assert await client.list() == ["a_x", "b_x"]
+            router.apply(configured({name: servers[name] for name in ("a", "c")}))
+            await until(lambda: servers["c"].opened)
+            await client.list()
+            await pass_time(0.3)
+            listed = await client.list()
+            assert len(set(listed)) == 2
+            await client.call("a_x")
+            assert not servers["c"].of("tools/call")
+            assert servers["a"].of("tools/call")
+            other = next(name for name in listed if name not in ("x", "a_x"))
+            assert await client.call(other) == "a_x"
+            assert servers["c"].of("tools/call")
+
+    run(main())
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+def test_another_way_to_name_is_told(revision: str) -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["x"])}
+        router = routing(servers)
+        async with session(router, revision) as client:
+            if revision == PER_REQUEST:
+                client.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+                await until(lambda: client.of("notifications/subscriptions/acknowledged"))
+            assert await client.list() == ["x"]
+            router.apply(configured(servers, {"prefix": "always"}))
+            await until(lambda: client.of("notifications/tools/list_changed"), 5)
+            assert await client.list() == ["a_x"]
+            assert await client.call("x") == "x"
+            assert servers["a"].opened == 1
+
+    run(main())
+
+
+def test_a_question_that_is_taken_back_is_forgotten() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["x"])}
+        async with session(routing(servers), capabilities={"roots": {}}) as client:
+            await client.list()
+            for _ in range(3):  # under one id, which is free again once it is taken back
+                servers["a"].say({"id": "q", "method": "roots/list"})
+                servers["a"].say({"method": "notifications/cancelled", "params": {"requestId": "q"}})
+            await client.call("x")
+            asked = [frame["id"] for frame in client.of("roots/list")]
+            taken = [frame["params"]["requestId"] for frame in client.of("notifications/cancelled")]
+            assert asked == taken
+            assert len(set(asked)) == 3
+
+    run(main())
+
+
+def test_a_file_that_changes_while_a_session_closes_starts_nothing_in_it() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["x"]), "b": MadeServer(tools=["y"])}
+        router = routing(servers)
+        router.apply(configured({"a": servers["a"]}))
+        client = MadeClient(router, HANDSHAKE, ProxyConfig(drain_timeout_s=0.2))
+        await client.open()
+        await client.list()
+        servers["a"].silent.add("tools/call")
+        client.begin("tools/call", {"name": "x", "arguments": {}})
+        await until(lambda: servers["a"].of("tools/call"))
+        closing = asyncio.ensure_future(client.close())
+        await pass_time(0.2)
+        await until(lambda: not router._sessions or router._sessions[0].is_over)
+        router.apply(configured(servers))
+        await asyncio.wait_for(closing, 60)
+        await pass_time(0.1)
+        assert len(asyncio.all_tasks()) == 1
+        assert servers["b"].opened == 0 or (servers["b"].lines and servers["b"].lines.is_over)
+
+    run(main())
+
+
+def waiting_for_b(router: Router) -> int:
+    (transport,) = router._sessions
+    return next(link._waiting_bytes for member, link in transport._links.items() if member.name == "b")
+
+
+def test_notices_for_a_server_that_does_not_read_do_not_pile_up() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["x"]), "b": MadeServer(tools=["y"])}
+        router = routing(servers)
+        async with session(router) as client:
+            await client.list()
+            assert servers["b"].lines is not None
+            servers["b"].lines.transport.pause_reading()
+            large = "x" * 1_000_000
+            for _ in range(60):
+                client.tell("notifications/roots/list_changed", {"_meta": {"text": large}})
+            assert await client.call("x") == "x"
+            assert waiting_for_b(router) < 20_000_000
+            servers["b"].lines.transport.resume_reading()
+            await until(lambda: not waiting_for_b(router))
+            assert await client.call("y") == "y"
+
+    run(main())
+
+
+def test_a_task_of_a_server_that_was_changed_is_the_new_ones() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["x"]), "b": MadeServer(tools=["y"])}
+        for server in servers.values():
+            server.capabilities["tasks"] = {"list": {}, "requests": {"tools": {"call": {}}}}
+        task = {
+            "taskId": "t",
+            "status": "working",
+            "createdAt": "2025-01-01T00:00:00Z",
+            "lastUpdatedAt": "2025-01-01T00:00:00Z",
+            "ttl": None,
+        }
+        servers["a"].answers["tasks/list"] = lambda _: {"tasks": [task]}
+        servers["a"].answers["tasks/get"] = lambda _: task
+        servers["b"].answers["tasks/list"] = lambda _: {"tasks": []}
+        router = routing(servers)
+        async with session(router) as client:
+            assert "result" in await client.ask("tasks/list")
+            assert (await client.ask("tasks/get", {"taskId": "t"}))["result"]["taskId"] == "t"
+            router.apply(configured(servers, None, a={"args": ["other"]}))
+            await until(lambda: servers["a"].opened == 2)
+            await pass_time(0.3)
+            await client.ask("tasks/list")
+            assert (await client.ask("tasks/get", {"taskId": "t"}))["result"]["taskId"] == "t"
+
+    run(main())
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", PER_REQUEST])
+def test_a_server_that_cannot_be_reached_is_one_line_in_the_log(
+    revision: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        from dragoman.config import parse_config
+        from dragoman.router import Router
+        from tests.support.ports import free_port
+
+        text = '{"mcpServers": {"none": {"command": "/no/such/program"}, "far": {"url": "http://127.0.0.1:%d/mcp"}}}'
+        client = MadeClient(Router(parse_config(text % free_port()), ProxyConfig()), revision)
+        await client.open()
+        await client.list()
+        await client.close()
+
+    with caplog.at_level(logging.WARNING):
+        run(main())
+    lines = [record.getMessage() for record in caplog.records]
+    assert len([line for line in lines if "far" in line or "127.0.0.1" in line]) == 1, lines
+    assert len(lines) == 2, lines
