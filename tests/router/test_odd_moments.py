@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.proxy import ProxyConfig
 from dragoman.router import Router
-from tests.router.made import HANDSHAKE, PER_REQUEST, Body, MadeClient, MadeServer, configured, routing, session
+from tests.router.made import HANDSHAKE, PER_REQUEST, PREFIX, Body, MadeClient, MadeServer, configured, routing, session
 from tests.support.waiting import pass_time, run, until
 
 
@@ -254,3 +254,25 @@ def test_a_server_that_cannot_be_reached_is_one_line_in_the_log(
     lines = [record.getMessage() for record in caplog.records]
     assert len([line for line in lines if "far" in line or "127.0.0.1" in line]) == 1, lines
     assert len(lines) == 2, lines
+
+
+def test_a_stream_is_acknowledged_as_soon_as_all_servers_have_done_so() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["x"]), "b": MadeServer(PER_REQUEST, tools=["y"])}
+        servers["b"].answers["subscriptions/listen"] = lambda frame: servers["b"].say(acknowledgement(frame))
+        async with session(routing(servers), PER_REQUEST) as client:
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            for _ in range(3):
+                client.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+            await until(lambda: len(client.of("notifications/subscriptions/acknowledged")) == 3)
+            assert loop.time() - began < 3
+            assert servers["b"].of("subscriptions/listen")
+
+    run(main())
+
+
+def acknowledgement(frame: Body) -> Body:
+    named = {f"{PREFIX}subscriptionId": frame["id"]}
+    params = {"_meta": named, "notifications": frame["params"]["notifications"]}
+    return {"method": "notifications/subscriptions/acknowledged", "params": params}

@@ -70,8 +70,10 @@ class MemberStreams:
         for name in FACTS.subscriptions:  # of the lists we know ourselves when a server comes or goes
             if name != RESOURCE_FILTER and asked.get(name) is True:
                 stream.agreed[name] = True
+        stream.pending.add(stream.key)  # until all have been asked
         for member in self._catalogue.members.values():
             self._listen(stream, member)
+        stream.pending.discard(stream.key)
         if stream.pending:
             self._catalogue.outside.remind(_PATIENCE_S, Late(stream.key))
         else:
@@ -101,12 +103,12 @@ class MemberStreams:
             wanted[RESOURCE_FILTER] = own
         if not wanted:
             return
-        key = self._catalogue.own.ask(
-            member, _LISTEN, {"notifications": wanted}, lambda answer: self._end_part(answer.key or b""), stream.meta
-        )
-        stream.parts[key] = member
+        key = self._catalogue.own.next_key()
+        stream.parts[key] = member  # before it is asked: it may acknowledge at once
         stream.pending.add(key)
         self._parts[key] = stream
+        params = {"notifications": wanted}
+        self._catalogue.own.ask(member, _LISTEN, params, lambda _: self._end_part(key), stream.meta, key)
 
     def _own_uri(self, member: Member, uri: object) -> str | None:
         if not isinstance(uri, str):

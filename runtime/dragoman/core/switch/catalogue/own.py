@@ -52,9 +52,10 @@ class OwnRequests:
         params: Mapping[str, Any],
         then: Callable[[Frame], None],
         meta: Mapping[str, Any] | None = None,
+        key: bytes | None = None,
     ) -> bytes:
-        """Ask a server something; give the id."""
-        key = self.next_key()
+        """Ask a server something, under this id or the next; give the id. The answer may come before this returns."""
+        key = key or self.next_key()
         self._waiting[key] = (member, then)
         asked = dict(params) if meta is None else {**params, "_meta": dict(meta)}
         self._catalogue.outside.tell_member(member, request_frame(key, method, asked))
