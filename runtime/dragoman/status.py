@@ -54,9 +54,9 @@ class ProxyStatus:
     """A proxy.
 
     Attributes:
-        ready: Whether it serves: it is not being stopped, and no server that it has tried is out of reach.
+        ready: Whether it serves: it is not being stopped, and not all of its servers are out of reach.
         servers: Those that run or should.
-        problems: Why a server could not be started or reached when it was tried last, by its name.
+        problems: Why a server could not be started or reached, or was lost, when it was tried last, by its name.
     """
 
     ready: bool
@@ -82,7 +82,15 @@ class StatusBoard:
     def __init__(self) -> None:
         self._hosts: dict[object, tuple[str, _HasServers, Sized]] = {}
         self._problems: dict[str, str] = {}
+        self._unreached: set[str] = set()
+        self._expected: frozenset[str] = frozenset()
         self._stopping = False
+
+    def expect(self, names: Iterable[str]) -> None:
+        """Say what all servers are called, where there are several: what is known of others does not count any more."""
+        self._expected = frozenset(names)
+        self._problems = {name: problem for name, problem in self._problems.items() if name in self._expected}
+        self._unreached &= self._expected
 
     def put_up(self, host: object, name: str, switch: _HasServers, clients: Sized) -> None:
         """Add the servers of a host: what the user calls them, who has them, and whom they serve."""
@@ -94,6 +102,11 @@ class StatusBoard:
 
     def note_problem(self, name: str, reason: str) -> None:
         """Take note that a server could not be started or reached; it counts until it is seen ready."""
+        self._problems[name] = reason
+        self._unreached.add(name)
+
+    def note_loss(self, name: str, reason: str) -> None:
+        """Take note that a server is gone that was there: the next session may well have it."""
         self._problems[name] = reason
 
     def stop(self) -> None:
@@ -109,9 +122,11 @@ class StatusBoard:
         for server in servers:
             if server.state == "ready":
                 self._problems.pop(server.name, None)
+                self._unreached.discard(server.name)
         names = {server.name for server in servers}
         troubled = {name for name in names if all(one.state == "restarting" for one in servers if one.name == name)}
-        ready = not (self._stopping or self._problems or troubled)
+        bad = self._unreached | troubled
+        ready = not self._stopping and (not bad or bool(self._expected - bad))
         return ProxyStatus(ready, servers, dict(self._problems))
 
 

@@ -276,3 +276,28 @@ def acknowledgement(frame: Body) -> Body:
     named = {f"{PREFIX}subscriptionId": frame["id"]}
     params = {"_meta": named, "notifications": frame["params"]["notifications"]}
     return {"method": "notifications/subscriptions/acknowledged", "params": params}
+
+
+def test_the_board_says_which_servers_cannot_be_used_and_forgets_those_that_are_removed() -> None:
+    async def main() -> None:
+        servers = {name: MadeServer(tools=[name]) for name in ("a", "b", "c")}
+        servers["b"].answers["initialize"] = lambda _: {"protocolVersion": "1999-01-01", "capabilities": {}}
+        router = routing(servers)
+        async with session(router) as client:
+            assert await client.list() == ["a", "c"]
+            await until(lambda: "b" not in {one.name for one in router.status().servers})
+            assert servers["b"].lines is not None
+            await until(lambda: servers["b"].lines and servers["b"].lines.is_over)
+            assert "1999-01-01" in router.status().problems["b"]
+            assert router.status().ready
+            servers["c"].die()
+            await until(lambda: "c" in router.status().problems)
+            assert router.status().ready
+            router.apply(configured({"b": servers["b"]}))
+            assert set(router.status().problems) == {"b"}
+            assert not router.status().ready
+            router.apply(configured({"a": servers["a"]}))
+            assert router.status().problems == {}
+            assert router.status().ready
+
+    run(main())

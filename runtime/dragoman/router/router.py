@@ -70,6 +70,7 @@ class Router:
             options.page_size,
             self._config.to_settings().restart,
             self._sessions.remove,
+            self.board,
         )
         self._sessions.append(session)
         return session
@@ -98,6 +99,7 @@ class Router:
 
     def _set_servers(self, configuration: Configuration, changed: list[str] | tuple[str, ...]) -> None:
         self._servers = {server.name: server for server in configuration.enabled}
+        self.board.expect(self._servers)
         options = configuration.options
         self._names.set_policy(always=options.prefix == "always", separator=options.separator)
         prefixes = {name: server.options.prefix or name for name, server in self._servers.items()}

@@ -26,6 +26,7 @@ from dragoman.transports.base import Receiver
 if TYPE_CHECKING:
     from dragoman.core.commands import Finish
     from dragoman.core.settings import RestartPolicy
+    from dragoman.status import StatusBoard
 
 logger = logging.getLogger("dragoman.router")
 
@@ -41,6 +42,7 @@ class RouterTransport:
         page_size: How many entries a page of a merged list has.
         restart: How a server that cannot be opened, or is lost for good, is tried again; None where it is not.
         closed: Called when the session is over.
+        board: Is told which servers cannot be used.
 
     Attributes:
         catalogue: Who decides where a frame goes.
@@ -58,6 +60,7 @@ class RouterTransport:
         page_size: int,
         restart: RestartPolicy | None,
         closed: Callable[[RouterTransport], None],
+        board: StatusBoard,
     ) -> None:
         self.catalogue = Catalogue(self, names, members, identity, page_size)
         self.proxies: dict[Member, Proxy] = {}
@@ -67,6 +70,7 @@ class RouterTransport:
         self._tries: dict[Member, int] = {}
         self._opened_s: dict[Member, float] = {}
         self._closed = closed
+        self._board = board
         self._receiver: Receiver | None = None
         self._links: dict[Member, MemberLink] = {}
         self._tasks: dict[asyncio.Task[Finish], Member] = {}
@@ -160,6 +164,11 @@ class RouterTransport:
         """Take note of since when a server is open."""
         if member.state is MemberState.OPEN:
             self._opened_s.setdefault(member, asyncio.get_running_loop().time())
+        elif member.state is MemberState.FAILED and self.catalogue.members.get(member.name) is member:
+            was_there = member in self._opened_s
+            (self._board.note_loss if was_there else self._board.note_problem)(member.name, member.reason)
+            if not was_there:
+                self.close_member(member)  # it will not be asked again; it may be tried again
 
     def close_member(self, member: Member) -> None:
         """Close a server that does not belong to the session any more."""
