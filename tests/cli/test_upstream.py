@@ -17,8 +17,11 @@ from tests.transports.upstream.stage import Reply, Request, on_loop, server, sha
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ([], "expected a server: either `-- COMMAND` or `--url URL`"),
-        (["--url", "http://h/", "--", "cat"], "expected a server: either `-- COMMAND` or `--url URL`; found both"),
+        ([], "expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`"),
+        (
+            ["--url", "http://h/", "--", "cat"],
+            "expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`; found both",
+        ),
         (["--header", "X=y", "--", "cat"], "--header means nothing without --url"),
         (["--insecure", "--", "cat"], "--insecure means nothing without --url"),
         (["--url", "ftp://h/"], "expected a URL that begins with http, https, ws or wss, found 'ftp'"),

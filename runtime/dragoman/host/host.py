@@ -328,6 +328,9 @@ class Host:
                     ending.set_result(command)
 
     def _expire(self, sleeper: Sleeper) -> None:
+        port = self._ports.get(sleeper) if isinstance(sleeper, UpstreamEdge) else None
+        if isinstance(sleeper, UpstreamEdge):
+            sleeper.has_read = port is not None and getattr(port.transport, "has_read", False)
         self.perform(sleeper.expire)
 
     def tick(self, front: FrontEdge) -> None:

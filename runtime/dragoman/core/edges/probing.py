@@ -10,7 +10,7 @@ client can do without one. A doubtful answer counts after all if the server does
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.commands import Wake
 from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
@@ -23,16 +23,23 @@ if TYPE_CHECKING:
     from dragoman.core.bridge.verdict import Verdict
     from dragoman.core.edges.probe import Probe
 
+GLANCES: Final = 5
+"""How often the clock is looked at while a server is asked what it is. One that has read the question, and is silent at
+the first look, may have died of it without ending: it is started again at once if it can be offered a session. One that
+has not read it is still starting."""
+
 logger = logging.getLogger("dragoman.session")
 
 
 class Probing(Restarting):
     """The part of an upstream edge that finds out the era of its server."""
 
-    __slots__ = ("_doubted", "_probe", "_probes", "_verdict")
+    __slots__ = ("_doubted", "_glances", "_probe", "_probes", "_verdict", "has_read")
 
+    has_read: bool  # whether the server has taken all that it was sent: the host says so before each `expire`
     takes_headers: bool
     _doubted: Frame | None  # what it answered to `initialize`, while it is asked what it is
+    _glances: int  # how often the clock will be looked at before the server counts as silent
     _offer: Offer | None
     _probe: Probe | None
     _probes: int
@@ -51,7 +58,12 @@ class Probing(Restarting):
     def expire(self) -> None:
         """Take note that the time has passed that this edge asked for."""
         if self.state is UpstreamState.PROBED:  # it says nothing about what it is
-            if self._waiting is not None and self._doubted is None:
+            may_offer = self._waiting is not None and self._doubted is None
+            self._glances -= 1
+            if self._glances > 0 and not (may_offer and self.has_read):
+                self._outbox.add(Wake(self, self._probe_glance_s()))
+                return
+            if may_offer:
                 self._offer_afresh("it did not answer")
                 return
             self._take_verdict(None, "it did not answer in time")
@@ -110,14 +122,19 @@ class Probing(Restarting):
 
     def _send_probe(self) -> None:
         # Loaded where it is needed: most servers have a handshake.
-        from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S
         from dragoman.core.edges.probe import Probe
 
         self._probes += 1
         self._probe = Probe(number=self._probes)
         self.send(self._probe.write())
+        self._glances = GLANCES
         if not self.takes_headers:  # over HTTP it is answered, or the transport gives up
-            self._outbox.add(Wake(self, PROBE_TIMEOUT_S))
+            self._outbox.add(Wake(self, self._probe_glance_s()))
+
+    def _probe_glance_s(self) -> float:
+        from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S
+
+        return PROBE_TIMEOUT_S / GLANCES
 
 
 def is_doubtful(frame: Frame, offered: str) -> bool:

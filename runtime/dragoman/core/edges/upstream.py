@@ -82,7 +82,8 @@ class UpstreamEdge(Probing):
         self._answered: Accepted | InitializeRefused | None = None
         self._failure: Failed | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
-        self.takes_headers = False
+        self.takes_headers = self.has_read = False
+        self._glances = 0
         self._doubted: Frame | None = None
         self._probe: Probe | None = None
         self._probes = 0
