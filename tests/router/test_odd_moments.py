@@ -301,3 +301,25 @@ def test_the_board_says_which_servers_cannot_be_used_and_forgets_those_that_are_
             assert router.status().ready
 
     run(main())
+
+
+@pytest.mark.parametrize("how", ["leaves", "is stopped"])
+def test_a_client_that_goes_does_not_wait_for_servers_to_open(how: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["x"]), "b": MadeServer(tools=["y"])}
+        servers["b"].silent.add("initialize")
+        client = MadeClient(routing(servers, {"listTimeout": 0.1}), HANDSHAKE)
+        await client.open()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        if how == "leaves":
+            await client.close()
+        else:
+            client.proxy.stop("stopped by a signal")
+            await client.task
+        assert loop.time() - began < 5
+        assert servers["b"].lines is not None
+        assert servers["b"].lines.is_over
+        assert "cannot be used" not in caplog.text
+
+    run(main())

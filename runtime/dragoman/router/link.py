@@ -50,6 +50,10 @@ class MemberLink:
         self._ended = True
         self._schedule()
 
+    def mute(self) -> None:
+        """Hear no more of the server."""
+        self._take = _ignore
+
     def hold(self, held: bool) -> None:
         """Let the server wait, because the client does not keep up; or go on."""
         if self._receiver is not None and not self._closed:
@@ -105,3 +109,7 @@ class MemberLink:
         if self._ended:
             self._ended = False
             receiver.ended("the client has gone")
+
+
+def _ignore(frame: Frame) -> None:
+    pass

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.router")
 
+_FAREWELL_S = 2.0
+"""How long servers may take to end in order when a session is over: its requests are answered by then."""
+
 
 class RouterTransport:
     """The servers of one client's session.
@@ -110,6 +113,8 @@ class RouterTransport:
 
     def hurry(self) -> None:
         """Stop the servers at once."""
+        for link in self._links.values():
+            link.mute()  # what they answer to that is nobody's business
         for proxy in list(self.proxies.values()):
             proxy.stop("the session is over")
 
@@ -123,6 +128,9 @@ class RouterTransport:
         for link in self._links.values():
             link.end()
         if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_FAREWELL_S)
+        if self._tasks:  # servers that are not even open, as like as not
+            self.hurry()
             await asyncio.wait(self._tasks)
         self._closed(self)
 

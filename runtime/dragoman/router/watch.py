@@ -34,13 +34,12 @@ class ConfigWatch:
         """Look at it again and again, until cancelled."""
         while True:
             await asyncio.sleep(self._interval_s)
-            seen = self._look()
-            if seen != self._seen:
-                self._seen = seen
+            if self._look() != self._seen:
                 self.reload()
 
     def reload(self) -> None:
         """Read it now; if it cannot be used, nothing changes, and the log says why."""
+        self._seen = self._look()
         try:
             configuration = read_config(self._path)
         except ConfigError as error:
