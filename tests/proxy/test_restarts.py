@@ -139,3 +139,12 @@ def test_requests_that_speak_for_themselves_go_on_too(tmp_path: Path) -> None:
     assert "being started again" in answers[0]["error"]["message"]
     assert all(answer["result"]["resultType"] == "complete" for answer in answers[1:])
     assert runs_in(tmp_path) == {"tool-10": 1, "tool-11": 1, "tool-12": 1}
+
+
+def test_a_server_that_goes_because_its_client_has_gone_is_not_missed(tmp_path: Path) -> None:
+    with running(command=command(tmp_path, "never"), options=QUICK) as run:
+        run.open(NEWEST)
+        assert "result" in call(run, 10, "tool")
+        assert run.end()[0] == 0
+    assert "starting it again" not in run.stderr
+    assert len(list(tmp_path.glob("process-*"))) == 1

@@ -153,6 +153,7 @@ class Host:
         self._timers.stop_servers()
         servers = [other for other in self._ports.values() if isinstance(other.edge, UpstreamEdge)]
         for server in servers:  # which may say its last words meanwhile
+            server.edge.dismiss()  # type: ignore[union-attr]
             server.closing = asyncio.ensure_future(server.transport.close())
         closing = [*self._closing, *(server.closing for server in servers if server.closing is not None)]
         if at_once:

@@ -45,12 +45,13 @@ class Restarting(Renewing):
         trouble: Why it was lost last; empty if it never was.
     """
 
-    __slots__ = ("_attempts", "_heard", "_open_s", "_ping", "_pings", "_returns", "restarts", "trouble")
+    __slots__ = ("_attempts", "_dismissed", "_heard", "_open_s", "_ping", "_pings", "_returns", "restarts", "trouble")
 
     restarts: int
     trouble: str
     _settings: Settings
     _attempts: int  # that were made since the server was last open for long
+    _dismissed: bool  # whether nobody needs the server any more
     _heard: bool  # whether anything came since the clock was last looked at
     _open_s: float  # how long the server has been open, as far as the clock was looked at
     _ping: bytes | None  # the id of our own, while it is not answered
@@ -60,9 +61,13 @@ class Restarting(Renewing):
     def _begin_to_watch(self) -> None:
         self.restarts = self._attempts = self._pings = 0
         self.trouble = ""
-        self._heard = self._returns = False
+        self._heard = self._returns = self._dismissed = False
         self._open_s = 0.0
         self._ping = None
+
+    def dismiss(self) -> None:
+        """Take note that nobody needs the server any more: that it goes is as it should be."""
+        self._dismissed = True
 
     def _interrupt(self, failure: Failed) -> None:
         """Tell who waits for the server that no answer will come."""
@@ -71,7 +76,7 @@ class Restarting(Renewing):
     def _lose(self, reason: str, outcome: Outcome) -> None:
         """Take note that the server is gone; start it again, if that is wanted."""
         policy = self._settings.restart
-        has_session = self._renewal is not None and self.state is not UpstreamState.LOST
+        has_session = self._renewal is not None and not self._dismissed and self.state is not UpstreamState.LOST
         if policy is None or not has_session or self._attempts >= policy.attempts:
             if policy is not None and has_session:
                 reason = f"{reason} (not started again: it was lost {self._attempts + 1} times in a row)"
