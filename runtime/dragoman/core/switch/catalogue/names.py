@@ -21,7 +21,7 @@ LONGEST: Final = 64
 """How many characters the name of a tool may have, for the models that take fewest."""
 
 MOST_NAMES: Final = 20_000
-"""How many names of a kind are remembered of one server."""
+"""How many names of a kind are remembered of one server, beside those that it lists at present."""
 
 _HASH: Final = 6
 _NOT_FOR_MODELS = re.compile(r"[^A-Za-z0-9_-]")
@@ -102,12 +102,13 @@ class Names:
         if server not in self._prefixes:
             return
         claimed = table.claims.setdefault(server, {})
-        new = [name for name in dict.fromkeys(names) if name not in claimed]
+        listed = dict.fromkeys(names)
+        new = [name for name in listed if name not in claimed]
         if new:
             claimed.update(dict.fromkeys(new))
             if len(claimed) > MOST_NAMES:
-                while len(claimed) > MOST_NAMES:
-                    del claimed[next(iter(claimed))]
+                for name in [name for name in claimed if name not in listed][: len(claimed) - MOST_NAMES]:
+                    del claimed[name]
                 told = table.told.items()
                 table.told = {name: owner for name, owner in told if owner.server != server or owner.name in claimed}
             self._arrange(kind)
