@@ -6,6 +6,7 @@ Lives here: what the lists said, in the server's revision, and listing. Must not
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -55,12 +56,20 @@ class ListedTools:
             return None
         result = result if isinstance(result, dict) else {}
         tools = result.get("tools")
+        known = self._tools
         for tool in tools if isinstance(tools, list) else ():
             name = tool.get("name") if isinstance(tool, dict) else None
-            if isinstance(name, str) and len(self._tools) < _MOST_TOOLS:
-                self._tools[name] = tool
+            if isinstance(name, str) and len(known) < _MOST_TOOLS:
+                known[name] = tool
         cursor = result.get("nextCursor")
         return cursor if isinstance(cursor, str) else None
+
+    def read(self, answer: Frame) -> Frame:
+        """Take note of a page that a client has asked for; give it decoded, where it can be."""
+        with contextlib.suppress(ValueError):  # whoever it is given to will say so
+            answer = decoded(answer)
+            self.note(answer)
+        return answer
 
     def forget(self) -> None:
         """Take note that the tools have changed."""

@@ -173,9 +173,11 @@ class ToHandshake:
 
     def _schedule(self) -> None:
         """Ask to be woken when something is due."""
-        parts = (self._asking, self._hearing)
-        times = (self._opens_until_s, *(part.next_s for part in parts if part is not None))
-        next_s = min((time for time in times if time is not None), default=None)
+        next_s = self._opens_until_s
+        for part in (self._asking, self._hearing):
+            due_s = None if part is None else part.next_s
+            if due_s is not None and (next_s is None or due_s < next_s):
+                next_s = due_s
         if next_s != self._wakes_at_s:
             self._wakes_at_s = next_s
             after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
@@ -376,7 +378,7 @@ class ToHandshake:
         if request is None:
             return
         if work.method == LIST:
-            self._listed.note(frame)
+            frame = self._listed.read(frame)
         said = self._answers.spell(work.method, frame, request.key, request.id)
         if isinstance(said, VisitFirst):
             ask_to_visit(request, said.error, self._bridging, self.requests, self.answer)
