@@ -150,12 +150,18 @@ def decoded(frame: Frame) -> Frame:
     Raises:
         ValueError: It was only peeked at, and cannot be decoded.
     """
-    return frame if frame.body is not None else frame._replace(body=decode(frame.raw))
+    if frame.body is not None:
+        return frame
+    raw, kind, key, method, _, stream, headers, sender = frame  # `_replace` takes three times as long
+    return Frame(raw, kind, key, method, decode(raw), stream, headers, sender)
 
 
 def written(frame: Frame) -> Frame:
     """Give a frame with its line, also where nobody has written that yet."""
-    return frame if frame.raw else frame._replace(raw=encode_line(frame.body))
+    if frame.raw:
+        return frame
+    _, kind, key, method, body, stream, headers, sender = frame
+    return Frame(encode_line(body), kind, key, method, body, stream, headers, sender)
 
 
 def rewrite(frame: Frame, body: Any) -> Frame:
