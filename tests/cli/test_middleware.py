@@ -60,6 +60,24 @@ def test_what_is_around_both_is_put_around_both() -> None:
     assert (len(requests), len(notices)) == (1, 1)
 
 
+def test_the_working_directory_stands_in_for_nothing_that_is_installed(tmp_path: Path) -> None:
+    for name in ("dragoman_spec", "fnmatch", "uvicorn", "websockets"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('from the working directory')", "utf-8")
+    (tmp_path / "loading_mine.py").write_text(f"import uvicorn\n{OURS}", "utf-8")
+    named = ["dragoman.middlewares:RateLimit(per_minute=60)", "loading_mine:shout"]
+    code = f"from dragoman.cli.loading import load_middleware; load_middleware({named}, []); import websockets"
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_file_is_run_once_and_may_be_called_as_a_module_of_python(place: Path) -> None:
+    (place / "fractions.py").write_text(OURS, "utf-8")
+    before = set(sys.modules)
+    (first, second), _ = load_middleware(["fractions.py:shout", "./fractions.py:shout"], [])
+    assert first is second
+    assert "fractions" not in set(sys.modules) - before
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

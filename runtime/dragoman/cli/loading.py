@@ -90,7 +90,7 @@ def _import(place: str) -> ModuleType:
     if place.endswith(".py"):
         return _import_file(Path(place))
     if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # where a user's own module is, most of the time
+        sys.path.append(os.getcwd())  # where a user's own module is; last, so that it stands in for nothing installed
     try:
         return importlib.import_module(place)
     except ModuleNotFoundError as error:
@@ -106,14 +106,18 @@ def _import(place: str) -> ModuleType:
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"dragoman middleware {path.resolve()}"  # which no import has: a file may be called as a module of Python
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None, "Python reads files that end with .py"
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses and the like look their module up there
+    sys.modules[name] = module  # dataclasses and the like look their module up there
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[name]
         raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     return module
 
