@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import http.server
 import json
 import os
 import socket
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +184,22 @@ def test_something_else_that_answers(tmp_path: Path) -> None:
         _, error = child.communicate(timeout=PATIENCE_S)
     assert child.returncode == 3
     assert "not a proxy of ours" in error
+
+
+def test_the_token_goes_nowhere_else() -> None:
+    asked: list[str | None] = []
+
+    class Redirects(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers["Authorization"])
+            self.send_response(302 if len(asked) == 1 else 404)
+            self.send_header("Location", f"http://localhost:{self.server.server_port}/elsewhere")  # type: ignore[attr-defined]
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Redirects) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ask(f"http://127.0.0.1:{server.server_port}", "--token", "t0p-secret")
+        server.shutdown()
+    assert asked == ["Bearer t0p-secret", None]

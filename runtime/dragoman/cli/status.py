@@ -95,10 +95,12 @@ def _ask_url(args: argparse.Namespace) -> dict[str, Any]:
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise NoAnswer("expected http(s)://HOST:PORT, or the path of a socket")
     url = urllib.parse.urlunsplit((parts.scheme, parts.netloc, _PATH, "", ""))
-    headers = {"Authorization": f"Bearer {args.token}"} if args.token else {}
+    request = urllib.request.Request(url)
+    if args.token:
+        request.add_unredirected_header("Authorization", f"Bearer {args.token}")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(urllib.request.Request(url, headers=headers), timeout=args.timeout) as answer:
+        with opener.open(request, timeout=args.timeout) as answer:
             return _read(answer.read(_MOST))
     except urllib.error.HTTPError as error:
         if error.code != 503:
