@@ -106,3 +106,13 @@ def test_recommendations_count_only_if_told_to(options: tuple[str, ...], code: i
     done = check("--revision", "2025-06-18", *options, "--", sys.executable, str(server))
     assert "SHOULD cursor-checked" in done.stdout
     assert done.returncode == code
+
+
+def test_a_report_calls_a_server_of_a_file_by_its_name_there(tmp_path: Path) -> None:
+    server = {"command": sys.executable, "args": [SERVER, "${A_SECRET:-t0p-secret}"]}
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"echo": server}}), encoding="utf-8")
+    junit = tmp_path / "report.xml"
+    done = check("--revision", "2025-06-18", "--timeout", "0.5", "--junit", str(junit), "--config", str(path))
+    assert done.stdout.splitlines()[0] == "echo"
+    assert "t0p-secret" not in done.stdout + done.stderr + junit.read_text("utf-8")

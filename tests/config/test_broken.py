@@ -197,6 +197,9 @@ def test_a_file_that_is_not_utf8_is_said(tmp_path: Path) -> None:
         '{"url": "http://a", "headers": {"A": "${TOKEN}\\nx"}}',
         '{"url": "gopher://${TOKEN}@a"}',
         '{"command": "a", "env": {"A=": "${TOKEN}"}}',
+        '{"command": "npx server --key ${TOKEN}"}',
+        '{"url": "example.com/mcp/${TOKEN}"}',
+        '{"url": "example.com/mcp?key=t0p-secret"}',
     ],
 )
 def test_an_error_repeats_no_secret(entry: str) -> None:

@@ -83,7 +83,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _name_of(args: argparse.Namespace) -> str:
-    """Give what the server is called in reports: of a URL what is not secret."""
+    """Give what the server is called in reports: its name in a file, for secrets stand there; of a URL what is not."""
+    if args.config is not None:
+        return str(args.server)
     if args.url is None:
         return shlex.join(args.command)
     from dragoman.transports.upstream.config import describe_url

@@ -25,6 +25,7 @@ def take_from_config(args: argparse.Namespace) -> None:
         args.usage_error(f"--server: {error.args[0]}")
         raise
     target, options = server.target, server.options
+    args.server = server.name
     if isinstance(target, CommandTarget):
         args.command, args.cwd = list(target.command), target.cwd
         args.variables = [*target.env]

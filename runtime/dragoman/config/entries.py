@@ -180,7 +180,7 @@ class Entry:
             and not os.path.exists(program)
             and shutil.which(program) is None
         ):
-            first, *rest = program.split()
+            first, *rest = str(node.value).split()  # as it is written: what variables stand for may be secret
             shown = ", ".join(f'"{word}"' for word in rest[:6])
             remedy = f'write "command": "{first}", "args": [{shown}{", …" if len(rest) > 6 else ""}]'
             self.findings.add(node, f"{self._what('command')} is a program and its arguments in one string", remedy)
@@ -245,7 +245,8 @@ class Entry:
         try:
             check_url(url.strip())
         except ValueError as error:
-            remedy = f'write "https://{url[:60]}"?' if "://" not in url and "@" not in url else "correct it"
+            plain = str(self.members["url"].value).split("?")[0][:60]  # as it is written, without what may be secret
+            remedy = f'write "https://{plain}"?' if "://" not in url and "@" not in url else "correct it"
             self.findings.add(self.members["url"], f"{self._what('url')}: {error}", remedy)
             return None
         written = self._written["url"]
