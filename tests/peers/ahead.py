@@ -33,17 +33,25 @@ class Visit:
         self._begun: dict[tuple[str, ...], Future[Report]] = {}
 
     def __call__(self, *about: str) -> Report:
-        """Return the report of a visit, waiting for its end."""
-        return self._begin(about).result(_LIMIT_S)
+        """Return the report of a visit, waiting for its end.
+
+        One that was not begun is made here and now: it would wait for all those that were.
+        """
+        if about not in self._begun:
+            made = self._begun[about] = Future()
+            try:
+                made.set_result(self._make_it(*about))
+            except BaseException as error:
+                made.set_exception(error)
+        return self._begun[about].result(_LIMIT_S)
 
     def begin(self, known: dict[str, Any]) -> None:
         """Begin a visit, its arguments taken from what is known of a test."""
         self._begin(tuple(known[name] for name in self._names))
 
-    def _begin(self, about: tuple[str, ...]) -> Future[Report]:
+    def _begin(self, about: tuple[str, ...]) -> None:
         if about not in self._begun:
             self._begun[about] = _POOL.submit(self._make_it, *about)
-        return self._begun[about]
 
     def _make_it(self, *about: str) -> Report:
         """Make a visit; again where the system refused to start a process of it for no fault of the process.
