@@ -21,7 +21,8 @@ def test_text_has_a_line_for_each_feature_and_the_counts(capsys: pytest.CaptureF
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "A client of 2025-06-18 over stdio, a server of 2025-11-25 over stdio."
     assert lines[2].split() == ["works", "opening", "Each", "side", "is", "answered", "in", "its", "own", "revision."]
-    assert lines[-1].endswith(" works, 0 emulated, 3 lost")
+    assert lines[-1].startswith("works: ")
+    assert lines[-1].endswith(", emulated: 0, lost: 3")
 
 
 def test_json_has_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,5 +84,5 @@ def lay_out(found: Explanation, client_transport: str, server_transport: str) ->
     head = f"A client of {path.client} over {client_transport}, a server of {path.server} over {server_transport}.\n"
     width = max(len(row.feature) for row in found.rows)
     lines = [f"{row.status.value:<8}  {row.feature:<{width}}  {row.why}\n" for row in found.rows]
-    counts = ", ".join(f"{len(found.select(status))} {status.value}" for status in Status)
+    counts = ", ".join(f"{status.value}: {len(found.select(status))}" for status in Status)
     return f"{head}\n{''.join(lines)}\n{counts}\n"

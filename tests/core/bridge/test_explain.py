@@ -160,3 +160,15 @@ def test_some_features_are_of_http(
 ) -> None:
     found = between(client, server, client_transport=transports[0], server_transport=transports[1])
     assert (feature in fates(found)) is is_listed
+
+
+@pytest.mark.parametrize(
+    ("server", "words"), [(D, "the server gets an error"), (E, "the call fails, and its answer contains the question")]
+)
+@pytest.mark.parametrize("feature", ["elicitation by form", "elicitation by URL", "tools in sampling"])
+def test_who_learns_that_a_client_cannot_be_asked_depends_on_how_the_server_asks(
+    feature: str, server: str, words: str
+) -> None:
+    (row,) = (row for row in between(A, server).rows if row.feature == feature)
+    assert row.status is Status.LOST
+    assert words in row.why

@@ -12,12 +12,14 @@ from typing import Final, Literal
 
 from dragoman.core.bridge.capabilities import Path, Scope
 from dragoman.core.bridge.features import (
+    CALL_FAILS,
     CONTENTS,
     FEATURES,
     PROMOTED,
     ROOTS,
     STATE,
     TASKS,
+    UNASKABLE,
     UNCHANGED,
     Fate,
     Feature,
@@ -125,7 +127,9 @@ def _find_fate(feature: Feature, path: Path) -> Fate | None:
     if (limited := _find_limit_of_scope(feature, path)) is not None:
         return limited
     if not feature.is_in(other):
-        return PROMOTED if feature.name == TASKS and path.cell == "ML" else feature.lacks
+        if path.cell == "ML" and feature.name == TASKS:
+            return PROMOTED
+        return CALL_FAILS if path.cell == "LM" and feature.lacks is UNASKABLE else feature.lacks
     if path.cell in ("LL", "MM"):
         return UNCHANGED if feature.name == CONTENTS and path.client == path.server else feature.alike
     return feature.lm if path.cell == "LM" else feature.ml

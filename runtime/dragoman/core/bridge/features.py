@@ -120,7 +120,14 @@ _PARKED: Final = emulated(
 PROMOTED: Final = emulated("A call in the middle of which the server asks something becomes a task of the proxy.")
 """What becomes of tasks at a server with a handshake that has none, for a client that declares the extension."""
 
-_UNASKABLE: Final = lost("The client's revision has no such request, and the server gets an error.")
+UNASKABLE: Final = lost("The client's revision has no such request, and the server gets an error.")
+"""What becomes of a question of a server with a handshake that the client cannot be asked."""
+
+CALL_FAILS: Final = lost(
+    "The client's revision has no such request: the call fails, and its answer contains the question."
+)
+"""The same where the question is a result of the server, which nobody waits for there."""
+
 _APART: Final = works("They are split, and answered as arrays.")
 _KEPT: Final = works("The proxy keeps what the client has not read yet.")
 
@@ -221,7 +228,7 @@ FEATURES: Final[tuple[Feature, ...]] = (
         _TO_ITS_CLIENT,
         _ASKED,
         _PARKED,
-        _UNASKABLE,
+        UNASKABLE,
         methods=("elicitation/create",),
     ),
     Feature(
@@ -230,21 +237,21 @@ FEATURES: Final[tuple[Feature, ...]] = (
         _TO_ITS_CLIENT,
         _ASKED,
         emulated("The URL becomes a question in a result; where the server refused the call for it, nothing waits."),
-        _UNASKABLE,
+        UNASKABLE,
         methods=("notifications/elicitation/complete",),
         exists=_by_capability("elicitation.url"),
     ),
-    Feature("sampling", "server", _TO_ITS_CLIENT, _ASKED, _PARKED, _UNASKABLE, methods=("sampling/createMessage",)),
+    Feature("sampling", "server", _TO_ITS_CLIENT, _ASKED, _PARKED, UNASKABLE, methods=("sampling/createMessage",)),
     Feature(
         "tools in sampling",
         "server",
         _TO_ITS_CLIENT,
         _ASKED,
         _PARKED,
-        _UNASKABLE,
+        UNASKABLE,
         exists=_by_capability("sampling.tools"),
     ),
-    Feature(ROOTS, "server", _TO_ITS_CLIENT, _ASKED, _PARKED, _UNASKABLE, methods=("roots/list",)),
+    Feature(ROOTS, "server", _TO_ITS_CLIENT, _ASKED, _PARKED, UNASKABLE, methods=("roots/list",)),
     Feature(
         "changes of roots",
         "client",
