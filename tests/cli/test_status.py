@@ -161,7 +161,11 @@ def test_a_file_is_not_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("where", "words"),
-    [("ftp://127.0.0.1", "expected http"), ("/nowhere/at/all", "No such file"), ("http://127.0.0.1:9", "refused")],
+    [
+        ("ftp://127.0.0.1", "expected http"),
+        ("/nowhere/at/all", "No such file or directory: no proxy listens there"),
+        ("http://127.0.0.1:9", ":9: Connection refused: no proxy listens there"),
+    ],
 )
 def test_who_does_not_answer(where: str, words: str) -> None:
     code, told, error = ask(where, "--timeout", "5")

@@ -108,7 +108,7 @@ def _ask_url(args: argparse.Namespace) -> dict[str, Any]:
         with error:
             return _read(error.read(_MOST))
     except (OSError, ValueError) as error:
-        raise NoAnswer(str(getattr(error, "reason", error))) from None
+        raise NoAnswer(_say(getattr(error, "reason", error))) from None
 
 
 def _ask_socket(path: str, timeout_s: float) -> dict[str, Any]:
@@ -120,8 +120,15 @@ def _ask_socket(path: str, timeout_s: float) -> dict[str, Any]:
             while len(told) < _MOST and (part := connection.recv(65536)):
                 told += part
     except OSError as error:
-        raise NoAnswer(error.strerror or str(error)) from None
+        raise NoAnswer(_say(error)) from None
     return _read(told)
+
+
+def _say(error: object) -> str:
+    """Say why nothing answers, and what to look at."""
+    if isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
+        return f"{error.strerror}: no proxy listens there; is it running, with `--listen` or `--status`?"
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _read(told: bytes) -> dict[str, Any]:
