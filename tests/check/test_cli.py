@@ -105,6 +105,7 @@ def test_recommendations_count_only_if_told_to(options: tuple[str, ...], code: i
     )
     done = check("--revision", "2025-06-18", *options, "--", sys.executable, str(server))
     assert "SHOULD cursor-checked" in done.stdout
+    assert "1 of 1 revisions spoken; 0 violations, " in done.stdout
     assert done.returncode == code
 
 

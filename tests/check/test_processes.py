@@ -40,5 +40,5 @@ def test_a_process_that_stays_is_seen() -> None:
 def test_a_process_that_ends_at_an_unknown_method_is_seen() -> None:
     code = SERVER.replace("result = None\n", "result = None\n    assert 'no-such' not in frame['method']\n", 1)
     (found,) = check(code).findings
-    assert (found.rule, found.about) == ("alive", "the request a method that there is not")
+    assert (found.rule, found.about) == ("alive", "the request a method that does not exist")
     assert found.found == "the server exited with status 1"

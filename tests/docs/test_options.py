@@ -1,4 +1,4 @@
-"""Options: the pages name every one of them, with the default that it has, and use none that there is not."""
+"""Options: the pages name every one of them, with the default that it has, and use none that does not exist."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class HttpProbe:
         version = self._facts.headers.get("revision")
         if version is not None:
             wrong = {**headers, version.name: NO_REVISION}
-            about = "POST in a revision that there is not"
+            about = "POST in a revision that does not exist"
             self._expect("http-revision", await self._send("POST", about, _request("ping", None), wrong), (400,))
         if opened.session:
             await self._try_session_ids(opened, headers)
@@ -174,7 +174,7 @@ class HttpProbe:
         bare = {name: value for name, value in headers.items() if name != "Mcp-Session-Id"}
         self._expect("http-session-needed", await self._send("POST", "POST without a session id", ping, bare), (400,))
         other = {**headers, "Mcp-Session-Id": NO_SESSION}
-        about = "POST in a session that there is not"
+        about = "POST in a session that does not exist"
         self._expect("http-session-unknown", await self._send("POST", about, ping, other), (404,))
         ended = await self._send("DELETE", "DELETE", None, headers)
         if 200 <= ended.status < 300:
@@ -201,9 +201,9 @@ class HttpProbe:
         body, headers = _stamped(method, usual)
         await self._try_foreign(headers, body)
         strange = Metadata(NO_REVISION, {}, client_info())
-        about = "POST in a revision that there is not"
+        about = "POST in a revision that does not exist"
         self._expect("http-revision", await self._send("POST", about, *_stamped(method, strange)), (400,))
-        unknown = await self._send("POST", "POST of a method that there is not", *_stamped(NO_METHOD, usual))
+        unknown = await self._send("POST", "POST of a method that does not exist", *_stamped(NO_METHOD, usual))
         self._expect("http-unknown-method", unknown, (404,))
         await self._try_contradiction(method, body, headers)
         bare = await self._send("POST", "POST without metadata", _request(method, {}), headers)

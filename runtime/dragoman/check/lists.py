@@ -142,12 +142,12 @@ def _find_repeated(talk: Talk, items: list[ListedItem], listed: Listed) -> None:
 
 
 async def _try_again(talk: Talk, method: str, listed: Listed, first: CheckedAnswer) -> None:
-    """Ask once more for the first page, and for one that there is not."""
+    """Ask once more for the first page, and for one that does not exist."""
     again = await talk.ask(method, about=f"{method}, again", repeats=True)
     if again.result is not None and first.result is not None and _differs(first.result, again.result, listed):
         talk.findings.note("list-order", f"the answer to {again.about}", "the same list as before", "another")
     refused = await talk.ask(
-        method, {"cursor": NO_CURSOR}, about=f"{method} with a cursor that there is not", repeats=True
+        method, {"cursor": NO_CURSOR}, about=f"{method} with a cursor that does not exist", repeats=True
     )
     if refused.body is not None and refused.code != INVALID_PARAMS:
         talk.findings.note(

@@ -31,7 +31,7 @@ async def try_manners(talk: Talk) -> None:
         await _try_metadata(talk)
         await _try_listening(talk)
     await _try_notifications(talk)
-    reply = await talk.ask(NO_METHOD, {}, about="a method that there is not")
+    reply = await talk.ask(NO_METHOD, {}, about="a method that does not exist")
     if reply.body is not None and reply.code != METHOD_NOT_FOUND:
         _note(talk, "unknown-method", reply, f"the error {METHOD_NOT_FOUND}")
     await _sign_of_life(talk, "after an unknown method")
@@ -80,7 +80,7 @@ async def _try_logging(talk: Talk) -> None:
                 "answers-declared", f"the request {method}", "the capability logging", "an answer without it"
             )
         talk.listener.log_level = talk.facts.log_levels[-1]
-        refused = await talk.ask(method, {"level": NO_LEVEL}, about=f"{method} with a level that there is not")
+        refused = await talk.ask(method, {"level": NO_LEVEL}, about=f"{method} with a level that does not exist")
         if refused.body is not None and refused.code != INVALID_PARAMS:
             _note(talk, "log-level-checked", refused, f"the error {INVALID_PARAMS}")
 
@@ -96,7 +96,7 @@ async def _try_logging_by_request(talk: Talk) -> None:
     )
     talk.listener.wants_logs, talk.listener.log_level = False, None
     strange = Metadata(talk.revision, {}, client_info(), NO_LEVEL)
-    refused = await talk.ask(method, about=f"{method} with a log level that there is not", metadata=strange)
+    refused = await talk.ask(method, about=f"{method} with a log level that does not exist", metadata=strange)
     if refused.body is not None and refused.code != INVALID_PARAMS:
         _note(talk, "log-level-checked", refused, f"the error {INVALID_PARAMS}")
 
@@ -143,7 +143,7 @@ async def _try_metadata(talk: Talk) -> None:
     if bare.body is not None and bare.code not in right:
         _note(talk, "meta-required", bare, f"the error {INVALID_PARAMS}")
     wrong = Metadata(NO_REVISION, {}, client_info())
-    refused = await talk.ask(method, about=f"{method} in a revision that there is not", metadata=wrong)
+    refused = await talk.ask(method, about=f"{method} in a revision that does not exist", metadata=wrong)
     code = named["UNSUPPORTED_PROTOCOL_VERSION"]
     if refused.body is not None and refused.code != code:
         _note(talk, "revision-refused", refused, f"the error {code}")
@@ -174,7 +174,7 @@ async def _try_listening(talk: Talk) -> None:
 
 
 async def try_unknown_revision(talk: Talk, patience_s: float) -> None:
-    """Open a session in a revision that there is not; the conversation is good for nothing else.
+    """Open a session in a revision that does not exist; the conversation is good for nothing else.
 
     Args:
         talk: Which has begun.
@@ -182,7 +182,7 @@ async def try_unknown_revision(talk: Talk, patience_s: float) -> None:
     """
     method = talk.facts.lifecycle["open"]
     params = offer(NO_REVISION)
-    reply = await talk.ask(method, params, about=f"{method} with a revision that there is not", patience_s=patience_s)
+    reply = await talk.ask(method, params, about=f"{method} with a revision that does not exist", patience_s=patience_s)
     if reply.result is not None and reply.result.get("protocolVersion") == NO_REVISION:
         found = f"{NO_REVISION!r}"
         pointer = "/result/protocolVersion"

@@ -51,11 +51,10 @@ def _revision_lines(report: RevisionReport, told: dict[tuple[str, ...], str]) ->
     """
     yield ""
     if report.served:
-        counts = Counter(finding.level for finding in report.findings)
-        said = ", ".join(f"{counts[level]} {level}" for level in ("must", "should") if counts[level])
+        said = _count(report.findings) if report.findings else "nothing to report"
         named = f" {report.server};" if report.server else ""
         counted = f"{report.asked} requests, {len(report.rules)} rules"
-        yield f"{report.revision}:{named} {counted}, {said or 'nothing'} broken"
+        yield f"{report.revision}:{named} {counted}: {said}"
     else:
         yield f"{report.revision}: not spoken ({report.why})"
     fresh = [finding for finding in report.findings if _what(finding) not in told]
@@ -103,9 +102,18 @@ def _lost_lines(lost: tuple[LostFor, ...]) -> Iterator[str]:
 def _sum(report: CheckReport) -> str:
     if not report.served:
         return "The server speaks none of these revisions."
-    counts = Counter(finding.level for finding in report.findings)
     spoken = f"{len(report.served)} of {len(report.revisions)} revisions"
-    return f"{spoken} spoken; {counts['must']} violations, {counts['should']} recommendations not followed."
+    together = ", all revisions together" if len(report.served) > 1 and report.findings else ""
+    return f"{spoken} spoken; {_count(report.findings)}{together}."
+
+
+def _count(findings: Sequence[Finding]) -> str:
+    counts = Counter(finding.level for finding in findings)
+    violations, recommendations = counts["must"], counts["should"]
+    return (
+        f"{violations} violation{'s' * (violations != 1)}, "
+        f"{recommendations} recommendation{'s' * (recommendations != 1)} not followed"
+    )
 
 
 def write_json(report: CheckReport) -> dict[str, Any]:

@@ -44,7 +44,7 @@ async def use_offer(talk: Talk, offer: Listing, calls_tools: bool) -> None:
 
 
 async def use_missing(talk: Talk, offer: Listing) -> None:
-    """Ask for a tool, a prompt and a resource that there is not."""
+    """Ask for a tool, a prompt and a resource that do not exist."""
     if "tools" in offer.items:
         reply = await talk.ask("tools/call", {"name": MISSING, "arguments": {}}, about="tools/call of no tool")
         _expect_refusal(talk, reply, "tool-missing", (INVALID_PARAMS,))

@@ -111,7 +111,7 @@ async def _close(talk: Talk, transport: Transport) -> None:
 
 
 async def visit_strangely(connect: Callable[[], Transport], revision: str, plan: VisitPlan) -> tuple[Finding, ...]:
-    """Ask for a revision that there is not, in a session of its own; give what is found.
+    """Ask for a revision that does not exist, in a session of its own; give what is found.
 
     Args:
         connect: Opens a transport to the server.

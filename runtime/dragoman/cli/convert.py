@@ -203,7 +203,7 @@ def convert_line(job: Job, number: int, line: bytes) -> Conversion:
 
 
 def _salvage_id(line: bytes) -> Any:
-    """Read a line that is no JSON only for a number in it (`NaN`, or one beyond what can be held) for its id."""
+    """Read a line that is not JSON only for a number in it (`NaN`, or one beyond what can be held) for its id."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""How a command line is read: whole names only, and a near one suggested for a name that there is not.
+"""How a command line is read: whole names only, and a near one suggested for a name that does not exist.
 
 Lives here: the parser that every command has. Must not: know any command. Called by `dragoman.cli`.
 """

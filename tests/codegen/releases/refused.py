@@ -69,7 +69,7 @@ MISRULED: list[tuple[str, Change, str, str]] = [
      entry("up", "required", "Prompt.rank", "default"), "`default` needs a `value` in `with`"),
     ("an argument that the action does not have", add("Prompt", required=True, rank=STRING),
      entry("up", "required", "Prompt.rank", "digest", with_='{ off = "name" }'), "digest takes of in `with`: no 'off' and 'of' as well"),
-    ("an action that there is not", add("Prompt", required=True, rank=STRING),
+    ("an action that does not exist", add("Prompt", required=True, rank=STRING),
      entry("up", "required", "Prompt.rank", "guess"), "there is no action 'guess'"),
     ("a rename ruled on by a verb of another change",
      lambda defs: defs.update(PromptParameter={**defs["PromptArgument"]}) or (defs.pop("PromptArgument") and defs["Prompt"]["properties"]["arguments"].update(items={"$ref": "#/$defs/PromptParameter"})),
