@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,17 @@ PLANTED = [
         "from dragoman.transports import base",
         "From the command line down to the bindings",
     ),
+    ("status.py", "from dragoman import pool", "From the command line down to the bindings"),
     ("core/batches.py", "import pydantic", "Only the models know pydantic"),
 ]
+
+
+def test_every_part_of_the_library_has_its_layer() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    (layers,) = [one["layers"] for one in settings["contracts"] if one["type"] == "layers"]
+    placed = {part.strip() for layer in layers for part in layer.split("|")}
+    parts = {path.stem for path in (ROOT / "runtime" / "dragoman").iterdir() if path.suffix in ("", ".py")}
+    assert {f"dragoman.{part}" for part in parts if not part.startswith("__")} == placed - {"dragoman_spec"}
 
 
 @pytest.fixture(scope="module")

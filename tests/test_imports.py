@@ -1,10 +1,13 @@
 """Pay for what you use: which heavy modules an import or a first use brings in, each seen in a fresh interpreter."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+SCRIPTED = Path(__file__).parent / "proxy" / "servers" / "scripted.py"
 HEAVY = ("pydantic", "orjson", "asyncio", "websockets", "dragoman")
 REPORT = "import sys; print(*[name for name in {heavy!r} if name in sys.modules])"
 FRAME = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}'
@@ -51,6 +54,27 @@ def test_a_proxy_of_one_server_loads_nothing_for_several() -> None:
     code = "import dragoman.proxy, sys; print([m for m in sys.modules if 'catalogue' in m or 'dragoman.config' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_session_over_standard_streams_loads_nothing_that_it_does_not_use() -> None:
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "quiet"}}
+    said = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        call,
+    ]
+    command = [sys.executable, "-X", "importtime", "-m", "dragoman", "proxy", "--", sys.executable, str(SCRIPTED)]
+    lines = "".join(f"{json.dumps(frame)}\n" for frame in said)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=True)
+    assert '"id":1,"result"' in done.stdout.replace(" ", "")
+    loaded = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "dragoman.proxy" in loaded
+    parts = {module.split(".")[1] for module in loaded if module.startswith("dragoman.")}
+    assert parts <= {"cli", "core", "errors", "host", "proxy", "transports"}
+    words = ("bridge", "per_request", "catalogue", "apart", "http", "upstream.", "board", "around_")
+    assert not [module for module in loaded for word in words if module.startswith("dragoman.") and word in module]
+    assert loaded.isdisjoint({"pydantic", "websockets", "uvicorn", "uvloop", "cryptography"})
 
 
 def test_a_router_loads_nothing_of_the_other_era_before_it_is_needed() -> None:

@@ -29,7 +29,8 @@ from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
     from dragoman.cli.routing import Routing
-    from dragoman.proxy import ProxyConfig
+    from dragoman.core.commands import Finish
+    from dragoman.proxy import Proxy, ProxyConfig
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
     from dragoman.transports.base import Transport
@@ -261,7 +262,6 @@ def _serve(
     import asyncio
 
     from dragoman.cli.logs import LINE, LINE_OF_MANY, set_up_logging
-    from dragoman.host.board import SocketTaken, told_at
     from dragoman.proxy import Proxy
     from dragoman.transports.defects import log_defects
     from dragoman.transports.stdio import take_standard_streams
@@ -290,11 +290,8 @@ def _serve(
         watch_signals(caught, proxy.stop)
         if routing is not None:
             routing.begin()
-        try:
-            async with told_at(args.status, board):
-                finish = await proxy.run()
-        except SocketTaken as error:
-            print(f"dragoman proxy: {error}", file=sys.stderr)
+        finish = await (proxy.run() if args.status is None else _run_told(proxy, args.status, board))
+        if finish is None:
             return 1
         if caught:
             return EXIT_SIGNAL + caught[0]
@@ -304,6 +301,18 @@ def _serve(
 
     with asyncio.Runner(loop_factory=choose_loop() if args.url or args.config else None) as runner:
         return runner.run(serve())
+
+
+async def _run_told(proxy: Proxy, path: str, board: StatusBoard | None) -> Finish | None:
+    """Run a proxy, and tell at a socket how it is; None where there is no socket to be had."""
+    from dragoman.host.board import SocketTaken, told_at
+
+    try:
+        async with told_at(path, board):
+            return await proxy.run()
+    except SocketTaken as error:
+        print(f"dragoman proxy: {error}", file=sys.stderr)
+        return None
 
 
 def _connect(
