@@ -24,7 +24,7 @@ from dragoman.core.bridge.posing import Asked, Pose
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, Moment, digest_params
-from dragoman.core.bridge.verdict import Era, ProbeAnswer, judge
+from dragoman.core.bridge.verdict import Era, judge
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 E = "2026-07-28"
@@ -77,7 +77,7 @@ def test_a_client_with_a_handshake_is_asked_three_times_by_a_per_request_server(
         "server/discover",
         E,
     )
-    verdict = judge(ProbeAnswer(discovered))
+    verdict = judge(discovered)
     assert verdict.era is Era.PER_REQUEST
     assert verdict.discovered is not None
     params = {"protocolVersion": revision, "capabilities": {"elicitation": {}}, "clientInfo": CLIENT}
@@ -131,7 +131,7 @@ def test_a_per_request_client_is_asked_three_times_by_a_server_with_a_handshake(
     said = {"protocolVersion": revision, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": SERVER}
     initialized = translated(response(said, "initialize", revision), revision, OLDER, "initialize")
     discovered = to_discover_result(initialized["result"], path).result
-    assert judge(ProbeAnswer(response(discovered, "server/discover", E))).revision == E
+    assert judge(response(discovered, "server/discover", E)).revision == E
 
     keeper = Keeper(Seal(b"k" * 32, b"i" * 16))
     parking = Parking(keeper)

@@ -8,7 +8,6 @@ import pytest
 
 import dragoman_spec
 from dragoman.core.bridge.tasks import (
-    TERMINAL,
     leave_off_relation,
     offer_tasks,
     read_relation,
@@ -139,7 +138,3 @@ def test_a_call_that_says_nothing_about_tasks_stays_the_same_object() -> None:
     found, said, losses = take_task(params)
     assert found is params
     assert (said, losses) == (None, ())
-
-
-def test_three_states_are_the_end() -> None:
-    assert sorted(TERMINAL) == ["cancelled", "completed", "failed"]

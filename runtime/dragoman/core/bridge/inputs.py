@@ -1,7 +1,7 @@
 """A per-request server wants input before it answers; its client has a handshake and is asked by requests.
 
 Lives here: one call of such a client, from the server's first result to the last. Must not: send, wait, or know ids;
-whoever drives it gives each request an id of its own and sleeps as long as it is told. Called by `core.edges`.
+whoever drives it gives each request an id of its own and sleeps as long as it is told. Called by `core.switch`.
 
 Theory of operation. A result that wants input ends the request; the questions in it are posed to the client while its
 own request is still open; their answers go back with the same request under a new id, and with them, unread, the

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.names import FACTS, INVALID_PARAMS, META_SUBSCRIPTION_ID, METHOD_NOT_FOUND
-from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, covers
+from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, covers, promises
 from dragoman.core.translate import Refusal
 
 FIRST_PAUSE_S: Final = 1.0
@@ -111,7 +111,7 @@ class ListenStream:
             key: Of its request.
             uri: Of the resource.
         """
-        if not self._promises("resources.subscribe") or self._is_refused:
+        if not promises(self.capabilities, "resources.subscribe") or self._is_refused:
             return [AnswerClient(key, Refusal(METHOD_NOT_FOUND, "the server does not offer subscriptions", {}))]
         if uri not in self._uris and len(self._uris) >= self.most_uris:
             return [
@@ -243,15 +243,9 @@ class ListenStream:
     def _want(self) -> dict[str, Any]:
         wanted: dict[str, Any] = {}
         for name, method in FACTS.subscriptions.items():
-            if name != RESOURCE_FILTER and self._is_reachable and self._promises(FACTS.announced[method]):
+            if name != RESOURCE_FILTER and self._is_reachable and promises(self.capabilities, FACTS.announced[method]):
                 wanted[name] = True
         return wanted | ({RESOURCE_FILTER: list(self._uris)} if self._uris else {})
-
-    def _promises(self, flag: str) -> bool:
-        found: Any = self.capabilities
-        for name in flag.split("."):
-            found = found.get(name) if isinstance(found, dict) else None
-        return found is True
 
 
 def _intersect(asked: Mapping[str, Any], granted: object) -> dict[str, Any]:

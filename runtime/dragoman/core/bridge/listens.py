@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, META_SUBSCRIPTION_ID
-from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers
+from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers, promises
 from dragoman.core.envelope import key_of
 from dragoman.core.translate import Refusal
 
@@ -124,13 +124,17 @@ class Listens:
         if (fault := _find_fault(asked)) is not None or not isinstance(asked, dict):
             refusal = Refusal(INVALID_PARAMS, f"expected {fault}", {"pointer": "/params/notifications"})
             return [Refuse(to, refusal)]
-        uris = dict.fromkeys(asked.get(RESOURCE_FILTER, ()) if self._promises("resources.subscribe") else ())
+        uris = dict.fromkeys(
+            asked.get(RESOURCE_FILTER, ()) if promises(self.capabilities, "resources.subscribe") else ()
+        )
         if len(self._listens) >= self.most or len(self._subscribed.keys() | uris.keys()) > self.most_uris:
             return [Refuse(to, Refusal(INTERNAL_ERROR, "too many subscriptions are open", {}))]
         lists = tuple(
             name
             for name, method in FACTS.subscriptions.items()
-            if name != RESOURCE_FILTER and asked.get(name) is True and self._promises(FACTS.announced[method])
+            if name != RESOURCE_FILTER
+            and asked.get(name) is True
+            and promises(self.capabilities, FACTS.announced[method])
         )
         new = [uri for uri in uris if uri not in self._subscribed]
         unsettled = {uri for uri in uris if not self._subscribed.get(uri)}
@@ -204,12 +208,6 @@ class Listens:
         for uri in unwanted:
             del self._subscribed[uri]
         return [Unsubscribe(uri) for uri in unwanted]
-
-    def _promises(self, flag: str) -> bool:
-        found: Any = self.capabilities
-        for name in flag.split("."):
-            found = found.get(name) if isinstance(found, dict) else None
-        return found is True
 
 
 def _find_fault(asked: object) -> str | None:

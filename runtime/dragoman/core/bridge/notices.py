@@ -1,6 +1,6 @@
-"""Notices of change, whoever hears them: what a subscription covers, and those that wait for somebody to hear them.
+"""Notices of change, whoever hears them: which a server sends, what a subscription covers, and those that wait.
 
-Lives here: both. Must not: know streams (`listening`, `listens`).
+Lives here: all three. Must not: know streams (`listening`, `listens`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,19 @@ RESOURCE_FILTER: Final = "resourceSubscriptions"
 """The member of a filter that names resources; each of the others stands for one notification."""
 
 UPDATED: Final = FACTS.subscriptions[RESOURCE_FILTER]
+
+
+def promises(capabilities: Mapping[str, Any], flag: str) -> bool:
+    """Whether a server says that it sends notices of a kind.
+
+    Args:
+        capabilities: Of the server.
+        flag: Where it says so, such as `tools.listChanged`.
+    """
+    found: Any = capabilities
+    for name in flag.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found is True
 
 
 def covers(subscribed: Collection[str], uri: str) -> bool:

@@ -17,9 +17,6 @@ from dragoman_spec.losses import Loss
 
 RELATED_TASK: Final = OLDER_FACTS.request_meta["related-task"]
 
-TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
-"""The states that a task does not leave."""
-
 _OLDER_NAMES: Final[Mapping[str, str]] = MappingProxyType({"ttlMs": "ttl", "pollIntervalMs": "pollInterval"})
 _PAYLOAD: Final = frozenset({"result", "error", "inputRequests", "resultType", "_meta"})
 """What a task of the extension carries beside what is told of it."""

@@ -1,11 +1,11 @@
 """Which era a server is of, judged by how it took the probe `server/discover`.
 
-Lives here: the judgement. Must not: probe or wait (`core.edges`). No verdict is kept: each connection to a server
-begins with `initialize`, which costs a server with a handshake nothing, so none can be outdated.
+Lives here: the judgement. Must not: probe or wait (`core.edges`), or keep a verdict: who asks judges again at
+each connection, or knows for how long a verdict is good.
 
 The rule of the specification is that recognised modern answers mean a modern server, and everything else an older
 one (2026-07-28/basic/versioning, Backward Compatibility): "The fallback MUST NOT be keyed to one specific error
-code". What says nothing about the server, such as a proxy that wants a password, gives no verdict.
+code".
 """
 
 from __future__ import annotations
@@ -31,30 +31,6 @@ PROBE_TIMEOUT_S: Final = 5.0
 """How long a silent server on a pipe is waited for, in seconds."""
 
 _MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
-_SAYS_NOTHING: Final = frozenset({401, 403, 407, 408, 429})
-
-
-class ProbeEvent(Enum):
-    """What can come of a probe instead of an answer."""
-
-    SILENCE = "no answer in time"
-    EXIT = "the server's process exited"
-    FAILURE = "the connection failed"
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeAnswer:
-    """What came of a probe.
-
-    Attributes:
-        body: The decoded JSON-RPC response; None where there is none, or it is not JSON.
-        status: Of HTTP; None on a pipe.
-        event: What came instead of an answer.
-    """
-
-    body: Any = None
-    status: int | None = None
-    event: ProbeEvent | None = None
 
 
 class Era(Enum):
@@ -93,22 +69,17 @@ class Verdict:
         return common[-1] if common else None
 
 
-def judge(answer: ProbeAnswer) -> Verdict:
-    """Say of which era a server is that took the probe like this."""
-    if answer.event is ProbeEvent.FAILURE:
-        return Verdict(Era.NONE, ProbeEvent.FAILURE.value)
-    if answer.event is not None:
-        return Verdict(Era.HANDSHAKE, answer.event.value)
-    status = answer.status
-    if status is not None and (status in _SAYS_NOTHING or status >= 500 or 300 <= status < 400):
-        return Verdict(Era.NONE, f"HTTP status {status}")
-    body = answer.body if isinstance(answer.body, dict) else {}
+def judge(answer: object) -> Verdict:
+    """Say of which era a server is that answered the probe like this.
+
+    Args:
+        answer: The decoded JSON-RPC response.
+    """
+    body = answer if isinstance(answer, dict) else {}
     if isinstance(body.get("result"), dict):
         return _judge_result(body["result"])
     if isinstance(body.get("error"), dict):
         return _judge_error(body["error"])
-    if status is not None and status >= 400:
-        return Verdict(Era.HANDSHAKE, f"HTTP status {status} without an error that a newer server sends")
     return Verdict(Era.NONE, "an answer that is not JSON-RPC")
 
 

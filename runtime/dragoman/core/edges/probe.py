@@ -26,7 +26,7 @@ from dragoman.core.bridge.names import (
     PER_REQUEST_REVISIONS,
     UNSUPPORTED_VERSION,
 )
-from dragoman.core.bridge.verdict import PROBE, Era, ProbeAnswer, Verdict, judge
+from dragoman.core.bridge.verdict import PROBE, Era, Verdict, judge
 from dragoman.core.envelope import Frame, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import read_rejection
@@ -91,6 +91,6 @@ class Probe:
             body = decode(frame.raw) if frame.body is None else frame.body
         except ValueError as error:
             return Verdict(Era.NONE, f"an answer that cannot be read: {error}")
-        verdict = judge(ProbeAnswer(body))
+        verdict = judge(body)
         logger.info("the server's era: %s (%s)", verdict.era.value, verdict.why)
         return verdict
