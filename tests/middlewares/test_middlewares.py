@@ -216,9 +216,17 @@ def test_arguments_from_the_environment_are_added_and_hidden() -> None:
     talk(
         client(request(2, "tools/call", name="find", arguments={"q": "x", "key": "mine"})),
         expect_to_server(
-            request(2, "tools/call", name="find", arguments={"q": "x", "key": "k-1"}, _meta={"acme/as": "$me"})
+            request(
+                2,
+                "tools/call",
+                name="find",
+                arguments={"q": "x", "key": "k-1", "price": "$5"},
+                _meta={"acme/as": "$me"},
+            )
         ),
-        around=Inject({"key": "k-${N}"}, tools=["find"], meta={"acme/as": "$$me"}, environment={"N": "1"}),
+        around=Inject(
+            {"key": "k-${N}", "price": "$5"}, tools=["find"], meta={"acme/as": "$$me"}, environment={"N": "1"}
+        ),
     )
     talk(
         *listed(1, "tools/list", "tools", [given, tool("other")], [seen, tool("other")]),

@@ -7,14 +7,12 @@ and are the transport's (`--header`, `transports.upstream.config`).
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any
 
 from dragoman.middleware import Answer, Direction, Message, Proceed
-
-_VARIABLE: Final = re.compile(r"\$(?:(\$)|\{(\w+)\}|(\w+))")
+from dragoman.transports.surroundings import expand
 
 
 class Inject:
@@ -41,8 +39,8 @@ class Inject:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         variables = os.environ if environment is None else environment
-        self._arguments = {name: _expand(value, variables) for name, value in (arguments or {}).items()}
-        self._meta = {name: _expand(value, variables) for name, value in (meta or {}).items()}
+        self._arguments = {name: expand(value, variables) for name, value in (arguments or {}).items()}
+        self._meta = {name: expand(value, variables) for name, value in (meta or {}).items()}
         self._tools = tuple(tools)
 
     async def __call__(self, call: Message, proceed: Proceed) -> Answer:
@@ -80,16 +78,3 @@ class Inject:
         if isinstance(required, list):
             schema = {**schema, "required": [name for name in required if name not in self._arguments]}
         return {**tool, "inputSchema": schema}
-
-
-def _expand(value: str, variables: Mapping[str, str]) -> str:
-    def look_up(found: re.Match[str]) -> str:
-        dollar, braced, plain = found.groups()
-        if dollar:
-            return "$"
-        name = braced or plain
-        if name not in variables:
-            raise ValueError(f"the environment has no variable {name}")
-        return variables[name]
-
-    return _VARIABLE.sub(look_up, value)

@@ -1,11 +1,12 @@
-"""The environment of a server that is our child process.
+"""The environment: what a server that is our child process has of it, and what a value takes out of it.
 
-Lives here: which of our variables are handed on. Must not: start anything (`spawn`). Called by `dragoman.cli` and by
-whoever embeds the proxy. The reasons: docs/decisions/0017.
+Lives here: which of our variables are handed on, and `$NAME`. Must not: start anything (`spawn`). Called by
+`dragoman.cli`, `dragoman.config` and whoever embeds the proxy. The reasons: docs/decisions/0017.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -47,6 +48,8 @@ _A_FUNCTION: Final = "()"
 
 MODES: Final = ("all", "safe", "none")
 
+_VARIABLE: Final = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
+
 
 def make_environment(mode: str, ours: Mapping[str, str], given: Mapping[str, str] | None = None) -> dict[str, str]:
     """Put together what a child finds.
@@ -68,6 +71,27 @@ def make_environment(mode: str, ours: Mapping[str, str], given: Mapping[str, str
 def without_ours(environment: Mapping[str, str]) -> dict[str, str]:
     """Leave out what is meant for us alone."""
     return {name: value for name, value in environment.items() if not name.startswith(OURS)}
+
+
+def expand(text: str, environment: Mapping[str, str]) -> str:
+    """Fill in `$NAME` and `${NAME}`; `$$` is a dollar.
+
+    A configuration file has other forms, those of desktop clients (`dragoman.config.expansion`).
+
+    Raises:
+        ValueError: The environment has no such variable.
+    """
+
+    def look_up(found: re.Match[str]) -> str:
+        dollar, braced, plain = found.groups()
+        if dollar:
+            return "$"
+        name = braced or plain
+        if name not in environment:
+            raise ValueError(f"the environment has no variable {name}")
+        return environment[name]
+
+    return _VARIABLE.sub(look_up, text)
 
 
 def secretive_names(names: Iterable[str]) -> list[str]:

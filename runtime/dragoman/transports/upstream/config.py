@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
+from dragoman.transports.surroundings import expand
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ OURS: Final = frozenset(
 """Headers that the transport itself writes; a user's value would break it."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
-_VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 
 
 class Kind(Enum):
@@ -138,7 +138,7 @@ def parse_header(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
         raise ValueError("expected NAME=VALUE or 'NAME: VALUE' with the name of an HTTP header")
     if name.lower() in OURS:
         raise ValueError(f"the header {name} is written by the transport itself")
-    value = _VARIABLE.sub(lambda found: _expand(found, environment), rest[0]).strip()
+    value = expand(rest[0], environment).strip()
     if any((ord(char) < 32 and char != "\t") or ord(char) == 127 for char in value):
         raise ValueError(f"the value of the header {name} holds a control character, such as a line feed")
     try:
@@ -146,16 +146,6 @@ def parse_header(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
     except UnicodeEncodeError:
         raise ValueError(f"the value of the header {name} holds a character that HTTP headers cannot") from None
     return name, value
-
-
-def _expand(found: re.Match[str], environment: Mapping[str, str]) -> str:
-    dollar, braced, plain = found.groups()
-    if dollar:
-        return "$"
-    name = braced or plain
-    if name not in environment:
-        raise ValueError(f"the environment has no variable {name}")
-    return environment[name]
 
 
 def _split(url: str) -> SplitResult:
