@@ -32,8 +32,8 @@ class Connection(Messages):
         method, request_id = METHOD.search(body, 0, HEAD_BYTES), ID.search(body, 0, HEAD_BYTES)
         if not method or not request_id:
             return EMPTY % b"202 Accepted"
-        result = answer_for(self.answers, method[1], body)
-        frame = b'{"jsonrpc":"2.0","id":' + request_id[1] + b',"result":' + result + b"}"
+        answer = answer_for(self.answers, method[1], body)
+        frame = b'{"jsonrpc":"2.0","id":' + request_id[1] + b"," + answer + b"}"
         session = b"Mcp-Session-Id: bench\r\n" if method[1] == b"initialize" else b""
         kind = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         return b"%s%sContent-Length: %d\r\n\r\n%s" % (kind, session, len(frame), frame)

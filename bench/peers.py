@@ -6,16 +6,19 @@ Each opens a session and times requests one after another, from the first byte o
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import socket
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 from time import perf_counter_ns
-from typing import Any
+from typing import IO, Any
 
 from bench.framing import LENGTH
 from bench.server import READ_BYTES, Reader
@@ -232,10 +235,20 @@ def started(command: tuple[str, ...]) -> Iterator[tuple[subprocess.Popen[bytes],
         line = process.stderr.readline().decode()
         found = ADDRESS.search(line)
         assert found, line
+        threading.Thread(target=_pass_on, args=(process.stderr,), daemon=True).start()
         try:
             yield process, int(found[1])
         finally:
             process.terminate()
+            process.wait()
+
+
+def _pass_on(stderr: IO[bytes]) -> None:
+    """Show what a process says on stderr later: it would stop at a pipe that nobody reads."""
+    with contextlib.suppress(ValueError, OSError):  # it is closed when the process has ended
+        for line in stderr:
+            sys.stderr.buffer.write(line)
+            sys.stderr.buffer.flush()
 
 
 def _encode(frame: dict[str, Any]) -> bytes:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from typing import Any
+from typing import Any, Final
 
 ID = re.compile(rb'"id"\s*:\s*(-?[0-9]+|"[^"]*")')
 WITHOUT_A_HANDSHAKE = "2026-07-28"
@@ -51,9 +51,15 @@ def results(revision: str, count: int = 100, first: int = 0) -> dict[bytes, byte
     return {method: json.dumps(result).encode() for method, result in found.items()}
 
 
+UNKNOWN: Final = b'"error":{"code":-32601,"message":"there is no such method"}'
+"""What clients of another era begin with is answered like this."""
+
+
 def answer_for(answers: dict[bytes, bytes], method: bytes, request: bytes) -> bytes:
-    """Give the result for a request: as JSON, and large if the request is."""
-    return answers[LARGE if len(request) > LARGE_BYTES else method]
+    """Give the result for a request, as a member of its response: large if the request is; or the error."""
+    if method not in answers:
+        return UNKNOWN
+    return b'"result":' + answers[LARGE if len(request) > LARGE_BYTES else method]
 
 
 class Reader:
@@ -82,12 +88,9 @@ def serve(revision: str, *tools: int) -> None:
         pending = [rest]
         for line in lines:
             method, request_id = METHOD.search(line, 0, HEAD_BYTES), ID.search(line, 0, HEAD_BYTES)
-            if method and request_id and method[1] not in answers:  # such as what clients of another era begin with
-                error = b'{"code":-32601,"message":"there is no such method"}'
-                _write(b'{"jsonrpc":"2.0","id":' + request_id[1] + b',"error":' + error + b"}\n")
-            elif method and request_id:
-                result = answer_for(answers, method[1], line)
-                _write(b'{"jsonrpc":"2.0","id":' + request_id[1] + b',"result":' + result + b"}\n")
+            if method and request_id:
+                answer = answer_for(answers, method[1], line)
+                _write(b'{"jsonrpc":"2.0","id":' + request_id[1] + b"," + answer + b"}\n")
 
 
 def _write(data: bytes) -> None:
