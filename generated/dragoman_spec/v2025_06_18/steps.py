@@ -135,7 +135,7 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
             "arguments" not in y["context"]
             or (
                 type(y["context"]["arguments"]) is dict
-                and all(type(i1) is str for k1, i1 in y["context"]["arguments"].items())
+                and {str}.issuperset(map(type, y["context"]["arguments"].values()))
             )
         )
     ):
@@ -706,14 +706,14 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
             "properties" not in y["outputSchema"]
             or (
                 type(y["outputSchema"]["properties"]) is dict
-                and all(type(i1) is dict for k1, i1 in y["outputSchema"]["properties"].items())
+                and {dict}.issuperset(map(type, y["outputSchema"]["properties"].values()))
             )
         )
         and (
             "required" not in y["outputSchema"]
             or (
                 type(y["outputSchema"]["required"]) is list
-                and all(type(i1) is str for i1 in y["outputSchema"]["required"])
+                and {str}.issuperset(map(type, y["outputSchema"]["required"]))
             )
         )
         and "type" in y["outputSchema"]

@@ -49,14 +49,14 @@ def up_is_tool(v: Any) -> bool:
                 "properties" not in v["inputSchema"]
                 or (
                     type(v["inputSchema"]["properties"]) is dict
-                    and all(type(i2) is dict for k2, i2 in v["inputSchema"]["properties"].items())
+                    and {dict}.issuperset(map(type, v["inputSchema"]["properties"].values()))
                 )
             )
             and (
                 "required" not in v["inputSchema"]
                 or (
                     type(v["inputSchema"]["required"]) is list
-                    and all(type(i2) is str for i2 in v["inputSchema"]["required"])
+                    and {str}.issuperset(map(type, v["inputSchema"]["required"]))
                 )
             )
             and "type" in v["inputSchema"]
@@ -73,14 +73,14 @@ def up_is_tool(v: Any) -> bool:
                     "properties" not in v["outputSchema"]
                     or (
                         type(v["outputSchema"]["properties"]) is dict
-                        and all(type(i2) is dict for k2, i2 in v["outputSchema"]["properties"].items())
+                        and {dict}.issuperset(map(type, v["outputSchema"]["properties"].values()))
                     )
                 )
                 and (
                     "required" not in v["outputSchema"]
                     or (
                         type(v["outputSchema"]["required"]) is list
-                        and all(type(i2) is str for i2 in v["outputSchema"]["required"])
+                        and {str}.issuperset(map(type, v["outputSchema"]["required"]))
                     )
                 )
                 and "type" in v["outputSchema"]
@@ -113,7 +113,7 @@ def up_is_icon(v: Any) -> bool:
     return (
         type(v) is dict
         and ("mimeType" not in v or (type(v["mimeType"]) is str))
-        and ("sizes" not in v or (type(v["sizes"]) is list and all(type(i3) is str for i3 in v["sizes"])))
+        and ("sizes" not in v or (type(v["sizes"]) is list and {str}.issuperset(map(type, v["sizes"]))))
         and "src" in v
         and (type(v["src"]) is str)
         and ("theme" not in v or (type(v["theme"]) is str and v["theme"] in ("dark", "light")))
@@ -659,7 +659,7 @@ def up_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         type(x) is dict
         and x.get("type") == "string"
         and "enum" in x
-        and (type(x["enum"]) is list and all(type(i1) is str for i1 in x["enum"]))
+        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
     ):
         return up_enum_schema_as_legacy_titled_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") == "string":
@@ -1702,7 +1702,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         type(x) is dict
         and x.get("type") == "string"
         and "enum" in x
-        and (type(x["enum"]) is list and all(type(i1) is str for i1 in x["enum"]))
+        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
     ):
         return down_untitled_single_select_enum_schema_as_enum_schema(x, at, out)
     # spell-titled-choices-as-enum-names
@@ -1731,7 +1731,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         and (
             type(x["items"]) is dict
             and "enum" in x["items"]
-            and (type(x["items"]["enum"]) is list and all(type(i1) is str for i1 in x["items"]["enum"]))
+            and (type(x["items"]["enum"]) is list and {str}.issuperset(map(type, x["items"]["enum"])))
             and "type" in x["items"]
             and (type(x["items"]["type"]) is str and x["items"]["type"] in ("string",))
         )
@@ -1781,7 +1781,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         type(x) is dict
         and x.get("type") == "string"
         and "enum" in x
-        and (type(x["enum"]) is list and all(type(i1) is str for i1 in x["enum"]))
+        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
     ):
         return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") == "string":
@@ -1998,7 +1998,7 @@ def down_untitled_single_select_enum_schema_as_enum_schema(x: Any, at: At, out: 
     if "default" in y:
         y = x.copy() if y is x else y
         do.lose(y, "default", at, out)
-    if "enumNames" in y and not (type(y["enumNames"]) is list and all(type(i1) is str for i1 in y["enumNames"])):
+    if "enumNames" in y and not (type(y["enumNames"]) is list and {str}.issuperset(map(type, y["enumNames"]))):
         y = x.copy() if y is x else y
         do.lose(y, "enumNames", at, out)
     return y
@@ -2164,7 +2164,7 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
         type(x) is dict
         and x.get("type") == "string"
         and "enum" in x
-        and (type(x["enum"]) is list and all(type(i1) is str for i1 in x["enum"]))
+        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
     ):
         return down_untitled_single_select_enum_schema_as_enum_schema_minimal(x, at, out)
     # spell-titled-choices-as-enum-names
@@ -2193,7 +2193,7 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
         and (
             type(x["items"]) is dict
             and "enum" in x["items"]
-            and (type(x["items"]["enum"]) is list and all(type(i1) is str for i1 in x["items"]["enum"]))
+            and (type(x["items"]["enum"]) is list and {str}.issuperset(map(type, x["items"]["enum"])))
             and "type" in x["items"]
             and (type(x["items"]["type"]) is str and x["items"]["type"] in ("string",))
         )
@@ -2265,7 +2265,7 @@ def down_untitled_single_select_enum_schema_as_enum_schema_minimal(x: Any, at: A
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "enumNames" in y and not (type(y["enumNames"]) is list and all(type(i1) is str for i1 in y["enumNames"])):
+    if "enumNames" in y and not (type(y["enumNames"]) is list and {str}.issuperset(map(type, y["enumNames"]))):
         y = x.copy() if y is x else y
         do.lose(y, "enumNames", at, out)
     return y

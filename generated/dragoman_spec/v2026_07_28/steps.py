@@ -169,7 +169,7 @@ def up_is_icon(v: Any) -> bool:
     return (
         type(v) is dict
         and ("mimeType" not in v or (type(v["mimeType"]) is str))
-        and ("sizes" not in v or (type(v["sizes"]) is list and all(type(i4) is str for i4 in v["sizes"])))
+        and ("sizes" not in v or (type(v["sizes"]) is list and {str}.issuperset(map(type, v["sizes"]))))
         and "src" in v
         and (type(v["src"]) is str)
         and ("theme" not in v or (type(v["theme"]) is str and v["theme"] in ("dark", "light")))
@@ -246,7 +246,7 @@ def up_is_elicit_result(v: Any) -> bool:
             or (
                 type(v["content"]) is dict
                 and all(
-                    (type(i2) is list and all(type(i3) is str for i3 in i2))
+                    (type(i2) is list and {str}.issuperset(map(type, i2)))
                     or (type(i2) is str)
                     or (type(i2) in (int, float))
                     or (type(i2) is bool)
@@ -2495,11 +2495,11 @@ def down_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     x = schemas.objects_for_booleans(x, at, out)
     y = x
     if "properties" in y and not (
-        type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
+        type(y["properties"]) is dict and {dict}.issuperset(map(type, y["properties"].values()))
     ):
         y = x.copy() if y is x else y
         do.lose(y, "properties", at, out)
-    if "required" in y and not (type(y["required"]) is list and all(type(i1) is str for i1 in y["required"])):
+    if "required" in y and not (type(y["required"]) is list and {str}.issuperset(map(type, y["required"]))):
         y = x.copy() if y is x else y
         do.lose(y, "required", at, out)
     return y
@@ -2515,11 +2515,11 @@ def down_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
         return GONE
     y = x
     if "properties" in y and not (
-        type(y["properties"]) is dict and all(type(i1) is dict for k1, i1 in y["properties"].items())
+        type(y["properties"]) is dict and {dict}.issuperset(map(type, y["properties"].values()))
     ):
         y = x.copy() if y is x else y
         do.lose(y, "properties", at, out)
-    if "required" in y and not (type(y["required"]) is list and all(type(i1) is str for i1 in y["required"])):
+    if "required" in y and not (type(y["required"]) is list and {str}.issuperset(map(type, y["required"]))):
         y = x.copy() if y is x else y
         do.lose(y, "required", at, out)
     if "type" in y and not (type(y["type"]) is str and y["type"] in ("object",)):
