@@ -124,7 +124,8 @@ class Calls:
         for table in (self.waiting, self.cancelled):
             if table.get(call.key) is call:
                 del table[call.key]
-                self._forget_token(call)
+                if self.tokens:
+                    self._forget_token(call)
                 return True
         return False
 

@@ -136,6 +136,11 @@ def to_keep(line: bytes) -> bytes:
     return line if len(line) > 4096 else bytes(memoryview(line))
 
 
+def id_of(key: bytes) -> Any:
+    """Give the id that this is the canonical JSON of."""
+    return int(key) if key.isdigit() else decode(key)
+
+
 def twin_of(key: bytes) -> bytes | None:
     """Give the id that looks the same and has the other type: `3` for `"3"` and back; None where there is none."""
     if key.isdigit():

@@ -27,6 +27,7 @@ from dragoman.core.bridge.names import (
 from dragoman.errors import RemoteProtocolError
 
 _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})
+_OF_RESULTS: Final = frozenset({META_SERVER_INFO})
 _USED_UP: Final = frozenset({META_CLIENT_INFO, META_LOG_LEVEL})
 
 
@@ -54,16 +55,23 @@ def stamp(params: Mapping[str, Any] | None, metadata: Metadata) -> dict[str, Any
         params: Of a request, or None where it has none; not changed.
         metadata: What to say.
     """
-    params = dict(params or {})
-    meta = _without(params.get("_meta"), _OF_REQUESTS)
-    meta[META_VERSION] = metadata.revision
-    meta[META_CLIENT_CAPABILITIES] = dict(metadata.capabilities)
+    return stamp_spelled(params, spell(metadata))
+
+
+def spell(metadata: Metadata) -> dict[str, Any]:
+    """Give metadata as `_meta` has it: what `stamp_spelled` takes, where many requests say the same."""
+    meta = {META_VERSION: metadata.revision, META_CLIENT_CAPABILITIES: dict(metadata.capabilities)}
     if metadata.client_info is not None:
         meta[META_CLIENT_INFO] = dict(metadata.client_info)
     if metadata.log_level is not None:
         meta[META_LOG_LEVEL] = metadata.log_level
-    params["_meta"] = meta
-    return params
+    return meta
+
+
+def stamp_spelled(params: Mapping[str, Any] | None, spelled: Mapping[str, Any]) -> dict[str, Any]:
+    """Do what `stamp` does, with metadata that is spelled already; what is in it is shared, and must not change."""
+    meta = params.get("_meta") if params else None
+    return {**(params or {}), "_meta": {**_without(meta, _OF_REQUESTS), **spelled} if meta else dict(spelled)}
 
 
 def read(params: object, supported: Collection[str]) -> Metadata:
@@ -90,7 +98,7 @@ def read(params: object, supported: Collection[str]) -> Metadata:
     if not isinstance(capabilities, dict):
         raise _malformed(_pointer(META_CLIENT_CAPABILITIES), "an object")
     client_info = meta.get(META_CLIENT_INFO)
-    if not isinstance(client_info, dict | None):
+    if client_info is not None and not isinstance(client_info, dict):
         raise _malformed(_pointer(META_CLIENT_INFO), "an object")
     level = meta.get(META_LOG_LEVEL)
     if level is not None and level not in FACTS.log_levels:
@@ -112,7 +120,9 @@ def take_off(params: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = params.get("_meta")
     if not isinstance(meta, dict):
         return params
-    left = {key: value for key, value in meta.items() if key not in _USED_UP}
+    left = meta.copy()
+    for key in _USED_UP:
+        left.pop(key, None)
     if left.get(META_CLIENT_CAPABILITIES):
         left[META_CLIENT_CAPABILITIES] = {}
     elif len(left) == len(meta):
@@ -128,13 +138,15 @@ def take_identity(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping
     """
     meta = result.get("_meta")
     info = meta.get(META_SERVER_INFO) if isinstance(meta, dict) else None
-    return _take(result, {META_SERVER_INFO}), info if isinstance(info, dict) else None
+    return _take(result, _OF_RESULTS), info if isinstance(info, dict) else None
 
 
 def put_identity(result: Mapping[str, Any], server_info: Mapping[str, Any]) -> dict[str, Any]:
     """Give a result that names the server; what else is in its `_meta` stays."""
-    meta = _without(result.get("_meta"), {META_SERVER_INFO})
-    return {**result, "_meta": {**meta, META_SERVER_INFO: dict(server_info)}}
+    meta = result.get("_meta")
+    left = _without(meta, _OF_RESULTS) if meta else {}
+    left[META_SERVER_INFO] = dict(server_info)
+    return {**result, "_meta": left}
 
 
 def _take(holder: Mapping[str, Any], keys: Collection[str]) -> Mapping[str, Any]:

@@ -321,8 +321,10 @@ class FrontEdge(FrontActions):
 
     def answered(self) -> None:
         """Take note that a request may have its answer; a client that has closed, and has all of them, is served."""
+        if self.state is not FrontState.CLOSING:
+            return
         waiting = self.exchange.calls[Side.CLIENT].waiting if self.per_request is None else self.per_request.requests
-        if self.state is FrontState.CLOSING and not waiting:
+        if not waiting:
             self._advance(FrontEvent.DRAINED)
 
     def _end(self, failure: Failed, outcome: Outcome) -> None:

@@ -64,17 +64,14 @@ class Lent:
     Attributes:
         asker: Whose it is.
         number: Its id there.
+        key: The same as a key.
         token: The progress token that it had; None if it had none, for `null` is no token.
     """
 
     asker: Asker
     number: int
+    key: bytes
     token: Any = None
-
-    @property
-    def key(self) -> bytes:
-        """Its id as a key."""
-        return b"%d" % self.number
 
 
 class PerRequestEdge:
@@ -102,7 +99,7 @@ class PerRequestEdge:
             mirrored: The arguments that are repeated in headers, where there are headers.
         """
         self._last += 1
-        lent = Lent(asker, self._last)
+        lent = Lent(asker, self._last, b"%d" % self._last)
         meta = params["_meta"]
         if meta.get(_TOKEN) is not None:
             lent.token = meta[_TOKEN]
@@ -168,17 +165,18 @@ class PerRequestEdge:
             lent.asker.take_garbled(frame.reason)
 
     def _take_response(self, frame: Frame) -> None:
-        lent = None if frame.key is None else self._lent.pop(frame.key, None)
-        if lent is None and frame.key is not None and (twin := twin_of(frame.key)) is not None:
+        key, kind, body = frame.key, frame.kind, frame.body
+        lent = None if key is None else self._lent.pop(key, None)
+        if lent is None and key is not None and (twin := twin_of(key)) is not None:
             lent = self._lent.pop(twin, None)
         if lent is None:
-            logger.debug("the server answered %s, which was never asked or is already answered", frame.key)
+            logger.debug("the server answered %s, which was never asked or is already answered", key)
             return
-        if "result" in frame.body and "error" in frame.body:
+        if "result" in body and "error" in body:
             lent.asker.take_garbled("expected either result or error, found both")
             return
-        if not isinstance(frame.body[frame.kind], dict):
-            lent.asker.take_garbled(f"expected {frame.kind} to be an object")
+        if not isinstance(body[kind], dict):
+            lent.asker.take_garbled(f"expected {kind} to be an object")
             return
         lent.asker.take_answer(frame)
 

@@ -21,7 +21,7 @@ from dragoman.core.bridge.results import ResultType, read_type
 from dragoman.core.calls import Call
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import PROGRESS, Lent
-from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
+from dragoman.core.envelope import Frame, error_frame, id_of, notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import Loss
@@ -234,15 +234,16 @@ class RunningCall:
         self._end()
         rest, _ = take_identity(result)
         rest = self._switch.tools.note(self._call.method, rest)
-        body = {"jsonrpc": "2.0", "id": decode(self._call.key), "result": rest}
+        body = {"jsonrpc": "2.0", "id": id_of(self._call.key), "result": rest}
         self._switch.front.take_answer(self._call, Frame(b"", "result", self._call.key, None, body))
 
     def _end(self) -> None:
         self._is_over = True
         self._stop()
-        for key in list(self._posed):
-            self._switch.withdraw(key, "the call that it belongs to is over")
-        self._posed.clear()
+        if self._posed:
+            for key in list(self._posed):
+                self._switch.withdraw(key, "the call that it belongs to is over")
+            self._posed.clear()
         self._switch.forget(self._call)
 
 

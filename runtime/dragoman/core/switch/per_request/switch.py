@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from dragoman.core.bridge.capabilities import Path, bridges_tasks
 from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
-from dragoman.core.bridge.metadata import stamp
+from dragoman.core.bridge.metadata import Metadata, spell, stamp, stamp_spelled
 from dragoman.core.bridge.names import FACTS, METHOD_NOT_FOUND, OLDER, OLDER_FACTS
 from dragoman.core.bridge.posing import Asked
 from dragoman.core.bridge.questions import ROOTS, embed_answer
@@ -107,6 +107,7 @@ class PerRequest:
         params = greeting.frame.body.get("params")
         params = params if isinstance(params, dict) else {}
         self.metadata, losses = read_initialize(params, self.path)
+        self._spelled: tuple[Metadata, dict[str, Any]] | None = None
         self._with_tasks = read_initialize(params, self.path, wants_task=True)[0].capabilities
         self._settings = wiring.settings
         self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
@@ -221,8 +222,12 @@ class PerRequest:
 
     def send(self, asker: Asker, method: str, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
-        metadata = replace(self.metadata, capabilities=self._with_tasks) if takes_tasks else self.metadata
-        stamped = stamp(params, metadata)
+        if takes_tasks:
+            stamped = stamp(params, replace(self.metadata, capabilities=self._with_tasks))
+        else:
+            if self._spelled is None or self._spelled[0] is not self.metadata:
+                self._spelled = self.metadata, spell(self.metadata)
+            stamped = stamp_spelled(params, self._spelled[1])
         return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped))
 
     def ask_page(self, params: dict[str, Any], take: TakePage) -> None:

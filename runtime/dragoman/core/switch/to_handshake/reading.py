@@ -15,8 +15,7 @@ from dragoman.core.bridge.metadata import take_off
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame, decoded, request_frame
-from dragoman.core.exact_json import decode
+from dragoman.core.envelope import Frame, decoded, id_of, request_frame
 
 IDENTITY: Final = {"name": "dragoman", "version": "0"}
 """Who the server is told that its client is, where the client does not say its name."""
@@ -67,11 +66,13 @@ def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Fr
     if request.method not in _KNOWN:  # the steps leave alone what they do not know
         taken = {**taken, "_meta": {name: value for name, value in taken["_meta"].items() if name not in _METADATA}}
     if request.token is not None:
-        taken = {**taken, "_meta": {**taken["_meta"], "progressToken": decode(key)}}
-    body = {**request.body, "id": decode(key), "params": taken}
+        taken = {**taken, "_meta": {**taken["_meta"], "progressToken": id_of(key)}}
+    body = {**request.body, "id": id_of(key), "params": taken}
     return Frame(b"", "request", key, request.method, body)
 
 
 def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give the params of a request that goes on from nothing, without what it brings for that."""
-    return {name: value for name, value in params.items() if name not in _RETRY} if _RETRY & params.keys() else params
+    if _RETRY.isdisjoint(params):
+        return params
+    return {name: value for name, value in params.items() if name not in _RETRY}
