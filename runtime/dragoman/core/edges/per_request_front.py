@@ -80,7 +80,7 @@ class Request:
     @property
     def params(self) -> dict[str, Any]:
         """Of the request; they have the metadata at least."""
-        params: dict[str, Any] = self.body["params"]
+        params: dict[str, Any] = self.frame.body["params"]
         return params
 
     @property
@@ -91,7 +91,7 @@ class Request:
     @property
     def token(self) -> Any:
         """The progress token; None without one."""
-        return self.params["_meta"].get("progressToken")
+        return self.frame.body["params"]["_meta"].get("progressToken")
 
 
 class BehindRequests(Protocol):

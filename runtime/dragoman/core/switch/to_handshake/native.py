@@ -45,7 +45,7 @@ class ServerTasks:
         revision: Of the server.
     """
 
-    __slots__ = ("_bridging", "_front", "_has_tasks", "_listed", "_promoting", "_revision", "_works")
+    __slots__ = ("_bridging", "_front", "_has_tasks", "_listed", "_promoting", "_replays", "_revision", "_works")
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class ServerTasks:
         self._promoting = promoting
         self._listed = listed
         self._has_tasks = runs_tools_as_tasks(capabilities)
+        self._replays = bridging.questions == Strategy.REPLAY.value
         self._revision = revision
 
     def prepare(self, request: Request, then: Callable[[], None]) -> None:
@@ -78,9 +79,11 @@ class ServerTasks:
         self._listed.list(go_on)
 
     def _must_list(self, request: Request) -> bool:
+        if request.method != _CALL or not (self._has_tasks or self._replays):
+            return False
         name = request.params.get("name")
-        replays = self._bridging.questions == Strategy.REPLAY.value and name not in self._bridging.repeatable
-        return request.method == _CALL and (self._has_tasks or replays) and not self._listed.is_known(name)
+        needs_to = self._has_tasks or name not in self._bridging.repeatable
+        return needs_to and not self._listed.is_known(name)
 
     def ask_for(self, work: Work, frame: Frame) -> Frame:
         """Ask for a task where a call is to have one: give the request, in the server's revision, that says so."""
@@ -97,6 +100,8 @@ class ServerTasks:
 
     def follow(self, work: Work, frame: Frame) -> bool:
         """Take an answer which says that a call has become a task; False where it says something else."""
+        if not work.wants_task:
+            return False
         task_id, told = self._read_created(work, frame)
         if task_id is None:
             return False
@@ -124,7 +129,7 @@ class ServerTasks:
 
     @staticmethod
     def _read_created(work: Work, frame: Frame) -> tuple[str | None, Mapping[str, Any]]:
-        if not work.wants_task or work.task_id is not None or frame.kind != "result":
+        if work.task_id is not None or frame.kind != "result":
             return None, {}
         try:
             result = decoded(frame).body.get("result")

@@ -151,11 +151,16 @@ class Works:
 
     def take_answered(self, key: bytes) -> tuple[Work | None, Hook | None]:
         """Take off the table what a response of the server answers: a client's request, or one of our own."""
-        for known in (key, twin_of(key) if self._restore_ids else None):
-            work = self.find(known)
-            if known in self._hooks or (work is not None and work.frame is None):
-                return self._works.pop(known or b"", None), self._hooks.pop(known or b"", None)
-        return None, None
+        if not self._is_answered_by(key):
+            twin = twin_of(key) if self._restore_ids else None
+            if twin is None or not self._is_answered_by(twin):
+                return None, None
+            key = twin
+        return self._works.pop(key, None), self._hooks.pop(key, None)
+
+    def _is_answered_by(self, key: bytes) -> bool:
+        work = self._works.get(key)
+        return (work is not None and work.frame is None) or key in self._hooks
 
     def finish(self, work: Work) -> None:
         """Take note that a request is over; those that wait for their turn go on."""
