@@ -96,7 +96,8 @@ def _lost_lines(lost: tuple[LostFor, ...]) -> Iterator[str]:
             often = "once" if one.count == 1 else f"{one.count} times"
             yield f"  {one.kind} {one.pointer or 'the result'} of {one.method}, {often}{small}"
         if len(of_target) > _LOST_SHOWN:
-            yield f"  and {len(of_target) - _LOST_SHOWN} other fields"
+            others = len(of_target) - _LOST_SHOWN
+            yield f"  and {others} other field{'s' * (others != 1)}"
 
 
 def _sum(report: CheckReport) -> str:

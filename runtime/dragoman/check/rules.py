@@ -118,7 +118,7 @@ _ALL: Final = (
     _rule("frame-shape", "must", "A message is a request, a response or a notification of JSON-RPC.", BASE),
     _rule("jsonrpc-version", "must", 'Each message says "jsonrpc": "2.0".', BASE),
     _rule("result-or-error", "must", "A response has a result or an error, and not both.", BASE),
-    _rule("one-member", "must", "No member of a message is there twice.", BASE),
+    _rule("one-member", "must", "No member of a message appears twice.", BASE),
     _rule("answer-id", "must", "A response has the id of a request, in the same type.", BASE),
     _rule("answer-once", "must", "A request is answered once.", BASE),
     _rule("answered", "must", "A request is answered.", BASE),
