@@ -42,7 +42,7 @@ def _grid(found: dict[tuple[str, str], Explanation]) -> str:
 
 
 def _cell(explanation: Explanation) -> str:
-    counts = [f"{len(rows)} {status.value}" for status in Status if (rows := explanation.select(status))]
+    counts = [f"{status.value}: {len(rows)}" for status in Status if (rows := explanation.select(status))]
     return ", ".join(counts)
 
 
