@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dragoman.cli import COMMANDS, main
+from dragoman_spec import REVISIONS
 
 
 def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,6 +38,20 @@ def test_help_is_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("dragoman ")
+
+
+@pytest.mark.parametrize(("name", "missing"), [("call", "TOOL"), ("config", "check, FILE")])
+def test_only_what_has_to_be_there_is_missed(name: str, missing: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([name])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(f"the following arguments are required: {missing}\n")
+
+
+def test_every_revision_of_a_server_can_be_chosen_from(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["proxy", "--server-revision", "2023-01-01", "--", "x"])
+    assert capsys.readouterr().err.endswith(f"choose from: auto, {', '.join(REVISIONS)}\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

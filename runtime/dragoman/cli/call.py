@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pairs",
         nargs="*",
+        default=[],
         type=_pair,
         metavar="KEY=VALUE",
         help="an argument: JSON where the tool's input schema takes what that gives, text otherwise",

@@ -30,7 +30,7 @@ KINDS: Final = ("tools", "prompts", "resources", "templates")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `config`."""
-    parser.add_argument("action", choices=("check",), help="what to do with it")
+    parser.add_argument("action", metavar="check", choices=("check",), help="say what is wrong with it")
     parser.add_argument("file", metavar="FILE", help="the configuration file")
     parser.add_argument("--no-connect", action="store_true", help="do not start or reach any server")
     parser.add_argument("--json", action="store_true", help="print a JSON object")

@@ -56,7 +56,8 @@ def _find(text: str) -> Any:
     found: Any = _import(place)
     for part in name.split("."):
         if not hasattr(found, part):
-            there = ", ".join(sorted(one for one in vars(found) if not one.startswith("_"))) or "nothing"
+            public = getattr(found, "__all__", None) or [one for one in vars(found) if not one.startswith("_")]
+            there = ", ".join(sorted(public)) or "nothing"
             raise ValueError(f"{place} has no {part}; it has: {there}")
         found = getattr(found, part)
     if arguments is None:

@@ -381,7 +381,10 @@ def _fill_standard_descriptors() -> None:
 
 
 def _server_revision(text: str) -> str:
-    return text if text in dragoman_spec.REVISIONS else _revision_or_auto(text)
+    if text == "auto" or text in dragoman_spec.REVISIONS:
+        return text
+    allowed = ", ".join(("auto", *dragoman_spec.REVISIONS))
+    raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {allowed}")
 
 
 def _revision_or_auto(text: str) -> str:
