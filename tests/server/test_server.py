@@ -135,6 +135,18 @@ def test_whoever_listens_hears_of_changes_until_it_cancels() -> None:
     run(work())
 
 
+def test_a_cancellation_of_what_cannot_be_an_id_is_ignored() -> None:
+    async def main() -> None:
+        client = Client(make(LATEST))
+        wanted = {"toolsListChanged": True}
+        client.send(7, "subscriptions/listen", {"notifications": wanted, "_meta": META})
+        await until(lambda: len(client.heard) == 1)
+        client.tell("notifications/cancelled", {"requestId": [7]})
+        assert "tools" in (await client.ask(8, "tools/list", {"_meta": META}))["result"]
+
+    run(main())
+
+
 def test_a_cancelled_request_is_not_answered() -> None:
     async def work() -> None:
         client = Client(make("2025-06-18"))

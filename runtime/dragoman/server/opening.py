@@ -205,7 +205,8 @@ class PerRequestOpening:
 
     def cancel(self, request_id: Any) -> None:
         """Tell this listener no more."""
-        self._listening.pop(request_id, None)
+        if isinstance(request_id, str | int):
+            self._listening.pop(request_id, None)
 
     def refuse(self, error: CapabilityNotSupported) -> ProtocolError:
         """Say what the next try has to declare."""
