@@ -205,7 +205,10 @@ class CheckListener:
         if body.get("jsonrpc") != "2.0":
             found = f"the value {body['jsonrpc']!r}" if "jsonrpc" in body else "nothing"
             self._findings.note("jsonrpc-version", "a message", '"2.0"', found, pointer="/jsonrpc")
-        if "method" not in body:
+        if not isinstance(body.get("method", ""), str):
+            found = show(str(body["method"]).encode())
+            self._findings.note("frame-shape", "a message", "a string", found, pointer="/method")
+        elif "method" not in body:
             self._take_answer(body)
         elif "id" in body:
             self._take_request(body)
@@ -327,14 +330,14 @@ class CheckListener:
             self._take_log(params, about)
         self.notices.append(method)
 
-    def _is_known(self, method: Any, kind: str, about: str) -> bool:
-        entry = self._methods.get(method) if isinstance(method, str) else None
+    def _is_known(self, method: str, kind: str, about: str) -> bool:
+        entry = self._methods.get(method)
         if entry is not None and entry.kind == kind and "server" in entry.sender:
             return True
         more = self.capabilities or {}
         if entry is not None or not ("experimental" in more or "extensions" in more):
             expected = f"a {kind} that a server of {self._revision} sends"
-            self._findings.note("method-known", about, expected, str(method), pointer="/method")
+            self._findings.note("method-known", about, expected, method, pointer="/method")
         return False
 
     def _take_progress(self, params: Mapping[str, Any], about: str) -> None:
