@@ -31,7 +31,8 @@ def decode(line: bytes) -> Any:
     Raises:
         ValueError: It is not JSON, or nested or long beyond what can be held; the text says which.
     """
-    _check_weight(line)
+    if len(line) > MOST_CONTAINERS:
+        _check_weight(line)
     if not may_hold_long_integer(line):
         try:
             return orjson.loads(line)
@@ -53,7 +54,8 @@ def skim(line: bytes) -> Any:
     Raises:
         ValueError: As `decode`.
     """
-    _check_weight(line)
+    if len(line) > MOST_CONTAINERS:
+        _check_weight(line)
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -61,7 +63,7 @@ def skim(line: bytes) -> Any:
 
 
 def _check_weight(line: bytes) -> None:
-    if len(line) > MOST_CONTAINERS and is_heavier(line, MOST_VALUES, MOST_CONTAINERS):
+    if is_heavier(line, MOST_VALUES, MOST_CONTAINERS):
         raise ValueError(f"more than {MOST_VALUES} values, or {MOST_CONTAINERS} arrays and objects")
 
 

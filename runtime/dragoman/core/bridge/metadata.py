@@ -71,7 +71,8 @@ def spell(metadata: Metadata) -> dict[str, Any]:
 def stamp_spelled(params: Mapping[str, Any] | None, spelled: Mapping[str, Any]) -> dict[str, Any]:
     """Do what `stamp` does, with metadata that is spelled already; what is in it is shared, and must not change."""
     meta = params.get("_meta") if params else None
-    return {**(params or {}), "_meta": {**_without(meta, _OF_REQUESTS), **spelled} if meta else dict(spelled)}
+    says_more = isinstance(meta, dict) and not meta.keys() <= spelled.keys()
+    return {**(params or {}), "_meta": {**_without(meta, _OF_REQUESTS), **spelled} if says_more else dict(spelled)}
 
 
 def read(params: object, supported: Collection[str]) -> Metadata:

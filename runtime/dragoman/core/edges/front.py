@@ -121,6 +121,8 @@ class FrontEdge(FrontActions):
                 self.exchange.reject(Side.CLIENT, frame)
         elif self.state is FrontState.READY and frame.method not in _WATCHED:
             self.exchange.relay(Side.CLIENT, frame)
+        elif self.per_request is not None:
+            self._take_per_request(self.per_request, frame)
         else:
             self._take_early(frame)
 

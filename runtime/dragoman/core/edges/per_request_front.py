@@ -216,7 +216,7 @@ class PerRequestFront:
         except ValueError as error:
             self._write_error(frame.key, None, PARSE_ERROR, str(error), None)
             return
-        unfit = self._find_unfit(frame)
+        unfit = self._find_unfit(key, frame.method or "")
         if unfit is not None:
             self._counters.malformed += 1
             logger.warning("%s request of the client refused: %s", frame.method, unfit.message)
@@ -255,8 +255,7 @@ class PerRequestFront:
         """Take back a request that middleware has answered meanwhile."""
         self._behind.cancel(request, reason)
 
-    def _find_unfit(self, frame: Frame) -> Failed | None:
-        key, method = frame.key or b"", frame.method or ""
+    def _find_unfit(self, key: bytes, method: str) -> Failed | None:
         if key in self.requests:
             return Failed(INVALID_REQUEST, "the id of this request belongs to one that is not answered yet", {})
         if len(self.requests) >= self._settings.open_requests:

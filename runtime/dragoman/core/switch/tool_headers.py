@@ -68,7 +68,9 @@ class ToolHeaders:
 
     def mirrored(self, method: str, params: Mapping[str, Any]) -> tuple[Mirrored, ...]:
         """Give the arguments of a call that are repeated in headers."""
-        return self._mirrored.get(str(params.get("name")), ()) if method == CALL else ()
+        if method != CALL or not self._mirrored:
+            return ()
+        return self._mirrored.get(str(params.get("name")), ())
 
     def check(self, request: Request) -> None:
         """Hold the headers that a request came with against its arguments.

@@ -85,7 +85,9 @@ class Answers:
             return VisitFirst(body["error"])
         body = {**body, "id": request_id}
         if frame.kind == "result":
-            result = leave_off_relation(body["result"])
+            result = body["result"]
+            if "_meta" in result:
+                result = leave_off_relation(result)
             if self._strips and method == LIST:
                 result = dict(offer_valid(result, strips=True))
             body["result"] = self.sign(result)

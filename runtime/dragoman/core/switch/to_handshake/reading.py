@@ -65,9 +65,10 @@ def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Fr
     taken = take_off(params)
     if request.method not in _KNOWN:  # the steps leave alone what they do not know
         taken = {**taken, "_meta": {name: value for name, value in taken["_meta"].items() if name not in _METADATA}}
+    number = id_of(key)
     if request.token is not None:
-        taken = {**taken, "_meta": {**taken["_meta"], "progressToken": id_of(key)}}
-    body = {**request.body, "id": id_of(key), "params": taken}
+        taken = {**taken, "_meta": {**taken["_meta"], "progressToken": number}}
+    body = {**request.frame.body, "id": number, "params": taken}
     return Frame(b"", "request", key, request.method, body)
 
 
