@@ -22,7 +22,7 @@ from dragoman.errors import (
 )
 from dragoman_spec import v2025_06_18 as v
 from tests.client.server import ScriptedServer
-from tests.support.waiting import pass_time
+from tests.support.waiting import pass_time, until
 from tests.support.waiting import run as run_loop
 
 LONGEST_S = 30
@@ -430,6 +430,35 @@ def test_notifications_go_to_the_handler_and_to_readers() -> None:
     read = talk(scripted(), work, on_notification=told.append)
     assert [type(one) for one in read] == [v.ToolListChangedNotification, v.LoggingMessageNotification]
     assert told == read
+
+
+def test_a_reader_that_nobody_has_any_more_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.client.notices.LIMIT", 2)
+
+    async def work(client: Any, server: ScriptedServer) -> Any:
+        await server.wait_for_method("notifications/initialized")
+        client.notifications()
+        reader = client.notifications()
+        for _ in range(4):
+            server.say(method="notifications/tools/list_changed")
+            await anext(reader)
+        return client.discarded
+
+    assert talk(scripted(), work) == 0
+
+
+def test_a_handler_of_notifications_that_fails_later_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(notice: Any) -> None:
+        await asyncio.sleep(0)
+        raise RuntimeError("out of paper")
+
+    async def work(client: Any, server: ScriptedServer) -> None:
+        await server.wait_for_method("notifications/initialized")
+        server.say(method="notifications/tools/list_changed")
+        await until(lambda: "out of paper" in caplog.text)
+
+    talk(scripted(), work, on_notification=fail)
+    assert "a callback of the program failed" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import logging
 from asyncio import Task, create_task
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import dragoman_spec
 from dragoman.client.listening import Hearing
@@ -37,7 +38,7 @@ class Announcements:
         self._revision = revision
         self._methods = dragoman_spec.load(revision).METHODS
         self._on_notification = on_notification
-        self._readers: list[Notices] = []
+        self._readers: WeakSet[Notices] = WeakSet()  # what nobody reads any more gets nothing
         self._running: set[Task[Any]] = set()
 
     def read(self, is_over: bool) -> Notices:
@@ -45,7 +46,7 @@ class Announcements:
         reader = Notices(self.discard)
         if is_over:
             reader.end()
-        self._readers.append(reader)
+        self._readers.add(reader)
         return reader
 
     def take(self, body: dict[str, Any]) -> None:
