@@ -661,9 +661,9 @@ def test_a_server_that_refuses_to_open_is_left_out() -> None:
     stage.answer("a", {"code": -32602, "message": "no"}, "error")
     assert stage.members["a"].state is MemberState.FAILED
     stage.ask("tools/list")
-    assert stage.client.pop()["result"]["_meta"]["dragoman/missing"][0]["reason"] == "it does not open: no"
+    assert stage.client.pop()["result"]["_meta"]["dragoman/missing"][0]["reason"] == "it could not be opened: no"
     stage.catalogue.fail(stage.members["a"], "again")
-    assert stage.members["a"].reason == "it does not open: no"
+    assert stage.members["a"].reason == "it could not be opened: no"
 
 
 def test_a_call_to_a_server_that_is_lost_is_refused() -> None:

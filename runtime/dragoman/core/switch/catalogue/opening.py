@@ -215,7 +215,7 @@ class MemberOpening:
         except ValueError as error:
             failure = f"its answer cannot be read: {error}"
         if failure:
-            self._catalogue.fail(member, f"it does not open: {failure}")
+            self._catalogue.fail(member, f"it could not be opened: {failure}")
         else:
             self._openings.opened(member, result, is_late)
         self.forget(member)
