@@ -154,24 +154,20 @@ def connect(
     spoken = known[-1] if revision == ANY else revision
     if spoken not in known:
         raise UnsupportedRevision(revision, known)
-    has_handshake = spoken in dragoman_spec.HANDSHAKE_REVISIONS
     pinned = spoken if revision != ANY and policy == "pinned" else None
     handlers = Handlers(spoken, {"sampling": sampling, "elicitation": elicitation, "roots": roots})
-    declared = handlers.declare(capabilities)
-    if tasks:
-        declared = declare_extension(declared)
+    declared = declare_extension(handlers.declare(capabilities)) if tasks else handlers.declare(capabilities)
     identity = {"name": "dragoman", "version": version("dragoman")}
     client = Client(spoken, handlers, identity, declared, timeout_s, on_notification)
     config = ProxyConfig(
-        client_revision=spoken if has_handshake else AUTO,
+        client_revision=spoken if spoken in dragoman_spec.HANDSHAKE_REVISIONS else AUTO,
         server_revision=pinned or AUTO,
         retry_older=pinned is None,
         init_timeout_s=init_timeout_s,
         names_server=True,
         restarts=reconnects,
     )
-    proxy = Proxy(config, client.session.transport, open_target(target, headers or {}))
-    return Connection(client, proxy, pinned)
+    return Connection(client, Proxy(config, client.session.transport, open_target(target, headers or {})), pinned)
 
 
 def open_target(target: Target, headers: Mapping[str, str]) -> Callable[[], Transport]:

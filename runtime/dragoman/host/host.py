@@ -68,8 +68,7 @@ class Host:
         if settings.middleware or settings.notice_middleware:
             from dragoman.host.chains import Chains
 
-            around = settings.middleware, settings.notice_middleware
-            self._chains = Chains(self, *around, settings.middleware_timeout_s)
+            self._chains = Chains(self, settings.middleware, settings.notice_middleware, settings.middleware_timeout_s)
         self._endings: dict[FrontEdge, asyncio.Future[Finish]] = {}
         self._closing: dict[asyncio.Task[None], Transport] = {}
         self._commands: deque[Command] = deque()  # that came out, and are not carried out yet
@@ -105,8 +104,7 @@ class Host:
             self.note_started(port)
             finish = await ending
             if finish.outcome in FAILURES:
-                named = self._not_started if finish.outcome is Outcome.SERVER_NOT_STARTED else ""
-                reason = named or finish.reason
+                reason = (finish.outcome is Outcome.SERVER_NOT_STARTED and self._not_started) or finish.reason
                 level = logging.ERROR if self._settings.says_why else logging.DEBUG
                 logger.log(level, "the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
             is_stopped = finish.outcome is Outcome.STOPPED
