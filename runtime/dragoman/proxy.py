@@ -67,7 +67,7 @@ class ProxyConfig:
         restarts: How often in a row a server that is lost while its session is open is started again, or connected to
             again: the session of its clients goes on, and requests that it had fail. 0: their sessions end.
         health_s: How long a server may say nothing before it is sent a `ping`, in seconds; if it is silent for as long
-            again, it is lost. None: it may be silent for ever. Servers without a handshake are not asked.
+            again, it is lost. None: it may be silent for ever.
         trace: Where frames are written down; None where they are not. It may be that of several proxies.
         middleware: Your own code around each request, the outermost first: `dragoman.middleware`.
         notice_middleware: The same around each notification.

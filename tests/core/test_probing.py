@@ -16,6 +16,7 @@ from dragoman.core.envelope import Malformed
 from dragoman.core.settings import Settings
 from tests.core.upstream_talk import NEWEST, bodies_in, frame_of
 from tests.proxy.conversation import initialize
+from tests.proxy.per_request import discovered
 
 
 class Owner:
@@ -88,3 +89,38 @@ def test_one_that_is_known_to_have_no_handshake_is_waited_for_whatever_it_has_re
         assert edge.state is UpstreamState.PROBED
     edge.expire()
     assert len(failures) == 1
+
+
+def test_one_without_a_handshake_that_goes_silent_is_asked_again_and_then_lost() -> None:
+    outbox = Outbox()
+    losses: list[str] = []
+
+    class Stateless(Owner):
+        def discovered(self, upstream: UpstreamEdge, verdict: Any) -> None: ...
+
+        def take_server(self, upstream: UpstreamEdge, frame: Any) -> None:
+            raise AssertionError(frame)
+
+        def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+            losses.append(reason)
+
+    edge = UpstreamEdge(Settings(health_s=5.0), outbox, Stateless())
+    edge.pin()
+    (question,) = bodies_in(outbox.take_all())
+    found = discovered(question["id"])
+    edge.take(frame_of(found))
+    assert pauses(outbox)[-1] == 5.0
+    edge.expire()  # it had just answered
+    assert bodies_in(outbox.take_all()) == []
+    for _ in range(2):
+        edge.expire()
+        (question,) = bodies_in(outbox.take_all())
+        assert question["method"] == "server/discover"
+        edge.take(frame_of({**found, "id": question["id"]}))
+        edge.expire()
+        assert bodies_in(outbox.take_all()) == []
+    edge.expire()
+    edge.expire()
+    assert len(losses) == 1
+    assert "not even an answer to server/discover" in losses[0]
+    assert edge.state is UpstreamState.ABSENT

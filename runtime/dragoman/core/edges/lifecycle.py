@@ -244,7 +244,7 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         # Its client speaks for itself: a server that does so too is not to be offered a session.
         (_U.IDLE, _V.ERA_OPEN): (_U.PROBED, (_B.PROBE,)),
         (_U.PROBED, _V.HANDSHAKE_FOUND): (_U.OFFERED, (_B.OFFER,)),
-        (_U.PROBED, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED,)),
+        (_U.PROBED, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED, _B.WATCH)),
         (_U.PROBED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
         (_U.PROBED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
         (_U.PROBED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
@@ -274,7 +274,7 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.RESTARTING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         # A server without a handshake keeps nothing that could be lost: it is opened again when it is needed.
         (_U.READY, _V.VANISHED): (_U.ABSENT, (_B.CLOSE, _B.TELL_LOST)),
-        (_U.ABSENT, _V.NEEDED): (_U.READY, (_B.REOPEN,)),
+        (_U.ABSENT, _V.NEEDED): (_U.READY, (_B.REOPEN, _B.WATCH)),
         (_U.ABSENT, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
     },
 )

@@ -40,6 +40,7 @@ class Probing(Restarting):
     takes_headers: bool
     _doubted: Frame | None  # what it answered to `initialize`, while it is asked what it is
     _glances: int  # how often the clock will be looked at before the server counts as silent
+    _keeps_nothing: bool
     _offer: Offer | None
     _probe: Probe | None
     _probes: int
@@ -130,6 +131,14 @@ class Probing(Restarting):
         self._glances = GLANCES
         if not self.takes_headers:  # over HTTP it is answered, or the transport gives up
             self._outbox.add(Wake(self, self._probe_glance_s()))
+
+    def _write_ping(self, key: bytes) -> Frame:
+        if not self._keeps_nothing:
+            return super()._write_ping(key)
+        from dragoman.core.edges.probe import Probe
+
+        self._probes += 1
+        return Probe(number=self._probes).write()
 
     def _probe_glance_s(self) -> float:
         from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S

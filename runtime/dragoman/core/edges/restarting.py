@@ -10,7 +10,8 @@ first attempt comes soon and each further one later, with some chance in it, so 
 the same time. If an attempt fails, what waits fails with it. Attempts count until a server has been open for as long
 as the longest pause.
 
-A server from which nothing comes for a while is sent a `ping`. If nothing comes for as long again, it counts as lost.
+A server from which nothing comes for a while is sent a `ping`, or `server/discover` if it has no handshake. If nothing
+comes for as long again, it counts as lost.
 """
 
 from __future__ import annotations
@@ -45,11 +46,24 @@ class Restarting(Renewing):
         trouble: Why it was lost last; empty if it never was.
     """
 
-    __slots__ = ("_attempts", "_dismissed", "_heard", "_open_s", "_ping", "_pings", "_returns", "restarts", "trouble")
+    __slots__ = (
+        "_asked",
+        "_attempts",
+        "_dismissed",
+        "_heard",
+        "_open_s",
+        "_ping",
+        "_pings",
+        "_returns",
+        "restarts",
+        "trouble",
+    )
 
     restarts: int
+    takes_headers: bool
     trouble: str
     _settings: Settings
+    _asked: str | None  # the method of our own question
     _attempts: int  # that were made since the server was last open for long
     _dismissed: bool  # whether nobody needs the server any more
     _heard: bool  # whether anything came since the clock was last looked at
@@ -63,7 +77,7 @@ class Restarting(Renewing):
         self.trouble = ""
         self._heard = self._returns = self._dismissed = False
         self._open_s = 0.0
-        self._ping = None
+        self._ping = self._asked = None
 
     def dismiss(self) -> None:
         """Take note that nobody needs the server any more: that it goes is as it should be."""
@@ -114,21 +128,25 @@ class Restarting(Renewing):
     def _look_after(self) -> None:
         """See whether the server is still there."""
         wait_s = self._settings.health_s
-        if wait_s is None:
-            return
+        if wait_s is None or (self._renewal is None and self.takes_headers):
+            return  # without a session there is no connection that could be half open
         if self._heard:
             self._ping = None
         elif self._ping is not None:
-            reason = f"nothing came from the server for {2 * wait_s:g} s, not even an answer to ping"
+            reason = f"nothing came from the server for {2 * wait_s:g} s, not even an answer to {self._asked}"
             self._lose(reason, Outcome.SERVER_CLOSED)
             return
         else:
             self._pings += 1
-            key = f"{_PING}{self._pings}"
-            self._ping = f'"{key}"'.encode()
-            self._outbox.post(self, request_frame(self._ping, "ping", {}))
+            question = self._write_ping(f'"{_PING}{self._pings}"'.encode())
+            self._ping, self._asked = question.key, question.method
+            self._outbox.post(self, question)
         self._heard = False
         self._outbox.add(Wake(self, wait_s))
+
+    def _write_ping(self, key: bytes) -> Frame:
+        """Write what a server has to answer, whatever it has; its id is this one, unless such a request has its own."""
+        return request_frame(key, "ping", {})
 
     def expects(self, frame: Frame) -> bool:
         """Whether a frame answers what this edge has asked by itself."""
