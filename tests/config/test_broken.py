@@ -68,6 +68,13 @@ MEANING = {
         "in one string",
         '"command": "npx", "args": ["-y", "b"]',
     ),
+    "one-string-in-a-list": (
+        '{"mcpServers": {"a": {"command": ["npx -y b"]}}}',
+        1,
+        34,
+        "in one string",
+        '"command": "npx", "args": ["-y", "b"]',
+    ),
     "args": (
         '{"mcpServers": {"a": {"command": "a", "args": "-y b"}}}',
         1,

@@ -180,7 +180,8 @@ class Entry:
             and not os.path.exists(program)
             and shutil.which(program) is None
         ):
-            first, *rest = str(node.value).split()  # as it is written: what variables stand for may be secret
+            written: str = node.value[0].value if isinstance(node.value, list) else node.value
+            first, *rest = written.split()  # not what variables stand for, which may be secret
             shown = ", ".join(f'"{word}"' for word in rest[:6])
             remedy = f'write "command": "{first}", "args": [{shown}{", …" if len(rest) > 6 else ""}]'
             self.findings.add(node, f"{self._what('command')} is a program and its arguments in one string", remedy)
