@@ -15,7 +15,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Malformed
 from dragoman.core.settings import Settings
 from tests.core.upstream_talk import NEWEST, bodies_in, frame_of
-from tests.proxy.conversation import initialize
+from tests.proxy.conversation import initialize, request
 from tests.proxy.per_request import discovered
 
 
@@ -124,3 +124,7 @@ def test_one_without_a_handshake_that_goes_silent_is_asked_again_and_then_lost()
     assert len(losses) == 1
     assert "not even an answer to server/discover" in losses[0]
     assert edge.state is UpstreamState.ABSENT
+    outbox.take_all()
+    edge.send(frame_of(request(1, "tools/list")))
+    assert edge.state is UpstreamState.READY
+    assert pauses(outbox) == [5.0], "the one in its place is looked after as well"

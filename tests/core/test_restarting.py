@@ -186,3 +186,16 @@ def test_who_talks_is_not_asked() -> None:
         clients.edge.expire()
         assert clients.bodies() == []
     assert len(clients.told) == 3
+
+
+def test_what_waits_fails_too_where_the_server_is_lost_before_it_has_the_old_session_again() -> None:
+    clients = Clients(restart=TWICE)
+    clients.say(request(5, "resources/subscribe", uri="a:1"))
+    clients.crash()
+    clients.say(request(7, "prompts/list"))
+    clients.edge.expire()
+    clients.hear(welcome())
+    assert clients.edge.state is State.RESTORING
+    clients.crash()
+    (answer,) = clients.told
+    assert (answer["id"], "error" in answer) == (7, True)

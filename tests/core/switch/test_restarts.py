@@ -71,3 +71,16 @@ def test_without_the_policy_all_sessions_end() -> None:
     talk.opens("A", "B")
     crash(talk)
     assert set(talk.ended) == {"A", "B"}
+
+
+def test_a_call_that_the_lost_server_never_answered_is_suspected_of_nothing_any_more() -> None:
+    talk = Talk(restart=RestartPolicy(attempts=3))
+    talk.opens("A", "B", sampling={})
+    talk.says("A", request(1, "tools/call", name="a", arguments={}))
+    talk.says("A", notification("notifications/cancelled", requestId=1))
+    talk.time_passes(60)
+    crash(talk)
+    return_again(talk)
+    talk.says("B", request(1, "tools/call", name="b", arguments={}))
+    question = request(7, "sampling/createMessage", messages=[], maxTokens=1)
+    assert talk.says("server", question) == [("B", question)]
