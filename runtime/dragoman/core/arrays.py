@@ -109,9 +109,9 @@ def _note_member(exchange: Exchange, side: Side, member: Frame | Malformed, batc
         return member
     asked = exchange.calls[side.other].take(member.key)
     if asked is None:
-        member, asked = exchange.take_twin(side, member, member.key)
+        member, asked = exchange.mistakes.take_twin(side, member, member.key, exchange.calls[side.other])
     if asked is None:
-        exchange.note_unmatched(side, member.key or b"")
+        exchange.mistakes.note_unmatched(side, member.key or b"")
         return None
     if asked.batch is not None:
         asked.batch.open_requests -= 1

@@ -1,8 +1,8 @@
 """The traffic of one client's session: every frame of one peer to the other, and every answer back.
 
-Lives here: pairing responses with requests, translating, splitting and joining batches, and answering what cannot
-cross. Must not: know how a session opens or ends (`core.edges`), which server a frame goes to (`core.switch`), what a
-client may be asked (`core.consent`), nor how anything is translated. Called by `core.edges.front`.
+Lives here: pairing responses with requests, translating, and answering what cannot cross. Must not: know how a session
+opens or ends (`core.edges`), which server a frame goes to (`core.switch`), what a client may be asked (`core.consent`),
+how anything is translated, or what to say of a peer's mistake (`core.mistakes`). Called by `core.edges.front`.
 """
 
 from __future__ import annotations
@@ -14,26 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.arrays import relay_array
 from dragoman.core.batches import Batch
-from dragoman.core.calls import NAME_BYTES, TOO_MANY, Call, Calls, Unfit, cancelled_key
+from dragoman.core.calls import Call, Calls, Unfit, cancelled_key
 from dragoman.core.commands import Side
 from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
 from dragoman.core.edges.behind import Behind
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    Frame,
-    Malformed,
-    decoded,
-    error_frame,
-    notification_frame,
-    rewrite,
-    show_key,
-    twin_of,
-    written,
-)
+from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, notification_frame, written
 from dragoman.core.exact_json import decode
-from dragoman.core.lines import show
+from dragoman.core.mistakes import Mistakes
 from dragoman.core.settings import Settings
-from dragoman.core.tally import deserves_a_line
 from dragoman.core.timeouts import PROGRESS, Timeouts
 from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, Refusal, Translator
 
@@ -60,7 +48,9 @@ class Exchange:
         settings: What the user decided.
         calls: The requests of each peer that are not answered.
         revisions: What each peer speaks, as far as that is known.
+        counters: What is counted of this session.
         identity: Whether both peers speak the same, so that no frame is touched.
+        mistakes: What is said of a peer's mistakes.
         notes_tokens: Whether it matters which request of the client has which progress token.
     """
 
@@ -78,6 +68,7 @@ class Exchange:
         "counters",
         "front",
         "identity",
+        "mistakes",
         "notes_tokens",
         "revisions",
         "settings",
@@ -92,6 +83,7 @@ class Exchange:
         around: Around | None = None,
     ) -> None:
         self.counters = Counters()
+        self.mistakes = Mistakes(self.counters, settings.restore_ids)
         self.calls = {Side.CLIENT: Calls(settings.open_requests), Side.SERVER: Calls(settings.open_requests)}
         self.identity = True
         self.front = front
@@ -185,12 +177,12 @@ class Exchange:
         if self.calls[Side.CLIENT].remove(call):
             self.pass_answer(Side.SERVER, call, frame)
         else:
-            self.note_unmatched(Side.SERVER, call.key)
+            self.mistakes.note_unmatched(Side.SERVER, call.key)
 
     def settle(self, call: Call, frame: Frame) -> None:
         """Give the client an answer to this call that is in its own revision already."""
         if not self.calls[Side.CLIENT].remove(call):
-            self.note_unmatched(Side.SERVER, call.key)
+            self.mistakes.note_unmatched(Side.SERVER, call.key)
         elif self._around is not None and call.method not in self._own:
             self._around.take_answer(Side.SERVER, call, frame, self)
         else:
@@ -224,12 +216,9 @@ class Exchange:
 
         Args:
             side: Who sent it.
-            malformed: What is wrong with it. The line of a server is shown in the log, shortened: it often says what
-                is wrong there.
+            malformed: What is wrong with it.
         """
-        self.counters.malformed += 1
-        shown = f": {show(malformed.line)}" if malformed.line and side is Side.SERVER else ""
-        logger.warning("malformed line from the %s: %s%s", side.value, malformed.reason, shown)
+        self.mistakes.note_malformed(side, malformed)
         if malformed.is_response:
             self.fail_garbled(side, malformed)
         elif side is Side.CLIENT:
@@ -252,7 +241,7 @@ class Exchange:
         call = Call(key, method, batch, self.front)
         unfit = self.calls[side].add(call)
         if unfit is not None:
-            self._refuse_unfit(side, frame, call, unfit)
+            self._deliver(side, call, self.mistakes.refuse_unfit(side, call, unfit, self.calls[side].limit))
             return
         if self.notes_tokens and side is Side.CLIENT:
             self.calls[side].note_token(call, frame)
@@ -282,29 +271,6 @@ class Exchange:
         if call is not None:
             message = f"the {side.value} answered with something that is not a response: {malformed.reason}"
             self.pass_answer(side, call, error_frame(call.key, INTERNAL_ERROR, message, {"method": call.method}))
-
-    def _refuse_unfit(self, side: Side, frame: Frame, call: Call, unfit: Unfit) -> None:
-        if unfit is Unfit.DUPLICATE:
-            self._refuse_duplicate(side, frame, call)
-            return
-        limit = self.calls[side].limit
-        code, reason = TOO_MANY, f"more than {limit} requests of the {side.value} are unanswered"
-        if unfit is Unfit.TOO_LONG:
-            code, reason = INVALID_REQUEST, f"expected id and method to have at most {NAME_BYTES} bytes together"
-        self.counters.excess += 1
-        if deserves_a_line(self.counters.excess):
-            method, so_far = call.method[:80], self.counters.excess
-            logger.warning("%s request of the %s refused: %s (%d so far)", method, side.value, reason, so_far)
-        data = {"method": call.method[:80], "limit": limit if unfit is Unfit.TOO_MANY else NAME_BYTES}
-        self._deliver(side, call, error_frame(frame.key, code, reason, data))
-
-    def _refuse_duplicate(self, side: Side, frame: Frame, call: Call) -> None:
-        # "The request ID MUST NOT have been previously used by the requestor within the same session." The answer
-        # carries no id: it would end the request that rightly holds it.
-        reason = f"the id {show_key(frame.key)} of this {frame.method} request belongs to one that is not answered yet"
-        self.counters.malformed += 1
-        logger.warning("malformed request from the %s: %s", side.value, reason)
-        self._deliver(side, call, error_frame(None, INVALID_REQUEST, reason))
 
     def _forbid(self, method: str) -> Refusal | None:
         refusal = self._consent.refuse(method)
@@ -350,9 +316,9 @@ class Exchange:
         key = frame.key
         call = None if key is None else self.calls[side.other].take(key)
         if call is None and key is not None:
-            frame, call = self.take_twin(side, frame, key)
+            frame, call = self.mistakes.take_twin(side, frame, key, self.calls[side.other])
             if call is None:
-                self.note_unmatched(side, key)
+                self.mistakes.note_unmatched(side, key)
                 return
         if call is not None:
             self.pass_answer(side, call, frame)
@@ -374,24 +340,6 @@ class Exchange:
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
         answer = adapted.answer(call.key) if isinstance(adapted, Refusal) else adapted
         self._deliver(side.other, call, answer)
-
-    def note_unmatched(self, side: Side, key: bytes) -> None:
-        """Take note of an answer of this peer that nobody waits for."""
-        # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
-        self.counters.unmatched += 1
-        logger.debug("the %s answered %s, which was never asked or is already answered", side.value, show_key(key))
-
-    def take_twin(self, side: Side, frame: Frame, key: bytes) -> tuple[Frame, Call | None]:
-        """Find the request whose id came back as another type, and give the response its id again."""
-        twin = twin_of(key) if self.settings.restore_ids else None
-        call = None if twin is None else self.calls[side.other].take(twin)
-        if twin is None or call is None:
-            return frame, None
-        logger.debug("the %s answered %s as %s", side.value, show_key(twin), show_key(key))
-        try:
-            return rewrite(frame, {**decoded(frame).body, "id": decode(twin)})._replace(key=twin), call
-        except ValueError as error:
-            return error_frame(twin, INTERNAL_ERROR, f"the {side.value}'s answer cannot be read: {error}"), call
 
     def _deliver(self, side: Side, call: Call, frame: Frame) -> None:
         whole = frame if call.batch is None else call.batch.answer(frame)
