@@ -121,6 +121,31 @@ def test_read_writes_text_and_bytes_as_they_are() -> None:
     assert json.loads(dragoman("read", "x:blob", "--json", *STDIO).stdout)["contents"][0]["blob"] == "AAEC"
 
 
+@pytest.mark.parametrize(
+    ("uri", "seen", "said"),
+    [
+        ("x:text", b"hello\r\n", ""),
+        ("x:lines", b"one\r\ntwo\r\n", ""),
+        ("x:blob", b"", "dragoman: x:blob is not text (3 bytes): send it to a file with > FILE\n"),
+    ],
+)
+def test_read_ends_lines_on_a_terminal_and_writes_no_bytes_there(uri: str, seen: bytes, said: str) -> None:
+    screen, terminal = pty.openpty()
+    command = [sys.executable, "-m", "dragoman", "read", uri, *STDIO]
+    with os.fdopen(screen, "rb", buffering=0) as shown:
+        try:
+            done = subprocess.run(command, stdout=terminal, stderr=subprocess.PIPE, timeout=LONGEST_S, check=False)
+            os.set_blocking(screen, False)
+            found = shown.read()  # None: nothing was written
+        finally:
+            os.close(terminal)
+    assert (done.returncode, found or b"", done.stderr.decode()) == (0, seen, said)
+
+
+def test_read_in_a_pipe_adds_nothing() -> None:
+    assert dragoman("read", "x:lines", *STDIO).stdout == b"onetwo"
+
+
 def test_they_reach_a_url(url: str) -> None:
     assert json.loads(dragoman("call", "echo", "count=3", "--url", url).stdout) == {"count": 3}
     assert dragoman("read", "x:text", "--url", url).stdout == b"hello\n"

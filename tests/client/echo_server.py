@@ -77,6 +77,8 @@ def answer(frame: dict[str, Any]) -> dict[str, Any] | None:
             result = {"resources": [{"uri": "x:text", "name": "text"}, {"uri": "x:blob", "name": "blob"}]}
         case "resources/read" if params["uri"] == "x:text":
             result = {"contents": [{"uri": "x:text", "text": "hello\n"}]}
+        case "resources/read" if params["uri"] == "x:lines":
+            result = {"contents": [{"uri": "x:lines", "text": "one"}, {"uri": "x:lines", "blob": "dHdv"}]}
         case "resources/read" if params["uri"] == "x:blob":
             result = {"contents": [{"uri": "x:blob", "blob": "AAEC"}]}
         case "tools/call":

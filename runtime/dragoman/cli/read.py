@@ -37,17 +37,34 @@ def run(args: argparse.Namespace) -> int:
             except ValueError:
                 print(f"dragoman: the blob of {args.uri} is not base64", file=sys.stderr)
                 return EXIT_UNFIT
-            sys.stdout.flush()
-            sys.stdout.buffer.write(data)
+            _write_bytes(data, args.uri)
         return 0
 
     return run_session(args, read)
 
 
 def _write_text(text: str) -> None:
+    """Write text as it is; on a terminal without what would steer it, and with an end to its last line."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(text)
+        return
     from dragoman.cli.terminal import shown
 
-    if sys.stdout.isatty():
-        print(shown(text))
+    print(shown(text), end="" if text.endswith("\n") else "\n")
+
+
+def _write_bytes(data: bytes, uri: str) -> None:
+    """Write bytes exactly; on a terminal only those of a text."""
+    if not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:  # as tools for text tell what is not
+        size = f"{len(data)} byte{'' if len(data) == 1 else 's'}"
+        print(f"dragoman: {uri} is not text ({size}): send it to a file with > FILE", file=sys.stderr)
     else:
-        sys.stdout.write(text)
+        _write_text(text)
