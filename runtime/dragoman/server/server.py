@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, overload
 
 from dragoman.core.commands import Finish
 from dragoman.server.context import Context
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from dragoman.proxy import ProxyConfig
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import FrontConfig
+
+_INTERRUPTED: Final = 130
+"""The exit code of a program that Ctrl-C ended, as shells give it."""
 
 P = TypeVar("P", covariant=True)
 R = TypeVar("R")
@@ -146,35 +149,51 @@ class Server:
 
         Args:
             front: The transport to it.
-            config: What the proxy between it and the server does; None for the usual.
+            config: What the proxy between it and the server does; None for what `configure` says.
         """
         from dragoman.proxy import Proxy
 
         return await Proxy(self.configure(config), front, self.connect).run()
 
     def configure(self, config: ProxyConfig | None = None) -> ProxyConfig:
-        """Give the configuration of a proxy that knows which revision the server speaks."""
+        """Give the configuration of a proxy that knows which revision the server speaks.
+
+        Args:
+            config: What else the proxy does. None: what other revisions cannot carry is counted and not logged, since
+                it follows from the revision that the server was given, for every client alike.
+        """
         import dataclasses
 
+        from dragoman.core.translate import OnLoss
         from dragoman.proxy import ProxyConfig
 
-        return dataclasses.replace(config or ProxyConfig(), server_revision=self.revision)
+        return dataclasses.replace(config or ProxyConfig(on_loss=OnLoss.SILENT), server_revision=self.revision)
 
-    def run(self) -> None:
-        """Serve the client at our stdin and stdout, to the end of its session."""
+    def run(self, config: ProxyConfig | None = None) -> None:
+        """Serve the client at our stdin and stdout, to the end of its session.
+
+        Args:
+            config: As for `serve`.
+
+        Raises:
+            SystemExit: The user interrupted it.
+        """
         from dragoman.transports.stdio import take_standard_streams
 
         async def work() -> None:
-            await self.serve(take_standard_streams())
+            await self.serve(take_standard_streams(), config)
 
-        asyncio.run(work())
+        try:
+            asyncio.run(work())
+        except KeyboardInterrupt:
+            raise SystemExit(_INTERRUPTED) from None
 
     def app(self, front: FrontConfig | None = None, config: ProxyConfig | None = None) -> HttpFront:
         """Give an ASGI application that serves clients of any revision, over every transport there is over HTTP.
 
         Args:
             front: What is decided about HTTP.
-            config: What the proxy before the server does.
+            config: As for `serve`.
         """
         from dragoman.proxy import Proxy
         from dragoman.transports.http.app import HttpFront
