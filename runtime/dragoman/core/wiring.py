@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dragoman.core.commands import Side
 from dragoman.core.consent import Method
 from dragoman.core.settings import Settings
-from dragoman.core.translate import Translator
+from dragoman.core.translate import Adaptor, Counters, Translator
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.state import Keeper
@@ -67,3 +68,8 @@ class Wiring:
     methods_of: Callable[[str], Mapping[str, Method]]
     now_s: Callable[[], float] = lambda: 0.0
     bridging: Bridging | None = None
+
+    def make_adaptor(self, side: Side, source: str, target: str, counters: Counters) -> Adaptor:
+        """Give what carries the frames of this peer from one revision to another."""
+        way, settings = self.translate(source, target), self.settings
+        return Adaptor(None if way.identity else way, settings.on_loss, counters, side, settings.watch)

@@ -35,7 +35,7 @@ from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_fram
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
 from dragoman.core.timeouts import Timeouts
-from dragoman.core.translate import Adaptor, Refusal
+from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import LATEST
 
@@ -200,9 +200,8 @@ class FrontEdge(FrontActions):
     def accepted(self, answer: Frame, revision: str, speaks: str | None = None) -> None:
         """Take note that the server has agreed to a revision: that of its result, unless it speaks another one."""
         greeting = self._expect_greeting()
-        way = self._wiring.translate(revision, greeting.revision)
-        settings, counters = self._wiring.settings, self.exchange.counters
-        adapted = Adaptor(way, settings.on_loss, counters, Side.SERVER, settings.watch).adapt(answer, "initialize")
+        adaptor = self._wiring.make_adaptor(Side.SERVER, revision, greeting.revision, self.exchange.counters)
+        adapted = adaptor.adapt(answer, "initialize")
         if isinstance(adapted, Refusal):
             self.failed(Failed(adapted.code, adapted.message, adapted.data))
             return

@@ -7,7 +7,6 @@ happens next (the tables in `lifecycle`), nor which revision to choose (`core.ne
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from dragoman.core import negotiation
@@ -18,7 +17,8 @@ from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import Failed
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
-from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
+from dragoman.core.translate import Counters, Refusal
+from dragoman.core.wiring import Wiring
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
 
@@ -178,21 +178,17 @@ class Offer:
         return Failed(code, message, {**data, "offered": rejection.requested})
 
 
-def pass_on(
-    greeting: Greeting, translate: Callable[[str, str], Translator], settings: Settings, counters: Counters
-) -> Introduce:
+def pass_on(greeting: Greeting, wiring: Wiring, counters: Counters) -> Introduce:
     """Give what writes a client's own `initialize` for its server.
 
     Args:
         greeting: What the client asked.
-        translate: Gives the composed steps from one revision to another.
-        settings: What the user decided.
+        wiring: Gives what translates it.
         counters: Where losses are counted.
     """
 
     def introduce(revision: str) -> Frame | Refusal:
-        way = translate(greeting.revision, revision)
-        adaptor = Adaptor(way, settings.on_loss, counters, Side.CLIENT, settings.watch)
+        adaptor = wiring.make_adaptor(Side.CLIENT, greeting.revision, revision, counters)
         frame = adaptor.adapt(greeting.frame, "initialize")
         return greeting.frame if frame is None else frame
 

@@ -74,7 +74,7 @@ class Direct:
         """Offer the server what the client's `initialize` says."""
         greeting = front.greeting
         assert greeting is not None
-        introduce = pass_on(greeting, self._wiring.translate, self._wiring.settings, front.exchange.counters)
+        introduce = pass_on(greeting, self._wiring, front.exchange.counters)
         return self.upstream.ask(greeting, introduce, greeting.key)
 
     def asked(self, front: FrontEdge) -> None:

@@ -306,7 +306,7 @@ class PerCall:
         assert greeting is not None, "the first call is initialize"
         self.runs[run.upstream] = run
         run.upstream.open()
-        introduce = pass_on(greeting, self._wiring.translate, self._wiring.settings, self.front.exchange.counters)
+        introduce = pass_on(greeting, self._wiring, self.front.exchange.counters)
         refusal = run.upstream.ask(greeting, introduce, greeting.key)
         if refusal is not None:
             self._end(run)

@@ -34,7 +34,7 @@ from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, re
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.switch.per_request.waiting import Inquiry, WaitingCall
 from dragoman.core.switch.tool_headers import CALL, LIST
-from dragoman.core.translate import Adaptor, Refusal
+from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 
 if TYPE_CHECKING:
@@ -70,11 +70,9 @@ class ClientTasks:
         self.reads: Reads = {CALL: self._read_call, LIST: self._read_list, **dict.fromkeys(METHODS, self._read_about)}
         self._switch = switch
         self._bridging = bridging
-        client, server = switch.path.client, switch.path.server
-        settings, counters = wiring.settings, switch.front.exchange.counters
-        upward, downward = wiring.translate(client, server), wiring.translate(server, client)
-        self._upward = Adaptor(upward, settings.on_loss, counters, Side.CLIENT, settings.watch)
-        self._downward = Adaptor(downward, settings.on_loss, counters, Side.SERVER, settings.watch)
+        client, server, counters = switch.path.client, switch.path.server, switch.front.exchange.counters
+        self._upward = wiring.make_adaptor(Side.CLIENT, client, server, counters)
+        self._downward = wiring.make_adaptor(Side.SERVER, server, client, counters)
         self._known: dict[str, _Own | None] = {}  # None where it is at the server
 
     # Calls, and the list that says which may be tasks

@@ -1,25 +1,22 @@
 """Joins clients that open no session to a server that opens one.
 
-Lives here: the entry points: opening the server in the client's name, requests and their answers. Must not: touch
-sockets or a clock. Made by `switch.direct`; called by the edges.
+Lives here: opening the server in the client's name, what waits for that, and the end. Must not: touch sockets or a
+clock, or serve a request, which is for the session once it is open (`open_session`). Made by `switch.direct` and
+`switch.apart`; called by the edges.
 
 Theory of operation. The first request of the client opens the server's session, with the capabilities of everybody who
 can be bridged, for they are fixed there, and each request brings its own; requests wait until it is open. From then on
-a request goes to the server under an id of ours, over the steps, and its answer comes back the same way. What the
-server asks meanwhile is for `asking`, what it tells for `hearing`. When the server is lost, so is everything.
+`OpenSession` takes them. When the server is lost, so is everything.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from dragoman.core.bridge.capabilities import Path, Scope
-from dragoman.core.bridge.discovery import to_discover_result
-from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, OLDER
-from dragoman.core.bridge.replay import Replay
-from dragoman.core.bridge.strategy import Strategy, promotes
+from dragoman.core.bridge.names import INTERNAL_ERROR, NEWER, OLDER
+from dragoman.core.bridge.strategy import promotes
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.front import FrontEdge
@@ -29,32 +26,19 @@ from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, decoded
-from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.negotiation import SAME
 from dragoman.core.switch.relay import make_relay
-from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
-from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
-from dragoman.core.switch.to_handshake.asking import Asking
-from dragoman.core.switch.to_handshake.frames import ServerFrames
-from dragoman.core.switch.to_handshake.hearing import ServerNotices
-from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
-from dragoman.core.switch.to_handshake.native import ServerTasks
-from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import without_answers, write_greeting, write_request
-from dragoman.core.switch.to_handshake.visiting import ask_to_visit
-from dragoman.core.switch.to_handshake.works import Work, Works
-from dragoman.core.translate import Adaptor, Refusal
+from dragoman.core.switch.to_handshake.open_session import OpenSession
+from dragoman.core.switch.to_handshake.reading import write_greeting
+from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
-from dragoman.errors import InitializationTimeout, RemoteProtocolError
+from dragoman.errors import InitializationTimeout
 
 if TYPE_CHECKING:
     from dragoman.core.switch.apart import Apart
 
 logger = logging.getLogger("dragoman.bridge")
-
-_LISTEN: Final = "subscriptions/listen"
-_DISCOVER: Final = FACTS.lifecycle["discover"]
 
 
 class ToHandshake:
@@ -93,21 +77,11 @@ class ToHandshake:
         self._outbox = outbox
         self._front = front
         self._path = Path(NEWER, OLDER, scope, tasks=lasts, promotes=lasts and promotes(bridging.questions))
-        self._works = Works(upstream, wiring.settings.restore_ids, self.label)
         self._waiting: list[Request] = []
         self._opens_until_s: float | None = None
         self._wakes_at_s: float | None = None
         self._alarm = Alarm(front, self._expire)
-        self._asking: Asking | None = None
-        self._hearing: ServerNotices | None = None
-        self._frames: ServerFrames | None = None
-        self._discovered: dict[str, Any] = {}
-        self._upward = self._downward = Adaptor(None, wiring.settings.on_loss, counters)
-        self._answers = Answers(self._path, {}, self._downward)
-        self._listed = ListedTools(self._works)
-        self._promoting = Promoting(bridging, self.requests, upstream, self._works, self._answers)
-        self._tasks: ServerTasks | None = None
-        self._headers = ArgumentHeaders(self._listed, is_checked=False)
+        self._session: OpenSession | None = None
         upstream.hand_to(self)
 
     def release(self) -> None:
@@ -116,8 +90,9 @@ class ToHandshake:
             self.requests.release()
         if self._wakes_at_s is not None:
             self._outbox.add(Wake(self._alarm, None))
-        self._works.clear()
-        self._asking = self._hearing = self._tasks = self._frames = self._apart = None
+        if self._session is not None:
+            self._session.release()
+        self._session = self._apart = None
         self._opens_until_s = self._wakes_at_s = None
         del self._front, self._alarm
 
@@ -127,8 +102,8 @@ class ToHandshake:
         """Serve a request, once the server's session is open."""
         if self.upstream.state is UpstreamState.LOST:
             self.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
-        elif self._asking is not None:  # the server's edge keeps what it cannot send just now
-            self._serve(request)
+        elif self._session is not None:  # the server's edge keeps what it cannot send just now
+            self._session.serve(request)
         else:
             self._waiting.append(request)
             if self.upstream.state is UpstreamState.IDLE:
@@ -139,24 +114,19 @@ class ToHandshake:
         """Tell the server that nobody waits for this any more."""
         if request in self._waiting:
             self._waiting.remove(request)
-        elif self._hearing is not None and not self._hearing.stop_listening(request):
-            work = self._works.find_for(request)
-            if work is not None and self._asking is not None:
-                self._asking.forget(work)
-                self._works.cancel(work, reason)
+        elif self._session is not None:
+            self._session.cancel(request, reason)
         self._schedule()
 
     def finished(self, request: Request) -> None:
         """Let the server say less, if this was the request that wanted more."""
-        if self._hearing is not None:
-            self._hearing.finish(request, self._bridging.steady_s())
+        if self._session is not None:
+            self._session.finished(request)
 
     def leave(self, reason: str) -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
-        if self._asking is not None:
-            self._asking.leave(reason)
-        if self._hearing is not None:
-            self._hearing.end_all(reason)
+        if self._session is not None:
+            self._session.leave(reason)
 
     def _expire(self) -> None:
         """Do what is due."""
@@ -165,19 +135,13 @@ class ToHandshake:
             error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
             self._lose(str(error), Outcome.INITIALIZATION_TIMED_OUT)
             return
-        if self._asking is not None:
-            self._asking.expire()
-        if self._hearing is not None:
-            self._hearing.settle(self._bridging.steady_s())
+        if self._session is not None:
+            self._session.expire()
         self._schedule()
 
     def _schedule(self) -> None:
         """Ask to be woken when something is due."""
-        next_s = self._opens_until_s
-        for part in (self._asking, self._hearing):
-            due_s = None if part is None else part.next_s
-            if due_s is not None and (next_s is None or due_s < next_s):
-                next_s = due_s
+        next_s = self._opens_until_s if self._session is None else self._session.next_s
         if next_s != self._wakes_at_s:
             self._wakes_at_s = next_s
             after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
@@ -188,12 +152,12 @@ class ToHandshake:
     @property
     def is_idle(self) -> bool:
         """Whether the server is at work on nothing, and nothing waits for it."""
-        return not (self._waiting or self._listed.is_listing or any(self._works))
+        return not self._waiting and (self._session is None or self._session.is_idle)
 
     @property
     def is_parking(self) -> bool:
         """Whether a client is to come back for something."""
-        return self._asking is not None and bool(self._asking.parking)
+        return self._session is not None and self._session.is_parking
 
     # Opening the server's session
 
@@ -202,9 +166,8 @@ class ToHandshake:
             self.upstream.pin()
             return
         greeting = write_greeting(request, self._path)
-        settings, counters = self._wiring.settings, self._front.exchange.counters
-        introduce = pass_on(greeting, self._wiring.translate, settings, counters)
-        self._opens_until_s = self._bridging.steady_s() + settings.init_timeout_s
+        introduce = pass_on(greeting, self._wiring, self._front.exchange.counters)
+        self._opens_until_s = self._bridging.steady_s() + self._wiring.settings.init_timeout_s
         is_known = self._apart is not None and self._apart.has_handshake
         refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=is_known)
         if refusal is not None:
@@ -219,8 +182,9 @@ class ToHandshake:
 
     def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
         """Go on with what waits."""
-        revision = accepted.revision
-        adapted = self._adaptor(Side.SERVER, revision, OLDER).adapt(accepted.answer, "initialize")
+        revision, counters = accepted.revision, self._front.exchange.counters
+        adaptor = self._wiring.make_adaptor(Side.SERVER, revision, OLDER, counters)
+        adapted = adaptor.adapt(accepted.answer, "initialize")
         if isinstance(adapted, Refusal):
             self._fail_waiting(Failed(adapted.code, adapted.message, adapted.data))
             return
@@ -228,42 +192,22 @@ class ToHandshake:
         self._opens_until_s = None
         if self._apart is not None:
             self._apart.note_opened(initialized.get("capabilities"))
-        self._discovered, losses = to_discover_result(initialized, self._path)
-        if losses:
-            named = ", ".join(loss.pointer for loss in losses)
-            logger.warning("the client is not told of what its revision does not have: %s", named)
-        info = initialized.get("serverInfo")
-        self._upward = self._adaptor(Side.CLIENT, NEWER, revision)
-        self._downward = self._adaptor(Side.SERVER, revision, NEWER)
-        strips = not self._bridging.shares_channel
-        self._answers = Answers(self._path, info if isinstance(info, dict) else {}, self._downward, strips)
-        capabilities = initialized.get("capabilities")
-        self._serve_session(upstream, revision, capabilities if isinstance(capabilities, dict) else {})
+        session = self._session = OpenSession(
+            self._wiring,
+            self._bridging,
+            self._front.exchange,
+            self.requests,
+            upstream,
+            self.label,
+            self._path,
+            revision,
+            initialized,
+        )
         logger.info("the server speaks %s, the client %s", revision, NEWER)
         upstream.announce(INITIALIZED_FRAME)
         for request in self._take_waiting():
-            self._serve(request)
+            session.serve(request)
         self._schedule()
-
-    def _serve_session(self, upstream: UpstreamEdge, revision: str, capabilities: Mapping[str, Any]) -> None:
-        bridging, front, works = self._bridging, self.requests, self._works
-        self._headers = ArgumentHeaders(self._listed, not bridging.shares_channel and "tools" in capabilities)
-        self._promoting = promoting = Promoting(bridging, front, upstream, works, self._answers)
-        self._asking = Asking(bridging, front, upstream, works, self, promoting, self._listed, revision)
-        self._tasks = ServerTasks(bridging, front, works, promoting, self._listed, capabilities, revision)
-        self._hearing = ServerNotices(
-            front,
-            self.answer,
-            works,
-            promoting,
-            self._tasks,
-            self._listed,
-            self._downward,
-            capabilities,
-            bridging.shares_channel,
-        )
-        parts = self._asking, self._hearing, self._tasks
-        self._frames = ServerFrames(works, *parts, self._front.exchange, self.take_answer)
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
@@ -289,7 +233,7 @@ class ToHandshake:
 
     def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
         """Answer what is with the server, parked calls too: they cannot go on in another one."""
-        for key in self._works.open_keys:
+        for key in [] if self._session is None else self._session.open_keys:
             self.take_server(upstream, failure.answer(key))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
@@ -313,86 +257,12 @@ class ToHandshake:
         waiting, self._waiting = self._waiting, []
         return waiting
 
-    def _adaptor(self, side: Side, source: str, target: str) -> Adaptor:
-        way, settings = self._wiring.translate(source, target), self._wiring.settings
-        counters = self._front.exchange.counters
-        return Adaptor(None if way.identity else way, settings.on_loss, counters, side, settings.watch)
-
-    # Requests and their answers
-
-    def _serve(self, request: Request) -> None:
-        if self._headers.needs_list(request):
-            self._listed.list(lambda: self._serve_checked(request))
-        else:
-            self._serve_checked(request)
-
-    def _serve_checked(self, request: Request) -> None:
-        if self.requests.requests.get(request.key) is not request:
-            return  # it was cancelled meanwhile
-        asking, hearing, tasks = self._asking, self._hearing, self._tasks
-        assert asking is not None
-        assert hearing is not None
-        assert tasks is not None
-        try:
-            self._headers.check(request)
-            if request.method == _DISCOVER:
-                self.requests.answer(request, self._discovered)
-                return
-            if request.method == _LISTEN:
-                hearing.listen(request)
-                return
-            hearing.prepare(request)
-            if not self._promoting.serve(request) and not asking.resume(request):
-                tasks.prepare(request, lambda: self.start(request, without_answers(request.params)))
-        except RemoteProtocolError as error:
-            logger.warning("%s request of the client refused: %s", request.method, error.message)
-            self.requests.refuse(request, error.code, error.message, error.data)
-        except ValueError as error:
-            self.requests.refuse(request, INVALID_PARAMS, str(error))
-
-    def start(self, request: Request, params: Mapping[str, Any], attempt: Replay | None = None) -> None:
-        """Send the server a request with these params; one that was made before has its answers recorded."""
-        assert self._tasks is not None
-        work = self._works.new_work(request)
-        if attempt is not None:
-            work.way, work.replay = Strategy.REPLAY, attempt
-        frame = write_request(request, work.key, params)
-        adapted = self._upward.adapt(frame, request.method)
-        if adapted is None:
-            reason = f"the server's revision has no {request.method}"
-            self.requests.refuse(request, METHOD_NOT_FOUND, reason, {"method": request.method})
-        elif isinstance(adapted, Refusal):
-            self.requests.refuse(request, adapted.code, adapted.message, adapted.data)
-        else:
-            work.frame = adapted if adapted.raw else adapted._replace(raw=encode_line(frame.body), body=None)
-            work.frame = self._tasks.ask_for(work, work.frame)
-            self._works.start(work)
-
-    def answer(self, request: Request, result: dict[str, Any]) -> None:
-        """Answer with a result in the form of 2026-07-28; it says whose it is."""
-        self.requests.answer(request, self._answers.sign(result))
-
-    def take_answer(self, work: Work, frame: Frame) -> None:
-        """Give the server's answer to who waits for it."""
-        request = work.request
-        if request is None:
-            return
-        if work.method == LIST:
-            frame = self._listed.read(frame)
-        said = self._answers.spell(work.method, frame, request.key, request.id)
-        if isinstance(said, VisitFirst):
-            ask_to_visit(request, said.error, self._bridging, self.requests, self.answer)
-        elif isinstance(said, Frame):
-            self.requests.put_frame(request, said)
-        else:
-            self.requests.refuse(request, said.code, said.message, said.data)
-
     # What the server says
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""
-        if self._frames is not None:
-            self._frames.take(frame)
+        if self._session is not None:
+            self._session.take(frame)
         elif isinstance(frame, Malformed):
             self._front.exchange.reject(Side.SERVER, frame)
         else:

@@ -1,0 +1,276 @@
+"""The open session of a server with a handshake, as it serves requests that open none.
+
+Lives here: requests on their way to the server, its answers on their way back, and telling apart what it says. Must
+not: open the session or end it (`switch`), or know what is made of questions (`asking`), notifications (`hearing`) and
+tasks (`native`, `promoting`). Made by `switch` once the server has agreed to a revision.
+
+A request goes to the server under an id of ours, over the steps, and its answer comes back the same way. What the
+server asks meanwhile is for `asking`, what it tells for `hearing`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.discovery import to_discover_result
+from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER
+from dragoman.core.bridge.replay import Replay
+from dragoman.core.bridge.strategy import Strategy
+from dragoman.core.commands import Side
+from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, classify
+from dragoman.core.exact_json import encode_line
+from dragoman.core.exchange import Exchange
+from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
+from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
+from dragoman.core.switch.to_handshake.asking import Asking
+from dragoman.core.switch.to_handshake.hearing import ServerNotices
+from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
+from dragoman.core.switch.to_handshake.native import ServerTasks
+from dragoman.core.switch.to_handshake.promoting import Promoting
+from dragoman.core.switch.to_handshake.reading import without_answers, write_request
+from dragoman.core.switch.to_handshake.visiting import ask_to_visit
+from dragoman.core.switch.to_handshake.works import Work, Works
+from dragoman.core.translate import Refusal
+from dragoman.core.wiring import Bridging, Wiring
+from dragoman.errors import RemoteProtocolError
+
+logger = logging.getLogger("dragoman.bridge")
+
+_LISTEN: Final = "subscriptions/listen"
+_DISCOVER: Final = FACTS.lifecycle["discover"]
+
+
+class OpenSession:
+    """Serves requests at one server.
+
+    Args:
+        wiring: What the edges need.
+        bridging: What the bridge needs.
+        exchange: Counts what goes nowhere.
+        requests: The clients' edge.
+        upstream: The server's.
+        label: Random text that the names of all calls begin with.
+        path: The way between client and server.
+        revision: That the server has agreed to.
+        initialized: The result of its `initialize`, in the form of the newest revision with a handshake.
+    """
+
+    __slots__ = (
+        "_answers",
+        "_asking",
+        "_bridging",
+        "_discovered",
+        "_exchange",
+        "_headers",
+        "_hearing",
+        "_listed",
+        "_promoting",
+        "_requests",
+        "_tasks",
+        "_upward",
+        "_works",
+    )
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        bridging: Bridging,
+        exchange: Exchange,
+        requests: PerRequestFront,
+        upstream: UpstreamEdge,
+        label: str,
+        path: Path,
+        revision: str,
+        initialized: Mapping[str, Any],
+    ) -> None:
+        self._bridging = bridging
+        self._exchange = exchange
+        self._requests = requests
+        self._discovered, losses = to_discover_result(initialized, path)
+        if losses:
+            named = ", ".join(loss.pointer for loss in losses)
+            logger.warning("the client is not told of what its revision does not have: %s", named)
+        self._upward = wiring.make_adaptor(Side.CLIENT, NEWER, revision, exchange.counters)
+        downward = wiring.make_adaptor(Side.SERVER, revision, NEWER, exchange.counters)
+        info, capabilities = initialized.get("serverInfo"), initialized.get("capabilities")
+        info, capabilities = (value if isinstance(value, dict) else {} for value in (info, capabilities))
+        has_headers = not bridging.shares_channel
+        self._works = works = Works(upstream, wiring.settings.restore_ids, label)
+        self._listed = listed = ListedTools(works)
+        self._answers = answers = Answers(path, info, downward, strips=has_headers)
+        self._headers = ArgumentHeaders(listed, is_checked=has_headers and "tools" in capabilities)
+        self._promoting = promoting = Promoting(bridging, requests, upstream, works, answers)
+        self._asking = Asking(bridging, requests, upstream, works, self, promoting, listed, revision)
+        self._tasks = ServerTasks(bridging, requests, works, promoting, listed, capabilities, revision)
+        self._hearing = ServerNotices(
+            requests,
+            self.answer,
+            works,
+            promoting,
+            self._tasks,
+            listed,
+            downward,
+            capabilities,
+            bridging.shares_channel,
+        )
+
+    def release(self) -> None:
+        """Let go of everything."""
+        self._works.clear()
+        del self._asking, self._hearing, self._tasks
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the server is at work on nothing."""
+        return not (self._listed.is_listing or any(self._works))
+
+    @property
+    def is_parking(self) -> bool:
+        """Whether a client is to come back for something."""
+        return bool(self._asking.parking)
+
+    @property
+    def open_keys(self) -> list[bytes]:
+        """The ids of all requests that the server has not answered."""
+        return self._works.open_keys
+
+    # Requests and their answers
+
+    def serve(self, request: Request) -> None:
+        """Take a request to the server."""
+        if self._headers.needs_list(request):
+            self._listed.list(lambda: self._serve_checked(request))
+        else:
+            self._serve_checked(request)
+
+    def _serve_checked(self, request: Request) -> None:
+        if self._requests.requests.get(request.key) is not request:
+            return  # it was cancelled meanwhile
+        try:
+            self._headers.check(request)
+            if request.method == _DISCOVER:
+                self._requests.answer(request, self._discovered)
+                return
+            if request.method == _LISTEN:
+                self._hearing.listen(request)
+                return
+            self._hearing.prepare(request)
+            if not self._promoting.serve(request) and not self._asking.resume(request):
+                self._tasks.prepare(request, lambda: self.start(request, without_answers(request.params)))
+        except RemoteProtocolError as error:
+            logger.warning("%s request of the client refused: %s", request.method, error.message)
+            self._requests.refuse(request, error.code, error.message, error.data)
+        except ValueError as error:
+            self._requests.refuse(request, INVALID_PARAMS, str(error))
+
+    def start(self, request: Request, params: Mapping[str, Any], attempt: Replay | None = None) -> None:
+        """Send the server a request with these params; one that was made before has its answers recorded."""
+        work = self._works.new_work(request)
+        if attempt is not None:
+            work.way, work.replay = Strategy.REPLAY, attempt
+        frame = write_request(request, work.key, params)
+        adapted = self._upward.adapt(frame, request.method)
+        if adapted is None:
+            reason = f"the server's revision has no {request.method}"
+            self._requests.refuse(request, METHOD_NOT_FOUND, reason, {"method": request.method})
+        elif isinstance(adapted, Refusal):
+            self._requests.refuse(request, adapted.code, adapted.message, adapted.data)
+        else:
+            work.frame = adapted if adapted.raw else adapted._replace(raw=encode_line(frame.body), body=None)
+            work.frame = self._tasks.ask_for(work, work.frame)
+            self._works.start(work)
+
+    def cancel(self, request: Request, reason: str) -> None:
+        """Tell the server that nobody waits for this any more."""
+        if not self._hearing.stop_listening(request):
+            work = self._works.find_for(request)
+            if work is not None:
+                self._asking.forget(work)
+                self._works.cancel(work, reason)
+
+    def finished(self, request: Request) -> None:
+        """Let the server say less, if this was the request that wanted more."""
+        self._hearing.finish(request, self._bridging.steady_s())
+
+    def leave(self, reason: str) -> None:
+        """Give up what waits for the client to come back, and end the streams that would never end."""
+        self._asking.leave(reason)
+        self._hearing.end_all(reason)
+
+    def answer(self, request: Request, result: dict[str, Any]) -> None:
+        """Answer with a result in the form of 2026-07-28; it says whose it is."""
+        self._requests.answer(request, self._answers.sign(result))
+
+    def take_answer(self, work: Work, frame: Frame) -> None:
+        """Give the server's answer to who waits for it."""
+        request = work.request
+        if request is None:
+            return
+        if work.method == LIST:
+            frame = self._listed.read(frame)
+        said = self._answers.spell(work.method, frame, request.key, request.id)
+        if isinstance(said, VisitFirst):
+            ask_to_visit(request, said.error, self._bridging, self._requests, self.answer)
+        elif isinstance(said, Frame):
+            self._requests.put_frame(request, said)
+        else:
+            self._requests.refuse(request, said.code, said.message, said.data)
+
+    # What the server says
+
+    def take(self, frame: Frame | Malformed) -> None:
+        """Take a frame of the server."""
+        if isinstance(frame, Malformed):
+            self._take_malformed(frame)
+        elif frame.kind == "batch":
+            for member in frame.body:
+                self.take(classify(b"", member, frame.stream))
+        elif frame.kind == "request":
+            self._asking.take(frame)
+        elif frame.method == CANCELLED:
+            self._asking.withdraw(frame)
+        elif frame.kind == "notification":
+            self._hearing.take(frame)
+        else:
+            self._take_response(frame)
+
+    def _take_malformed(self, malformed: Malformed) -> None:
+        self._exchange.reject(Side.SERVER, malformed)
+        work = self._works.find(malformed.key) if malformed.is_response else None
+        if work is not None:
+            message = f"the server answered with something that is not a response: {malformed.reason}"
+            error = {"code": INTERNAL_ERROR, "message": message}
+            self._take_response(Frame(b"", "error", work.key, None, {"jsonrpc": "2.0", "id": 0, "error": error}))
+
+    def _take_response(self, frame: Frame) -> None:
+        work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
+        if hook is not None:
+            hook(frame)
+        elif work is None:
+            self._exchange.counters.unmatched += 1
+            logger.debug("the server answered what nobody asked, or what was answered")
+        elif not self._tasks.follow(work, frame):
+            is_for_now = self._asking.finish(work, frame)
+            self._works.finish(work)
+            if is_for_now:
+                self.take_answer(work, frame)
+
+    # Time
+
+    @property
+    def next_s(self) -> float | None:
+        """When `expire` has something to do, on the steady clock; None while there is nothing."""
+        asking_s, hearing_s = self._asking.next_s, self._hearing.next_s
+        if asking_s is None or hearing_s is None:
+            return hearing_s if asking_s is None else asking_s
+        return min(asking_s, hearing_s)
+
+    def expire(self) -> None:
+        """Do what is due."""
+        self._asking.expire()
+        self._hearing.settle(self._bridging.steady_s())
