@@ -28,7 +28,6 @@ from dragoman.errors import RemoteProtocolError
 
 _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})
 _OF_RESULTS: Final = frozenset({META_SERVER_INFO})
-_USED_UP: Final = frozenset({META_CLIENT_INFO, META_LOG_LEVEL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +121,8 @@ def take_off(params: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(meta, dict):
         return params
     left = meta.copy()
-    for key in _USED_UP:
-        left.pop(key, None)
+    left.pop(META_CLIENT_INFO, None)
+    left.pop(META_LOG_LEVEL, None)
     if left.get(META_CLIENT_CAPABILITIES):
         left[META_CLIENT_CAPABILITIES] = {}
     elif len(left) == len(meta):

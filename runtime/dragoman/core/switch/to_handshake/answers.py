@@ -1,7 +1,7 @@
 """What a server with a handshake has answered, as its per-request client gets it.
 
 Lives here: one answer at a time, over the steps, and the protocol of who passes it on. Must not: know who waits for it.
-Called by `switch`.
+Called by `open_session`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.tasks import leave_off_relation
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
-from dragoman.core.exact_json import encode_line
 from dragoman.core.switch.to_handshake.reading import read_response
 from dragoman.core.switch.to_handshake.works import Work
 from dragoman.core.switch.tool_headers import LIST, offer_valid
@@ -53,15 +52,18 @@ class Answers:
         identity: Who the server is; empty where it does not say.
         downward: Translates for the client.
         strips: Whether its clients come with headers: annotations that tell them which must be valid then.
+
+    Attributes:
+        downward: Translates for the client.
     """
 
-    __slots__ = ("_downward", "_identity", "_path", "_strips")
+    __slots__ = ("_identity", "_path", "_strips", "downward")
 
     def __init__(self, path: Path, identity: Mapping[str, Any], downward: Adaptor, strips: bool = False) -> None:
         self._strips = strips
         self._path = path
         self._identity = identity
-        self._downward = downward
+        self.downward = downward
 
     def sign(self, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result of our own that says whose it is."""
@@ -83,15 +85,13 @@ class Answers:
             return Refusal(INTERNAL_ERROR, reason, {"method": method})
         if frame.kind == "error" and isinstance(errors.answer_error(body["error"], method, self._path), errors.Visit):
             return VisitFirst(body["error"])
-        body = {**body, "id": request_id}
-        if frame.kind == "result":
+        body, kind = {**body, "id": request_id}, frame.kind
+        if kind == "result":
             result = body["result"]
             if "_meta" in result:
                 result = leave_off_relation(result)
             if self._strips and method == LIST:
                 result = dict(offer_valid(result, strips=True))
             body["result"] = self.sign(result)
-        adapted = self._downward.adapt(Frame(b"", frame.kind, key, None, body), method)
-        if isinstance(adapted, Frame):
-            return adapted if adapted.raw else adapted._replace(raw=encode_line(body))
+        adapted = self.downward.adapt(Frame(b"", kind, key, None, body), method)
         return adapted or Refusal(INTERNAL_ERROR, "the answer has no counterpart for the client", {})

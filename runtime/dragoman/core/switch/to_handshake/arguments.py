@@ -1,7 +1,7 @@
 """The headers that repeat arguments, on calls of per-request clients at a server with a handshake.
 
 Lives here: which calls have to wait for the list of tools, and the check. Must not: list (`listed`), or compare
-(`core.bridge.headers`). Called by `switch`.
+(`core.bridge.headers`). Called by `open_session`.
 
 The server knows nothing of such headers. But whoever stands between the client and us may rely on them, so they have to
 say what the arguments say, by the annotations that the client has seen in the list.

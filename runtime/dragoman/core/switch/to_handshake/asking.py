@@ -1,7 +1,7 @@
 """What a server with a handshake asks in the middle of a call, and how its per-request client hears of it.
 
 Lives here: finding the call that a question is about, answering the client with the questions, and going on when it
-comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers. Called by `switch`.
+comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers. Called by `open_session`.
 
 A question that belongs to no call, or to one of several, is never put to anybody: it is refused, and from then on the
 calls of this server are taken in turns. Questions that come together go to the client together.

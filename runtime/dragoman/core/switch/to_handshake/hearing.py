@@ -1,7 +1,7 @@
 """What the clients of a server with a handshake hear of it between answers: log messages, and notices of change.
 
 Lives here: the log level of the session, who gets a log message, and the listen requests of the clients. Must not: know
-how subscriptions are counted (`bridge.listens`). Called by `switch`.
+how subscriptions are counted (`bridge.listens`). Called by `open_session`.
 
 A server has one log level a session, its clients have one a request. It is set to the most verbose that any request
 under way wants; each request gets what it wants of it. What belongs to no request, or to one of several, is dropped:
@@ -139,6 +139,11 @@ class ServerNotices:
         """Have the server say as much as this request wants to hear, and others that are under way."""
         if "logging" in self._capabilities:
             self._set_level(self._levels.start(request, request.metadata.log_level))
+
+    @property
+    def follows_levels(self) -> bool:
+        """Whether some request has wanted log messages, so that others matter for what the server is told."""
+        return self._levels.is_set
 
     def finish(self, request: Request, now_s: float) -> None:
         """Take note that a request is not under way any more: a while later the server may say less."""

@@ -1,7 +1,7 @@
 """What is known of the tools of a server with a handshake: from its own lists, asked for where a call needs to know.
 
 Lives here: what the lists said, in the server's revision, and listing. Must not: decide what follows from it. Called by
-`switch`.
+`open_session`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tools that run as tasks at their server, for clients that know the tasks of the extension or none.
 
 Lives here: which calls ask for a task, and how one is followed. Must not: keep the tasks of clients (`promoting`).
-Called by `switch`.
+Called by `open_session`.
 
 A server of 2025-11-25 says of each tool whether it runs as a task: "required", "optional" or not at all
 (2025-11-25/basic/utilities/tasks). A call of the first kind asks for one in any case, a call of the second kind where
@@ -43,9 +43,22 @@ class ServerTasks:
         listed: What is known of the server's tools.
         capabilities: Of the server.
         revision: Of the server.
+
+    Attributes:
+        looks_at_calls: Whether there is more to a call of a tool than to other requests.
     """
 
-    __slots__ = ("_bridging", "_front", "_has_tasks", "_listed", "_promoting", "_replays", "_revision", "_works")
+    __slots__ = (
+        "_bridging",
+        "_front",
+        "_has_tasks",
+        "_listed",
+        "_promoting",
+        "_replays",
+        "_revision",
+        "_works",
+        "looks_at_calls",
+    )
 
     def __init__(
         self,
@@ -64,6 +77,7 @@ class ServerTasks:
         self._listed = listed
         self._has_tasks = runs_tools_as_tasks(capabilities)
         self._replays = bridging.questions == Strategy.REPLAY.value
+        self.looks_at_calls = self._has_tasks or self._replays
         self._revision = revision
 
     def prepare(self, request: Request, then: Callable[[], None]) -> None:
@@ -79,7 +93,7 @@ class ServerTasks:
         self._listed.list(go_on)
 
     def _must_list(self, request: Request) -> bool:
-        if request.method != _CALL or not (self._has_tasks or self._replays):
+        if request.method != _CALL or not self.looks_at_calls:
             return False
         name = request.params.get("name")
         needs_to = self._has_tasks or name not in self._bridging.repeatable

@@ -5,7 +5,8 @@ not: open the session or end it (`switch`), or know what is made of questions (`
 tasks (`native`, `promoting`). Made by `switch` once the server has agreed to a revision.
 
 A request goes to the server under an id of ours, over the steps, and its answer comes back the same way. What the
-server asks meanwhile is for `asking`, what it tells for `hearing`.
+server asks meanwhile is for `asking`, what it tells for `hearing`. Most requests need no more than the steps, and go
+straight there and back; a retry, a task, a log level or headers to be checked are looked at where there can be such.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result
-from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER
+from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, TASK_METHODS
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.commands import Side
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, classify
-from dragoman.core.exact_json import encode_line
 from dragoman.core.exchange import Exchange
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
@@ -32,9 +32,10 @@ from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import without_answers, write_request
+from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, without_answers, write_request
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
+from dragoman.core.switch.tool_headers import CALL
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import RemoteProtocolError
@@ -43,6 +44,9 @@ logger = logging.getLogger("dragoman.bridge")
 
 _LISTEN: Final = "subscriptions/listen"
 _DISCOVER: Final = FACTS.lifecycle["discover"]
+
+_STRAIGHT: Final = KNOWN - TASK_METHODS.keys() - {_LISTEN, _DISCOVER}
+"""Methods of requests that need nothing but the steps, unless the session or the request wants more."""
 
 
 class OpenSession:
@@ -71,6 +75,7 @@ class OpenSession:
         "_listed",
         "_promoting",
         "_requests",
+        "_straight",
         "_tasks",
         "_upward",
         "_works",
@@ -103,7 +108,8 @@ class OpenSession:
         self._works = works = Works(upstream, wiring.settings.restore_ids, label)
         self._listed = listed = ListedTools(works)
         self._answers = answers = Answers(path, info, downward, strips=has_headers)
-        self._headers = ArgumentHeaders(listed, is_checked=has_headers and "tools" in capabilities)
+        checks_headers = has_headers and "tools" in capabilities
+        self._headers = ArgumentHeaders(listed, checks_headers)
         self._promoting = promoting = Promoting(bridging, requests, upstream, works, answers)
         self._asking = Asking(bridging, requests, upstream, works, self, promoting, listed, revision)
         self._tasks = ServerTasks(bridging, requests, works, promoting, listed, capabilities, revision)
@@ -118,6 +124,8 @@ class OpenSession:
             capabilities,
             bridging.shares_channel,
         )
+        looks_at_calls = checks_headers or self._tasks.looks_at_calls
+        self._straight = _STRAIGHT - {CALL} if looks_at_calls else _STRAIGHT
 
     def release(self) -> None:
         """Let go of everything."""
@@ -141,12 +149,17 @@ class OpenSession:
 
     # Requests and their answers
 
-    def serve(self, request: Request) -> None:
-        """Take a request to the server."""
+    def serve(self, request: Request) -> bool:
+        """Take a request to the server; give whether that may have changed what is due when."""
+        params, metadata = request.params, request.metadata
+        if request.method in self._straight and metadata.log_level is None and RETRY.isdisjoint(params):
+            self.start(request, params)
+            return False
         if self._headers.needs_list(request):
             self._listed.list(lambda: self._serve_checked(request))
         else:
             self._serve_checked(request)
+        return True
 
     def _serve_checked(self, request: Request) -> None:
         if self._requests.requests.get(request.key) is not request:
@@ -173,16 +186,18 @@ class OpenSession:
         work = self._works.new_work(request)
         if attempt is not None:
             work.way, work.replay = Strategy.REPLAY, attempt
-        frame = write_request(request, work.key, params)
-        adapted = self._upward.adapt(frame, request.method)
+        try:
+            adapted = self._upward.adapt(write_request(request, work.key, params), request.method)
+        except ValueError as error:  # nested deeper than can be written
+            self._requests.refuse(request, INVALID_PARAMS, str(error))
+            return
         if adapted is None:
             reason = f"the server's revision has no {request.method}"
             self._requests.refuse(request, METHOD_NOT_FOUND, reason, {"method": request.method})
         elif isinstance(adapted, Refusal):
             self._requests.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
-            work.frame = adapted if adapted.raw else adapted._replace(raw=encode_line(frame.body), body=None)
-            work.frame = self._tasks.ask_for(work, work.frame)
+            work.frame = self._tasks.ask_for(work, adapted) if self._tasks.looks_at_calls else adapted
             self._works.start(work)
 
     def cancel(self, request: Request, reason: str) -> None:
@@ -195,7 +210,8 @@ class OpenSession:
 
     def finished(self, request: Request) -> None:
         """Let the server say less, if this was the request that wanted more."""
-        self._hearing.finish(request, self._bridging.steady_s())
+        if self._hearing.follows_levels:
+            self._hearing.finish(request, self._bridging.steady_s())
 
     def leave(self, reason: str) -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
@@ -214,19 +230,21 @@ class OpenSession:
         if work.method == LIST:
             frame = self._listed.read(frame)
         said = self._answers.spell(work.method, frame, request.key, request.id)
-        if isinstance(said, VisitFirst):
-            ask_to_visit(request, said.error, self._bridging, self._requests, self.answer)
-        elif isinstance(said, Frame):
+        if isinstance(said, Frame):
             self._requests.put_frame(request, said)
+        elif isinstance(said, VisitFirst):
+            ask_to_visit(request, said.error, self._bridging, self._requests, self.answer)
         else:
             self._requests.refuse(request, said.code, said.message, said.data)
 
     # What the server says
 
-    def take(self, frame: Frame | Malformed) -> None:
-        """Take a frame of the server."""
+    def take(self, frame: Frame | Malformed) -> bool:
+        """Take a frame of the server; give whether that may have changed what is due when."""
         if isinstance(frame, Malformed):
             self._take_malformed(frame)
+        elif frame.kind == "result" or frame.kind == "error":
+            return self._take_response(frame)
         elif frame.kind == "batch":
             for member in frame.body:
                 self.take(classify(b"", member, frame.stream))
@@ -234,10 +252,9 @@ class OpenSession:
             self._asking.take(frame)
         elif frame.method == CANCELLED:
             self._asking.withdraw(frame)
-        elif frame.kind == "notification":
-            self._hearing.take(frame)
         else:
-            self._take_response(frame)
+            self._hearing.take(frame)
+        return True
 
     def _take_malformed(self, malformed: Malformed) -> None:
         self._exchange.reject(Side.SERVER, malformed)
@@ -247,18 +264,23 @@ class OpenSession:
             error = {"code": INTERNAL_ERROR, "message": message}
             self._take_response(Frame(b"", "error", work.key, None, {"jsonrpc": "2.0", "id": 0, "error": error}))
 
-    def _take_response(self, frame: Frame) -> None:
+    def _take_response(self, frame: Frame) -> bool:
         work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
         if hook is not None:
             hook(frame)
         elif work is None:
             self._exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
+        elif work.caller is None and not work.wants_task:  # the server has asked nothing about it
+            self._works.go_on()
+            self.take_answer(work, frame)
+            return self._hearing.follows_levels
         elif not self._tasks.follow(work, frame):
             is_for_now = self._asking.finish(work, frame)
             self._works.finish(work)
             if is_for_now:
                 self.take_answer(work, frame)
+        return True
 
     # Time
 

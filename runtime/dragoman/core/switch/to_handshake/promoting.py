@@ -1,7 +1,7 @@
 """Calls at a server with a handshake that are tasks for their per-request clients: asking, polling, and the end.
 
 Lives here: carrying out what `bridge.promoted` says, and the requests about tasks. Must not: decide which call becomes
-one (`asking`, `bridge.strategy`). Called by `switch` and the other modules of the package.
+one (`asking`, `bridge.strategy`). Called by `open_session` and the other modules of the package.
 
 A call becomes a task where its server asks something in the middle of it, and where it is a task at the server, too
 (2025-11-25). Then its result is fetched at once by `tasks/result`, which waits for it, and the questions come on the

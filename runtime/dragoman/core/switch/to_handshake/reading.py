@@ -1,6 +1,6 @@
 """What a frame holds on its way between a per-request client and a server with a handshake.
 
-Lives here: reading and writing it. Must not: decide anything. Called by `switch`.
+Lives here: reading and writing it. Must not: decide anything. Called by `switch`, `open_session` and `answers`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from dragoman.core.bridge.metadata import take_off
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame, decoded, id_of, request_frame
+from dragoman.core.envelope import Frame, decoded, request_frame
+from dragoman.core.exact_json import decode
 
 IDENTITY: Final = {"name": "dragoman", "version": "0"}
 """Who the server is told that its client is, where the client does not say its name."""
 
 _OPENING_KEY: Final = b'"dragoman-initialize"'
 _METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
-_KNOWN: Final = dragoman_spec.load(NEWER).METHODS
-_RETRY: Final = frozenset({"inputResponses", "requestState"})
+KNOWN: Final = frozenset(dragoman_spec.load(NEWER).METHODS)
+"""Methods of the client's revision: of others, the steps know nothing."""
+
+RETRY: Final = frozenset({"inputResponses", "requestState"})
+"""What params have that go on from an earlier request."""
 
 
 def write_greeting(request: Request, path: Path) -> Greeting:
@@ -44,12 +48,13 @@ def read_response(frame: Frame, method: str) -> dict[str, Any]:
     Raises:
         ValueError: It cannot be read, says two things, or what should be an object in it is not one.
     """
-    body: dict[str, Any] = decoded(frame).body
-    if "result" in body and "error" in body:
+    body: dict[str, Any] = decode(frame.raw) if frame.body is None else frame.body
+    kind = frame.kind
+    if ("error" if kind == "result" else "result") in body:
         raise ValueError("expected either result or error, found both")
-    if not isinstance(body.get(frame.kind), dict):
-        raise ValueError(f"expected {frame.kind} to be an object")
-    if frame.kind == "result" and method not in _KNOWN:
+    if not isinstance(body.get(kind), dict):
+        raise ValueError(f"expected {kind} to be an object")
+    if kind == "result" and method not in KNOWN:
         return {**body, "result": {"resultType": "complete", **body["result"]}}
     return body
 
@@ -63,9 +68,9 @@ def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Fr
         params: Of it, or those that it goes on with.
     """
     taken = take_off(params)
-    if request.method not in _KNOWN:  # the steps leave alone what they do not know
+    if request.method not in KNOWN:  # the steps leave alone what they do not know
         taken = {**taken, "_meta": {name: value for name, value in taken["_meta"].items() if name not in _METADATA}}
-    number = id_of(key)
+    number = int(key)
     if request.token is not None:
         taken = {**taken, "_meta": {**taken["_meta"], "progressToken": number}}
     body = {**request.frame.body, "id": number, "params": taken}
@@ -74,6 +79,6 @@ def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Fr
 
 def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give the params of a request that goes on from nothing, without what it brings for that."""
-    if _RETRY.isdisjoint(params):
+    if RETRY.isdisjoint(params):
         return params
-    return {name: value for name, value in params.items() if name not in _RETRY}
+    return {name: value for name, value in params.items() if name not in RETRY}

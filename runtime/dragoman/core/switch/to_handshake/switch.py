@@ -100,14 +100,15 @@ class ToHandshake:
 
     def carry(self, request: Request) -> None:
         """Serve a request, once the server's session is open."""
+        session = self._session
         if self.upstream.state is UpstreamState.LOST:
             self.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
-        elif self._session is not None:  # the server's edge keeps what it cannot send just now
-            self._session.serve(request)
-        else:
+        elif session is None:
             self._waiting.append(request)
             if self.upstream.state is UpstreamState.IDLE:
                 self._open(request)
+        elif not session.serve(request):  # the server's edge keeps what it cannot send just now
+            return
         self._schedule()
 
     def cancel(self, request: Request, reason: str) -> None:
@@ -262,7 +263,8 @@ class ToHandshake:
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""
         if self._session is not None:
-            self._session.take(frame)
+            if not self._session.take(frame) and self._apart is None:
+                return
         elif isinstance(frame, Malformed):
             self._front.exchange.reject(Side.SERVER, frame)
         else:

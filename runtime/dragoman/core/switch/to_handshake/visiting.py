@@ -1,6 +1,6 @@
 """A server with a handshake wants a URL visited before it runs a call: its client is asked, and nothing waits.
 
-Lives here: carrying out what `bridge.urls` says. Must not: keep anything. Called by `switch` and `asking`.
+Lives here: carrying out what `bridge.urls` says. Must not: keep anything. Called by `open_session` and `asking`.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Works:
     def start(self, work: Work) -> None:
         """Send a request to the server, or let it wait for its turn."""
         self._works[work.key] = work
-        if self._must_wait(work):
+        if self.is_asking and self._must_wait(work):
             self._queue.append(work)
         else:
             self._send(work)
@@ -151,6 +151,10 @@ class Works:
 
     def take_answered(self, key: bytes) -> tuple[Work | None, Hook | None]:
         """Take off the table what a response of the server answers: a client's request, or one of our own."""
+        work = self._works.get(key)
+        if work is not None and work.frame is None and key not in self._hooks:
+            del self._works[key]
+            return work, None
         if not self._is_answered_by(key):
             twin = twin_of(key) if self._restore_ids else None
             if twin is None or not self._is_answered_by(twin):
@@ -165,6 +169,10 @@ class Works:
     def finish(self, work: Work) -> None:
         """Take note that a request is over; those that wait for their turn go on."""
         self._works.pop(work.key, None)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Send what waits for its turn, if it is its turn."""
         while self._queue and (not self._queue[0].may_ask or not self._is_busy()):
             self._send(self._queue.popleft())
 
@@ -226,7 +234,7 @@ class Works:
         self._queue.clear()
 
     def _must_wait(self, work: Work) -> bool:
-        return self.is_asking and work.may_ask and (bool(self._queue) or self._is_busy())
+        return work.may_ask and (bool(self._queue) or self._is_busy())
 
     def _is_busy(self) -> bool:
         return any(work.is_at_work and work.task_id is None for work in self._works.values())
