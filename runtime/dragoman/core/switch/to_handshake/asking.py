@@ -3,14 +3,16 @@
 Lives here: finding the call that a question is about, answering the client with the questions, and going on when it
 comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers. Called by `open_session`.
 
-A question that belongs to no call, or to one of several, is never put to anybody: it is refused, and from then on the
-calls of this server are taken in turns. Questions that come together go to the client together.
+A question that belongs to no call is never put to anybody: it is refused. One that belongs to one of several waits
+until one is left (`undecided`), and from then on the calls of this server take turns (`works`). Questions that come
+together go to the client together.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final
 
 from dragoman.core.bridge import replay, urls
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn
@@ -27,10 +29,12 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
 from dragoman.core.switch.to_handshake.answers import Answerer
+from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.reading import without_answers
 from dragoman.core.switch.to_handshake.repeating import NextRound, ask_again, resume_attempt
+from dragoman.core.switch.to_handshake.undecided import Undecided, UndecidedQuestions
 from dragoman.core.switch.to_handshake.visiting import go_on_after_visit
 from dragoman.core.switch.to_handshake.works import Work, Works, bind, find_principal
 from dragoman.core.translate import Refusal
@@ -41,13 +45,9 @@ logger = logging.getLogger("dragoman.bridge")
 TOGETHER_S: Final = 0.02
 """How long it is waited for another question, so that those of one moment are put to the client in one result."""
 
-GRACE_S: Final = 1.0
-"""How long a server gets to end a call by itself whose question was refused. Servers on SDK 1.x that are answered and
-cancelled at the same moment lose the request that comes next."""
-
-SETTLE_S: Final = 0.25
-"""How long it is waited for the end of a call that was cancelled because it is made again: what it still asks must not
-be taken for a question of the next one."""
+_UNCLEAR: Final = "it is not clear which call this is about, so nobody can be asked"
+_NO_CALL: Final = "no call is open that this could be about, so nobody can be asked"
+_NOT_ASKED: Final = "the client could not be asked"
 
 
 class Asking:
@@ -58,6 +58,7 @@ class Asking:
         front: The client's edge.
         upstream: The server's.
         works: What the server is at work on.
+        leaving: What of it nobody waits for any more.
         answerer: Who does what is not about questions.
         promoting: The calls that are tasks for their clients.
         listed: What is known of the server's tools.
@@ -68,12 +69,13 @@ class Asking:
         "_answerer",
         "_bridging",
         "_due",
-        "_ending",
         "_front",
+        "_leaving",
         "_listed",
         "_promoting",
         "_revision",
         "_roots",
+        "_undecided",
         "_upstream",
         "_works",
         "parking",
@@ -85,6 +87,7 @@ class Asking:
         front: PerRequestFront,
         upstream: UpstreamEdge,
         works: Works,
+        leaving: Leaving,
         answerer: Answerer,
         promoting: Promoting,
         listed: ListedTools,
@@ -101,7 +104,9 @@ class Asking:
         self._revision = revision
         self._roots = RootsCache(0.0 if bridging.shares_server else bridging.roots_ttl_s)
         self._due: dict[Work, float] = {}
-        self._ending: dict[Work, _End] = {}
+        self._leaving = leaving
+        self._undecided = UndecidedQuestions()
+        leaving.listener = self._let_go
 
     # What the server asks
 
@@ -122,20 +127,28 @@ class Asking:
             self._put(key, method, params, frame.stream)
 
     def _put(self, key: bytes, method: str, params: Any, stream: bytes | None) -> None:
-        task_id = read_relation(params)
-        work = self._works.find(stream) or self._works.find_task(task_id)
-        if work is None and stream is None and task_id is None:
-            work = self._find_by_turns()
-        roots = self._roots.get(self._whose(work), self._bridging.steady_s()) if method == ROOTS else None
+        works = self._works.find_asked(stream, read_relation(params))
+        roots = self._find_roots(works) if method == ROOTS else None
         if roots is not None:
             self._upstream.send(result_frame(key, {"roots": list(roots)}))
-            return
-        if work is None or not work.may_ask:
-            logger.warning("%s request of the server refused: it is not clear which call it is about", method)
-            reason = "it is not clear which call this is about, so nobody can be asked"
-            self._reply(key, Refusal(METHOD_NOT_FOUND, reason, {"method": method}))
-            return
-        self._ask(work, key, method, params)
+        elif len(works) == 1:
+            self._ask(works[0], key, method, params)
+        elif not works or any(work in self._leaving for work in works):
+            self._refuse_unclear(key)
+        else:
+            until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
+            self._refuse_unclear(*self._undecided.add(Undecided(key, method, params, set(works), until_s)))
+
+    def _find_roots(self, works: Sequence[Work]) -> Sequence[Any] | None:
+        """Give the roots of those whose calls these are; None if they are not known, or these are several people's."""
+        whose = {self._whose(work) for work in works} or {self._bridging.principal}
+        return self._roots.get(whose.pop(), self._bridging.steady_s()) if len(whose) == 1 else None
+
+    def _refuse_unclear(self, *keys: bytes) -> None:
+        reason = _UNCLEAR if self._works.can_be_asked else _NO_CALL
+        for key in keys:
+            logger.warning("a request of the server refused: %s", reason)
+            self._reply(key, Refusal(METHOD_NOT_FOUND, reason, {}))
 
     def _whose(self, work: Work | None) -> str:
         """Give the principal whose call it is: of several that share a server, none is told another's roots."""
@@ -143,13 +156,10 @@ class Asking:
             return find_principal(self._bridging, work.request)
         return self._bridging.principal if work is None or work.caller is None else work.caller.binding.principal
 
-    def _find_by_turns(self) -> Work | None:
-        self._works.is_asking = True
-        return self._works.find_asked()
-
     def _ask(self, work: Work, key: bytes, method: str, params: Any) -> None:
         request = work.request
-        if work in self._ending:
+        self._works.note_asking(work)
+        if work in self._leaving:
             self._reply(key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
             return
         if request is not None:
@@ -199,6 +209,8 @@ class Asking:
         work.questions[key] = method
         if work.request is not None:
             self._due.setdefault(work, self._bridging.steady_s() + TOGETHER_S)
+        else:
+            self._works.go_on()
 
     def _repeat(self, work: Work, key: bytes, method: str, params: Any) -> None:
         """Answer from what is recorded, or end the call and ask."""
@@ -211,10 +223,9 @@ class Asking:
             self._go_round(work, said)
 
     def _go_round(self, work: Work, round_: NextRound) -> None:
-        request, work.request = work.request, None
+        request = work.request
         assert request is not None
-        self._works.tell_cancelled(work, "the call is made again once its client has answered")
-        self._ending[work] = _End(self._bridging.steady_s() + SETTLE_S, None)
+        self._leaving.cancel(work, "the call is made again once its client has answered")
         self._answerer.answer(request, round_.result)
 
     def _refuse(self, work: Work, key: bytes, method: str, params: Any) -> None:
@@ -228,7 +239,7 @@ class Asking:
             text = describe({"method": method, "params": asked.params})
             self._reply(key, turn("that is not wanted here").reply)
             assert request is not None, "who is refused does not come back"
-            self._end_soon(work)
+            self._leaving.refuse(work, _NOT_ASKED)
             self._answerer.answer(request, failed_tool(f"{text}. Questions are not passed on here."))
         else:
             self._turn(work, key, turn("questions are not passed on here"))
@@ -240,17 +251,11 @@ class Asking:
         if error is None or (request is None and work.way is not Strategy.TASK):
             return
         logger.warning("%s ends without an answer: %s", work.method, error.message)
-        self._end_soon(work)
+        self._leaving.refuse(work, _NOT_ASKED)
         if request is not None:
             self._front.refuse(request, error.code, error.message, error.data)
         else:
             self._promoting.fail(work, error)
-
-    def _end_soon(self, work: Work) -> None:
-        """Nobody waits for a call any more; its server is given a moment to end it by itself."""
-        self._let_go(work)
-        work.request = None
-        self._ending[work] = _End(self._bridging.steady_s() + GRACE_S, "the client could not be asked")
 
     def _reply(self, key: bytes, refusal: Refusal) -> None:
         self._upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
@@ -258,6 +263,7 @@ class Asking:
     def withdraw(self, frame: Frame) -> None:
         """Take note that the server does not want an answer to a question any more."""
         key = cancelled_key(frame) or b""
+        self._undecided.withdraw(key)
         work = next((work for work in self._works if key in work.questions), None)
         if work is not None:
             del work.questions[key]
@@ -311,32 +317,42 @@ class Asking:
             self._upstream.send(result_frame(key, result))
         if resumed.asks_again:
             self._compose(work)
+        else:
+            self._refuse_unclear(*self._undecided.relieve())
 
     # How calls end
+
+    @property
+    def heeds_ends(self) -> bool:
+        """Whether the end of any call matters: it may be the one that is waited for."""
+        return bool(self._undecided or self._leaving)
 
     def finish(self, work: Work, frame: Frame) -> bool:
         """Take the server's answer to a call; whether it is to be given to the client now."""
         self._due.pop(work, None)
-        self._ending.pop(work, None)
+        self._leaving.finish(work)
+        for question in self._undecided.finish(work) if self._undecided else ():
+            self._ask(question.works.pop(), question.key, question.method, question.params)
         if work.way is Strategy.TASK:
             self._promoting.finish(work, frame)
             return False
         return self.parking is None or self.parking.finish(work.name, (work, frame))
 
-    def forget(self, work: Work) -> None:
-        """Take note that a client has cancelled its request; what the server asked needs no answer any more."""
-        self._let_go(work)
-
     def leave(self, reason: str) -> None:
         """Take note that no client comes back."""
-        for work in [work for work in self._works if work.request is None]:
-            self._let_go(work)
+        for work in [work for work in self._works if work.request is None and work not in self._leaving]:
             self._works.cancel(work, reason)
+            self._let_go(work)
         self._due.clear()
-        self._ending.clear()
+        self._leaving.clear()
+
+    def interrupt(self) -> None:
+        """Take note that the server is gone: what it has asked needs no answer any more."""
+        self._undecided.clear()
 
     def _let_go(self, work: Work) -> None:
         self._due.pop(work, None)
+        self._refuse_unclear(*self._undecided.leave(work))
         if self.parking is not None:
             self.parking.forget(work.name)
 
@@ -345,51 +361,38 @@ class Asking:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
-        if self.parking is None and not self._due and not self._ending:
+        if self.parking is None and not (self._due or self._leaving or self._undecided):
             return self._promoting.next_s  # as it is for most servers: few ask
         expiry = None if self.parking is None else self.parking.find_next_expiry()
-        ends = (end.until_s for end in self._ending.values())
-        times = (*self._due.values(), *ends, expiry, self._promoting.next_s)
-        return min((time for time in times if time is not None), default=None)
+        parts = self._leaving.next_s, self._undecided.next_s, expiry, self._promoting.next_s
+        return min((time for time in (*self._due.values(), *parts) if time is not None), default=None)
 
     def expire(self) -> None:
         """Do what is due: put questions to clients, and give up calls whose clients have not come back."""
         now_s = self._bridging.steady_s()
         for work in [work for work, due_s in self._due.items() if due_s <= now_s]:
             self._compose(work)
-        for work in [work for work, end in self._ending.items() if end.until_s <= now_s]:
-            reason = self._ending.pop(work).reason
-            if reason is None:
-                self._works.finish(work)
-            else:
-                self._works.cancel(work, reason)
+        self._leaving.expire()
+        self._refuse_unclear(*self._undecided.expire(now_s))
         self._promoting.expire()
         for name, is_running in [] if self.parking is None else self.parking.expire(now_s):
             work_or_none = self._works.find_named(name)
             if is_running and work_or_none is not None:
                 logger.warning("%s given up: its client did not come back to answer", work_or_none.method)
-                self._works.cancel(work_or_none, "the client did not come back to answer")
+                self._leaving.cancel(work_or_none, "the client did not come back to answer")
 
     def _compose(self, work: Work) -> None:
         self._due.pop(work, None)
         request = work.request
         assert request is not None
         assert self.parking is not None
-        result = self.parking.compose(work.name, self._moment(), self._bridging.nonce())
+        moment = Moment(self._bridging.now(), self._bridging.steady_s())
+        result = self.parking.compose(work.name, moment, self._bridging.nonce())
         work.request = None
         self._answerer.answer(request, result)
-
-    def _moment(self) -> Moment:
-        return Moment(self._bridging.now(), self._bridging.steady_s())
+        self._works.go_on()
 
     def _make_parking(self) -> Parking:
         if self.parking is None:
             self.parking = Parking(self._bridging.keeper(), self._bridging.most_parked)
         return self.parking
-
-
-class _End(NamedTuple):
-    """How long a call that nobody waits for may go on, and what its server is told then; None if it was told."""
-
-    until_s: float
-    reason: str | None

@@ -29,6 +29,7 @@ from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
 from dragoman.core.switch.to_handshake.asking import Asking
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
+from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
@@ -72,6 +73,7 @@ class OpenSession:
         "_exchange",
         "_headers",
         "_hearing",
+        "_leaving",
         "_listed",
         "_promoting",
         "_requests",
@@ -105,13 +107,14 @@ class OpenSession:
         info, capabilities = initialized.get("serverInfo"), initialized.get("capabilities")
         info, capabilities = (value if isinstance(value, dict) else {} for value in (info, capabilities))
         has_headers = not bridging.shares_channel
-        self._works = works = Works(upstream, wiring.settings.restore_ids, label)
+        self._works = works = Works(upstream, wiring.settings.restore_ids, label, bridging.shares_server)
+        self._leaving = leaving = Leaving(works, bridging.steady_s)
         self._listed = listed = ListedTools(works)
         self._answers = answers = Answers(path, info, downward, strips=has_headers)
         checks_headers = has_headers and "tools" in capabilities
         self._headers = ArgumentHeaders(listed, checks_headers)
-        self._promoting = promoting = Promoting(bridging, requests, upstream, works, answers)
-        self._asking = Asking(bridging, requests, upstream, works, self, promoting, listed, revision)
+        self._promoting = promoting = Promoting(bridging, requests, upstream, works, leaving, answers)
+        self._asking = Asking(bridging, requests, upstream, works, leaving, self, promoting, listed, revision)
         self._tasks = ServerTasks(bridging, requests, works, promoting, listed, capabilities, revision)
         self._hearing = ServerNotices(
             requests,
@@ -130,22 +133,23 @@ class OpenSession:
     def release(self) -> None:
         """Let go of everything."""
         self._works.clear()
+        self._leaving.clear()
         del self._asking, self._hearing, self._tasks
 
     @property
     def is_idle(self) -> bool:
         """Whether the server is at work on nothing."""
-        return not (self._listed.is_listing or any(self._works))
+        return not (self._listed.is_listing or any(not self._leaving.was_told_of(work) for work in self._works))
 
     @property
     def is_parking(self) -> bool:
         """Whether a client is to come back for something."""
         return bool(self._asking.parking)
 
-    @property
-    def open_keys(self) -> list[bytes]:
-        """The ids of all requests that the server has not answered."""
-        return self._works.open_keys
+    def interrupt(self) -> list[bytes]:
+        """Take note that the server is gone; give the ids of all requests that it will not answer."""
+        self._asking.interrupt()
+        return self._works.take_open()
 
     # Requests and their answers
 
@@ -205,8 +209,7 @@ class OpenSession:
         if not self._hearing.stop_listening(request):
             work = self._works.find_for(request)
             if work is not None:
-                self._asking.forget(work)
-                self._works.cancel(work, reason)
+                self._leaving.cancel(work, reason)
 
     def finished(self, request: Request) -> None:
         """Let the server say less, if this was the request that wanted more."""
@@ -271,7 +274,7 @@ class OpenSession:
         elif work is None:
             self._exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
-        elif work.caller is None and not work.wants_task:  # the server has asked nothing about it
+        elif not (work.caller or work.wants_task or self._asking.heeds_ends):  # the server has asked nothing about it
             self._works.go_on()
             self.take_answer(work, frame)
             return self._hearing.follows_levels

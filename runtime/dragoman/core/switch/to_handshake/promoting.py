@@ -31,6 +31,7 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, result_frame
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
+from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.works import Work, Works, bind
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging
@@ -52,18 +53,26 @@ class Promoting:
         front: The clients' edge.
         upstream: The server's.
         works: What the server is at work on.
+        leaving: What of it nobody waits for any more.
         answers: Spells its answers.
     """
 
-    __slots__ = ("_answers", "_bridging", "_front", "_listeners", "_tasks", "_upstream", "_works")
+    __slots__ = ("_answers", "_bridging", "_front", "_leaving", "_listeners", "_tasks", "_upstream", "_works")
 
     def __init__(
-        self, bridging: Bridging, front: PerRequestFront, upstream: UpstreamEdge, works: Works, answers: Answers
+        self,
+        bridging: Bridging,
+        front: PerRequestFront,
+        upstream: UpstreamEdge,
+        works: Works,
+        leaving: Leaving,
+        answers: Answers,
     ) -> None:
         self._bridging = bridging
         self._front = front
         self._upstream = upstream
         self._works = works
+        self._leaving = leaving
         self._answers = answers
         self._tasks: PromotedTasks | None = None  # made with the first one: few clients know tasks
         self._listeners: dict[Request, frozenset[str]] = {}
@@ -167,7 +176,7 @@ class Promoting:
         if call is not None:
             self._tell(call)
         if work is not None:
-            self._works.cancel(work, "the client cancelled the task")
+            self._leaving.cancel(work, "the client cancelled the task")
 
     # Who hears of them without asking
 
@@ -228,7 +237,7 @@ class Promoting:
             work = self._works.find_named(call)
             if is_running and work is not None:
                 logger.warning("%s given up: the time for which its task is kept is over", work.method)
-                self._works.cancel(work, "the time for this task is over")
+                self._leaving.cancel(work, "the time for this task is over")
 
     def _make_tasks(self) -> PromotedTasks:
         if self._tasks is None:

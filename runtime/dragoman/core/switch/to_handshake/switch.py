@@ -234,7 +234,7 @@ class ToHandshake:
 
     def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
         """Answer what is with the server, parked calls too: they cannot go on in another one."""
-        for key in [] if self._session is None else self._session.open_keys:
+        for key in [] if self._session is None else self._session.interrupt():
             self.take_server(upstream, failure.answer(key))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:

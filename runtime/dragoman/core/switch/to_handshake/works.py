@@ -5,15 +5,18 @@ asks back. Must not: translate, or know who is told what comes of it. Called by 
 
 A request is known at the server by a number of ours, which is its progress token too: what the client has in their
 place may be used by another client as well, and a request may go on under another one of the client's.
+
+Turns: once the server has asked something without saying what it is about, one call at a time is under way, so that the
+next question is about that one. A call that waits for its client's answer is not under way: others go on beside it, but
+none that is likely to ask as well, because its question might then be about either.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from dragoman.core.bridge.asking import AskedCall
 from dragoman.core.bridge.names import FACTS
@@ -24,7 +27,17 @@ from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, notification_frame, request_frame, twin_of
 from dragoman.core.exact_json import decode
+from dragoman.core.switch.shared.suspects import Suspect, Suspects
 from dragoman.core.wiring import Bridging
+
+_SUSPECTS: Final = 1024
+"""How many calls that were given up are remembered one by one."""
+
+_ASKING: Final = 1024
+"""How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
+
+_NAME_CHARACTERS: Final = 256
+"""The longest name of a tool or prompt that is remembered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +57,7 @@ class Work:
         wants_task: Whether the server was asked to make a task of it.
         task_id: The task that it is at the server; None where it is none there.
         token: Our progress token, where the server knows it by another id meanwhile.
+        subject: The tool or prompt that it is about; empty where it is about something else.
     """
 
     key: bytes
@@ -58,6 +72,7 @@ class Work:
     wants_task: bool = False
     task_id: str | None = None
     token: bytes | None = None
+    subject: str = ""
 
     @property
     def may_ask(self) -> bool:
@@ -66,8 +81,13 @@ class Work:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether the server may be asking just now."""
-        return self.may_ask and self.frame is None
+        """Whether the server may be asking just now, without saying what it is about: about a task it says so."""
+        return self.may_ask and self.frame is None and self.task_id is None
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether the server waits for answers of the client, which is to come back with them."""
+        return self.request is None and bool(self.questions)
 
 
 Hook = Callable[[Frame], None]
@@ -81,30 +101,45 @@ class Works:
         upstream: The server's edge.
         restore_ids: Whether an answer may have an id of the other type.
         label: Random text, the beginning of all names.
+        is_shared: Whether several people's calls are with it: then one that was given up counts until it is answered.
 
     Attributes:
         is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
-            of several calls it is about, so such calls go to it one after the other.
+            of several calls it is about, so such calls take turns.
     """
 
-    __slots__ = ("_hooks", "_label", "_last", "_queue", "_restore_ids", "_upstream", "_works", "is_asking")
+    __slots__ = (
+        "_asking",
+        "_hooks",
+        "_label",
+        "_last",
+        "_queue",
+        "_restore_ids",
+        "_suspects",
+        "_upstream",
+        "_works",
+        "is_asking",
+    )
 
-    def __init__(self, upstream: UpstreamEdge, restore_ids: bool, label: str) -> None:
+    def __init__(self, upstream: UpstreamEdge, restore_ids: bool, label: str, is_shared: bool = False) -> None:
         self._upstream = upstream
         self._restore_ids = restore_ids
         self._label = label
         self._works: dict[bytes, Work] = {}
         self._hooks: dict[bytes, Hook] = {}
-        self._queue: deque[Work] = deque()
+        self._queue: list[Work] = []
         self._last = 0
+        self._asking: set[tuple[str, str]] = set()
+        self._suspects = Suspects(_SUSPECTS, restore_ids) if is_shared else None
         self.is_asking = False
 
     def __iter__(self) -> Iterator[Work]:
         return iter(self._works.values())
 
-    @property
-    def open_keys(self) -> list[bytes]:
-        """The ids of all requests that the server has not answered, our own among them."""
+    def take_open(self) -> list[bytes]:
+        """Give the ids of all requests that the server will not answer any more, our own among them: it has gone."""
+        if self._suspects is not None:
+            self._suspects.forget_all()
         return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
 
     def new_key(self) -> bytes:
@@ -115,13 +150,16 @@ class Works:
     def new_work(self, request: Request) -> Work:
         """Begin with a request; nothing is sent."""
         key = self.new_key()
-        return Work(key, f"{self._label}-{self._last}", request.method, request)
+        name = request.params.get("name")
+        subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
+        return Work(key, f"{self._label}-{self._last}", request.method, request, subject=subject)
 
     def start(self, work: Work) -> None:
         """Send a request to the server, or let it wait for its turn."""
         self._works[work.key] = work
-        if self.is_asking and self._must_wait(work):
+        if self.is_asking and work.may_ask:
             self._queue.append(work)
+            self.go_on()
         else:
             self._send(work)
 
@@ -155,6 +193,8 @@ class Works:
         if work is not None and work.frame is None and key not in self._hooks:
             del self._works[key]
             return work, None
+        if self._suspects is not None:
+            self._suspects.clear(key)
         if not self._is_answered_by(key):
             twin = twin_of(key) if self._restore_ids else None
             if twin is None or not self._is_answered_by(twin):
@@ -171,10 +211,31 @@ class Works:
         self._works.pop(work.key, None)
         self.go_on()
 
+    def give_up(self, work: Work) -> None:
+        """Take note that nobody waits for the answer to a request, which may still come."""
+        if self._suspects is not None and work.is_at_work:
+            self._suspects.add(work.key, Suspect(None, True))
+        self.finish(work)
+
     def go_on(self) -> None:
-        """Send what waits for its turn, if it is its turn."""
-        while self._queue and (not self._queue[0].may_ask or not self._is_busy()):
-            self._send(self._queue.popleft())
+        """Send what waits and can go now, the oldest first."""
+        if not self._queue:
+            return
+        others = [work for work in self._works.values() if work.is_at_work]
+        waits = bool(others)
+        if all(work.waits_for_client for work in others):
+            next_one = next((work for work in self._queue if not waits or not self._is_likely_to_ask(work)), None)
+            if next_one is not None:
+                self._queue.remove(next_one)
+                self._send(next_one)
+
+    def note_asking(self, work: Work) -> None:
+        """Take note that the server has asked about this: it is likely to do so again."""
+        if len(self._asking) < _ASKING:
+            self._asking.add((work.method, work.subject))
+
+    def _is_likely_to_ask(self, work: Work) -> bool:
+        return len(self._asking) >= _ASKING or (work.method, work.subject) in self._asking
 
     def follow(self, work: Work, method: str, params: dict[str, Any]) -> None:
         """Ask for the answer to a request by another request: it is known by the id of that one from now on."""
@@ -189,7 +250,7 @@ class Works:
             self.tell_cancelled(work, reason)
         else:
             self._queue.remove(work)
-        self.finish(work)
+        self.give_up(work)
 
     def tell_cancelled(self, work: Work, reason: str) -> None:
         """Tell the server so, and wait for the end."""
@@ -214,13 +275,28 @@ class Works:
         self._hooks[key] = hook
         self._upstream.send(request_frame(key, method, params))
 
-    def find_asked(self) -> Work | None:
-        """Give the only request that the server can be asking about; None if it may be one of several, or none.
+    def find_asked(self, stream: bytes | None, task_id: str | None) -> list[Work]:
+        """Give the requests that a question of the server may be about.
 
-        A question about a task says so, and is not looked for here.
+        Args:
+            stream: The id of the request on whose stream it came; None where it came on none.
+            task_id: The task that it names.
+
+        Returns:
+            Empty where it is about none of them, or perhaps about one that was given up.
         """
-        asked = [work for work in self._works.values() if work.is_at_work and work.task_id is None]
-        return asked[0] if len(asked) == 1 else None
+        named = self.find(stream) or self.find_task(task_id)
+        if named is not None or stream is not None or task_id is not None:
+            return [named] if named is not None and named.may_ask else []
+        self.is_asking = True
+        if self._suspects is not None and self._suspects.owners(only_asking=True):
+            return []
+        return [work for work in self._works.values() if work.is_at_work]
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether there is any request that a question may be about."""
+        return any(work.may_ask and work.frame is None for work in self._works.values())
 
     def find_only(self) -> Work | None:
         """Give the only request that the server is at work on; None if there are several, or none."""
@@ -232,12 +308,8 @@ class Works:
         self._works.clear()
         self._hooks.clear()
         self._queue.clear()
-
-    def _must_wait(self, work: Work) -> bool:
-        return work.may_ask and (bool(self._queue) or self._is_busy())
-
-    def _is_busy(self) -> bool:
-        return any(work.is_at_work and work.task_id is None for work in self._works.values())
+        if self._suspects is not None:
+            self._suspects.forget_all()
 
     def _send(self, work: Work) -> None:
         assert work.frame is not None

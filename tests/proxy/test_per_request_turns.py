@@ -1,0 +1,343 @@
+"""Which calls go on at a server that asks without saying what about, and whose its questions are then."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+import dragoman.proxy
+from dragoman.core.wiring import Wiring
+from dragoman.proxy import ProxyConfig
+from tests.proxy.conversation import (
+    Step,
+    an_error,
+    client,
+    expect_to_client,
+    expect_to_server,
+    notification,
+    request,
+    result,
+    server,
+    time_passes,
+)
+from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, Client, begin, call, elicit
+from tests.proxy.validity import hold
+
+UNCLEAR = "not clear"
+
+
+def sent(key: int, name: str = "search") -> Step:
+    return expect_to_server(lambda frame: (frame["id"], frame["params"]["name"]) == (key, name))
+
+
+def told_of(key: int) -> Step:
+    """The server hears that nobody waits for this call."""
+    return expect_to_server(
+        lambda frame: frame["method"] == "notifications/cancelled" and frame["params"]["requestId"] == key
+    )
+
+
+def cancels(key: int) -> Step:
+    return client(notification("notifications/cancelled", requestId=key))
+
+
+def parked(peer: Client) -> list[Step]:
+    """The first call waits for its client."""
+    return [*begin(), server(elicit(7)), peer.is_asked(1, **{"question-1": "Who?"})]
+
+
+def comes_back(peer: Client, key: int) -> list[Step]:
+    return [
+        peer.retries(key, **{"question-1": ACCEPTED}),
+        expect_to_server(result(7, ACCEPTED)),
+        server(result(1, DONE)),
+        expect_to_client(result(key, DONE_NEW)),
+    ]
+
+
+def test_a_call_that_waits_for_its_client_holds_nobody_up() -> None:
+    peer = Client()
+    hold(
+        [
+            *parked(peer),
+            client(call(2, name="search")),
+            sent(2),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            *comes_back(peer, 3),
+        ]
+    )
+
+
+def test_a_task_that_waits_for_its_client_holds_nobody_up() -> None:
+    tasks = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+    hold(
+        [
+            *begin(has=tasks),
+            server(elicit(7)),
+            expect_to_client(lambda frame: frame["result"]["resultType"] == "task"),
+            client(call(2, name="search")),
+            sent(2),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+def test_a_tool_that_has_asked_waits_for_those_that_wait_for_their_clients() -> None:
+    """Others overtake it, for as long as it cannot go anyway."""
+    peer = Client()
+    hold(
+        [
+            *parked(peer),
+            client(call(2)),
+            client(call(3, name="search")),
+            sent(3),
+            server(result(3, DONE)),
+            expect_to_client(result(3, DONE_NEW)),
+            peer.retries(4, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            server(result(1, DONE)),
+            sent(2, "greet"),
+            expect_to_client(result(4, DONE_NEW)),
+        ]
+    )
+
+
+def test_calls_that_are_under_way_still_go_one_after_the_other() -> None:
+    peer = Client()
+    hold(
+        [
+            *parked(peer),
+            client(call(2, name="search")),
+            client(call(3, name="find")),
+            sent(2),
+            time_passes(0.05),
+            server(result(2, DONE)),
+            sent(3, "find"),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+def test_a_question_beside_a_call_that_waits_is_put_to_whoever_is_left_when_that_has_ended() -> None:
+    peer, other = Client(), Client()
+    hold(
+        [
+            *parked(peer),
+            client(call(2, name="search")),
+            sent(2),
+            server(elicit(8, "And you?")),
+            time_passes(0.05),
+            *comes_back(peer, 3),
+            other.is_asked(2, **{"question-1": "And you?"}),
+        ]
+    )
+
+
+def test_a_question_beside_a_call_that_waits_is_its_own_if_the_other_ends() -> None:
+    peer = Client()
+    hold(
+        [
+            *parked(peer),
+            client(call(2, name="search")),
+            sent(2),
+            server(elicit(8, "And where?")),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            peer.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            peer.is_asked(3, **{"question-2": "And where?"}),
+        ]
+    )
+
+
+def test_a_question_is_not_put_to_whoever_is_left_if_the_other_was_cancelled() -> None:
+    """The server may have asked on behalf of the one that is gone."""
+    hold(
+        [
+            *begin(),
+            client(call(2)),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            server(elicit(7)),
+            time_passes(0.05),
+            cancels(1),
+            expect_to_server(an_error(7, -32601, UNCLEAR)),
+            told_of(1),
+        ]
+    )
+
+
+def test_a_question_that_crosses_a_cancellation_is_put_to_nobody_else() -> None:
+    hold(
+        [
+            *begin(),
+            client(call(2)),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            cancels(1),
+            told_of(1),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, UNCLEAR)),
+        ]
+    )
+
+
+def test_the_next_call_waits_a_moment_for_the_end_of_one_that_was_cancelled() -> None:
+    peer = Client()
+    hold(
+        [
+            *parked(peer),
+            *comes_back(peer, 2),
+            client(call(3)),
+            sent(2, "greet"),
+            client(call(4)),
+            cancels(3),
+            told_of(2),
+            server(elicit(8)),
+            expect_to_server(an_error(8, -32603, "nobody waits")),
+            sent(3, "greet"),
+        ]
+    )
+
+
+def test_of_a_server_that_several_share_a_cancelled_call_counts_until_it_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However late: what it asks may be on behalf of the one that is gone, and somebody else is there."""
+    make = dragoman.proxy.wiring_of
+
+    def shares(config: ProxyConfig, translate: Any = None) -> Wiring:
+        wiring = make(config, translate)
+        assert wiring.bridging is not None
+        return dataclasses.replace(wiring, bridging=dataclasses.replace(wiring.bridging, shares_server=True))
+
+    monkeypatch.setattr(dragoman.proxy, "wiring_of", shares)
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            cancels(1),
+            told_of(1),
+            time_passes(0.5),
+            client(call(2)),
+            sent(2, "greet"),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, UNCLEAR)),
+            server(result(1, DONE)),
+            server(elicit(8)),
+            peer.is_asked(2, **{"question-1": "Who?"}),
+        ]
+    )
+
+
+def test_as_many_questions_as_calls_that_nobody_can_tell_apart_do_not_all_wait() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            client(call(2)),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            server(elicit(7)),
+            server(elicit(8)),
+            expect_to_server(an_error(8, -32601, UNCLEAR)),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+        ]
+    )
+
+
+def test_a_question_that_waits_too_long_is_refused() -> None:
+    hold(
+        [
+            *begin(),
+            client(call(2)),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, UNCLEAR)),
+        ],
+        parked_s=0.2,
+    )
+
+
+def test_a_question_that_is_taken_back_waits_no_longer() -> None:
+    hold(
+        [
+            *begin(),
+            client(call(2)),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            server(elicit(7)),
+            server(notification("notifications/cancelled", requestId=7)),
+            server(result(1, DONE)),
+            expect_to_client(result(1, DONE_NEW)),
+            time_passes(0.1),
+        ]
+    )
+
+
+def test_a_server_that_asks_without_end_beside_a_call_that_waits_is_refused() -> None:
+    peer = Client()
+    hold(
+        [
+            *parked(peer),
+            client(call(2, name="search")),
+            sent(2),
+            *(server(elicit(f"q{number}")) for number in range(17)),
+            expect_to_server(an_error("q16", -32601, UNCLEAR)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("method", ["elicitation/create", "roots/list"])
+def test_a_question_of_no_call_is_told_so(method: str) -> None:
+    asked = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {}}
+    hold(
+        [
+            *begin(),
+            server(result(1, DONE)),
+            expect_to_client(result(1, DONE_NEW)),
+            server(asked),
+            expect_to_server(an_error(7, -32601, "no call is open")),
+        ]
+    )
+
+
+HOME = {"roots": [{"uri": "file:///home"}]}
+BOTH = {"roots": {}, "elicitation": {"form": {}}}
+
+
+def tells_roots(peer: Client) -> list[Step]:
+    return [
+        *begin(has=BOTH),
+        server(request("once", "roots/list")),
+        peer.is_asked(1, **{"question-1": None}),
+        client(lambda: call(2, has=BOTH, inputResponses={"question-1": HOME}, requestState=peer.state)),
+        expect_to_server(result("once", HOME)),
+    ]
+
+
+AGAIN = [server(request("again", "roots/list")), expect_to_server(result("again", HOME))]
+
+
+def test_roots_that_are_known_are_told_without_a_call() -> None:
+    hold(
+        [*tells_roots(Client()), server(result(1, DONE)), expect_to_client(result(2, DONE_NEW)), *AGAIN],
+        roots_ttl_s=60.0,
+    )
+
+
+def test_roots_that_are_known_are_told_whichever_call_it_is() -> None:
+    peer = Client()
+    hold(
+        [
+            *tells_roots(peer),
+            server(elicit(7)),
+            peer.is_asked(2, **{"question-2": "Who?"}),
+            client(call(3, name="search", has=BOTH)),
+            sent(2),
+            *AGAIN,
+        ],
+        roots_ttl_s=60.0,
+    )
