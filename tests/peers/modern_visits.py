@@ -17,6 +17,7 @@ from typing import Any, Final
 import pytest
 
 from tests.peers.ahead import ahead
+from tests.peers.traces import read_trace
 from tests.peers.visits import (
     ENVIRONMENTS,
     HERE,
@@ -61,19 +62,19 @@ def modern_report(client: str, letter: str, link: str) -> dict[str, Any]:
     """Send a client that can do without a handshake to a server, and give its report."""
     front, upstream = link.split("-")
     mode = "auto" if client.endswith("+") else REVISION
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        log = Path(folder) / "log"
-        _, where = joined_by_proxy(stack, front, native(upstream, letter), server_of(letter), log)
-        where = _tracing(where, Path(folder) / "trace") if front == "stdio" else where
-        target = ["--", *where] if front == "stdio" else ["--url", *where]
-        command = [_python(), "-W", "ignore", str(HERE / "modern.py"), "--mode", mode, *target]
-        if client[0] == "T":
-            command = [node(), str(HERE / "npm" / "modern.mjs"), str(NPM), mode, *target]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        log, trace = Path(folder) / "log", Path(folder) / "trace"
+        with contextlib.ExitStack() as stack:
+            _, where = joined_by_proxy(stack, front, native(upstream, letter), server_of(letter), log, trace)
+            target = ["--", *where] if front == "stdio" else ["--url", *where]
+            command = [_python(), "-W", "ignore", str(HERE / "modern.py"), "--mode", mode, *target]
+            if client[0] == "T":
+                command = [node(), str(HERE / "npm" / "modern.mjs"), str(NPM), mode, *target]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         said = log.read_text("utf-8", "replace")[-1500:] if log.exists() else ""
         assert done.returncode == 0, done.stderr[-3000:] + said
         report: dict[str, Any] = json.loads(done.stdout)
-        report["frames"] = _traced(Path(folder) / "trace")
+        report["trace"] = read_trace(trace)
     return report
 
 
@@ -81,27 +82,10 @@ def modern_report(client: str, letter: str, link: str) -> dict[str, Any]:
 def handshake_report(client: str, letter: str, link: str) -> dict[str, Any]:
     """Send a client with a handshake to a server that can do without, and give its report."""
     front, upstream = link.split("-")
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        log = Path(folder) / "log"
-        over, target = joined_by_proxy(stack, native(front, client), upstream, server_of(letter), log)
-        target = _tracing(target, Path(folder) / "trace") if front == "stdio" else target
-        report = visit(client_command(client), target, "--over", over, "--settle", SETTLE_S)
-        report["frames"] = _traced(Path(folder) / "trace")
+    with tempfile.TemporaryDirectory() as folder:
+        log, trace = Path(folder) / "log", Path(folder) / "trace"
+        with contextlib.ExitStack() as stack:
+            over, target = joined_by_proxy(stack, native(front, client), upstream, server_of(letter), log, trace)
+            report = visit(client_command(client), target, "--over", over, "--settle", SETTLE_S)
+        report["trace"] = read_trace(trace)
     return report
-
-
-def _tracing(command: list[str], trace: Path) -> list[str]:
-    """Have the proxy write down what passes."""
-    place = command.index("proxy") + 1
-    return [*command[:place], "--trace", str(trace), *command[place:]]
-
-
-def _traced(trace: Path) -> dict[str, list[dict[str, Any]]]:
-    """Give what each side got of the proxy and sent to it, as peers record it."""
-    record: dict[str, list[dict[str, Any]]] = {"client": [], "server": []}
-    for line in trace.read_text("utf-8").splitlines() if trace.exists() else ():
-        entry = json.loads(line)
-        label = {"sent": "got", "received": "sent"}.get(entry["direction"])
-        if label is not None and "frame" in entry:
-            record[entry["side"]].append({label: entry["frame"]})
-    return record

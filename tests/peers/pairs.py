@@ -153,7 +153,8 @@ HEAD: Final = """\
 report against this page, which `python -m tests.peers.pairs` writes. Revisions with a handshake are spoken by the
 release of Python's SDK that was made for each; 2026-07-28 by Python's `mcp` 2.3 and by TypeScript's
 `@modelcontextprotocol/client` and `server` 2.4, made to speak nothing else. As they come, these speak both eras; what
-works then is what works here.
+works then is what works here. On each of these visits, every frame that leaves the proxy is valid in the schema of
+the revision that its receiver speaks.
 
 A letter says why something does not work.
 """

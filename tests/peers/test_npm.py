@@ -23,7 +23,8 @@ from tests.peers.ahead import ahead, visits
 from tests.peers.expectations_back import EXPECTATIONS
 from tests.peers.expectations_links import on_link, until_death
 from tests.peers.matching import ABSENT, REVISIONS, Has, Row, Says
-from tests.peers.validity import complaints
+from tests.peers.traces import invalid_frames, read_trace
+from tests.peers.validity import Side, complaints
 from tests.peers.visits import (
     ENVIRONMENTS,
     HERE,
@@ -133,10 +134,10 @@ def test_a_typescript_client_agrees_with_the_table(client: str, server: str, lin
 @visits(typescript_report)
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("client", "server", "link"), typescript_visits())
-def test_frames_of_typescript_clients_are_valid(client: str, server: str, link: str, side: str) -> None:
+def test_frames_of_typescript_clients_are_valid(client: str, server: str, link: str, side: Side) -> None:
     record = until_death(typescript_report(client, server, link)["frames"][side], link, server)
     assert record, f"the {side} has recorded no frames"
-    assert list(complaints(record, REVISIONS[client if side == "client" else server])) == []
+    assert list(complaints(record, side, REVISIONS[client if side == "client" else server])) == []
 
 
 EVERYTHING: Final = "@modelcontextprotocol/server-everything"
@@ -205,17 +206,18 @@ def tour_report(client: str, link: str) -> dict[str, Any]:
     """Let a Python client visit the official server through the proxy."""
     front, upstream = link.split("-")
     front = native(front, client)
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        record, log = Path(folder) / "client", Path(folder) / "log"
-        behind = ["--", node(), f"{FOLDER}/node_modules/{EVERYTHING}/dist/index.js"]
-        if upstream != "stdio":
-            behind = ["--url", stack.enter_context(everything_listening(upstream, log))]
-        target = proxy_command(*behind)
-        if front != "stdio":
-            target = [stack.enter_context(listening_proxy(front, behind, log))]
-        command = [python_of(client), str(HERE / "tour.py")]
-        report = visit(command, target, "--record", str(record), "--over", front)
-        report["frames"] = frames_in(record)
+    with tempfile.TemporaryDirectory() as folder:
+        record, trace, log = (Path(folder) / name for name in ("client", "trace", "log"))
+        with contextlib.ExitStack() as stack:
+            behind = ["--trace", str(trace), "--", node(), f"{FOLDER}/node_modules/{EVERYTHING}/dist/index.js"]
+            if upstream != "stdio":
+                behind[2:] = ["--url", stack.enter_context(everything_listening(upstream, log))]
+            target = proxy_command(*behind)
+            if front != "stdio":
+                target = [stack.enter_context(listening_proxy(front, behind, log))]
+            command = [python_of(client), str(HERE / "tour.py")]
+            report = visit(command, target, "--record", str(record), "--over", front)
+        report["frames"], report["trace"] = frames_in(record), read_trace(trace)
         report["log"] = log.read_text("utf-8", "replace")[-3000:] if log.exists() else ""
     return report
 
@@ -239,4 +241,6 @@ def test_the_official_server_serves_clients_of_every_revision(client: str, link:
 @visits(tour_report)
 @pytest.mark.parametrize(("client", "link"), TOURS)
 def test_frames_of_the_official_server_are_valid(client: str, link: str) -> None:
-    assert list(complaints(tour_report(client, link)["frames"], REVISIONS[client])) == []
+    report = tour_report(client, link)
+    assert list(complaints(report["frames"], "client", REVISIONS[client])) == []
+    assert list(invalid_frames(report["trace"], client, "D")) == []

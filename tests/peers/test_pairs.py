@@ -11,7 +11,7 @@ from tests.peers.matching import REVISIONS
 from tests.peers.modern_visits import handshake_report, modern_report, needs_both
 from tests.peers.pairs import HANDSHAKE, expected, read_handshake, read_modern
 from tests.peers.test_eras import era_report_of
-from tests.peers.validity import complaints
+from tests.peers.traces import invalid_frames
 from tests.peers.visits import SELECTION, needs_peers, report_of
 
 FULL: Final = SELECTION == "full"
@@ -37,6 +37,8 @@ RELEASED: Final = [
     for link in (ON_PIPES, "http-http")
     if FULL or server == "D" or (client, server, link) != ("T+", "E+", ON_PIPES)
 ]
+PYTHON: Final = [("E", server, link) for link in LINKS if link != ON_PIPES for server in "ABCDE"]
+"""Those of `test_per_request.py`."""
 
 
 def differences(found: dict[str, bool], client: str, server: str) -> dict[str, bool]:
@@ -86,24 +88,13 @@ def test_as_released(client: str, letter: str, link: str) -> None:
 
 @needs_both
 @visits(modern_report)
-@pytest.mark.parametrize(("client", "letter", "link"), [visit for visit in MODERN if visit[2].startswith("stdio")])
+@pytest.mark.parametrize(("client", "letter", "link"), [*MODERN, *RELEASED, *PYTHON])
 def test_what_a_client_without_a_handshake_and_its_server_get_is_valid(client: str, letter: str, link: str) -> None:
-    assert found_invalid(modern_report(client, letter, link), client, letter) == []
+    assert list(invalid_frames(modern_report(client, letter, link)["trace"], client, letter)) == []
 
 
 @needs_both
 @visits(handshake_report)
-@pytest.mark.parametrize(("client", "letter", "link"), [visit for visit in HANDSHAKES if visit[2].startswith("stdio")])
+@pytest.mark.parametrize(("client", "letter", "link"), HANDSHAKES)
 def test_what_a_client_with_a_handshake_and_its_server_get_is_valid(client: str, letter: str, link: str) -> None:
-    assert found_invalid(handshake_report(client, letter, link), client, letter) == []
-
-
-def found_invalid(report: Any, client: str, server: str) -> list[str]:
-    """Hold what left the proxy against the schema of who got it; not what is said before it is known who that is."""
-    frames, revisions = report["frames"], {**REVISIONS, "E": "2026-07-28", "T": "2026-07-28"}
-    assert frames["client"]
-    assert frames["server"]
-    early = ("initialize", "server/discover")
-    heard = [entry for entry in frames["server"] if entry.get("got", {}).get("method") not in early]
-    told = complaints(frames["client"], revisions[client]), complaints(heard, revisions[server])
-    return [complaint for side in told for complaint in side]
+    assert list(invalid_frames(handshake_report(client, letter, link)["trace"], client, letter)) == []

@@ -22,7 +22,7 @@ import pytest
 from tests.peers.ahead import visits
 from tests.peers.expectations_back import EXPECTATIONS
 from tests.peers.matching import PAIRS, REVISIONS, Has, Row, look, matches
-from tests.peers.validity import complaints
+from tests.peers.validity import Side, complaints
 from tests.peers.visits import (
     check,
     client_command,
@@ -48,11 +48,11 @@ def cases(route: str) -> list[Any]:
     ]
 
 
-def invalid_frames(client: str, server: str, route: str, side: str) -> list[str]:
+def invalid_frames(client: str, server: str, route: str, side: Side) -> list[str]:
     """Return what is wrong with the frames that one side got, by its own revision's schema."""
     record = report_of(client, server, route)["frames"][side]
     assert record, f"the {side} has recorded no frames"
-    return list(complaints(record, REVISIONS[client if side == "client" else server]))
+    return list(complaints(record, side, REVISIONS[client if side == "client" else server]))
 
 
 @pytest.mark.parametrize("route", ["proxy", "direct"])
@@ -81,7 +81,7 @@ def test_peers_agree_through_the_proxy(client: str, server: str, row: Row) -> No
 @visits(report_of, link="direct")
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("client", "server"), pairs_of("direct"))
-def test_frames_are_valid_without_a_proxy(client: str, server: str, side: str) -> None:
+def test_frames_are_valid_without_a_proxy(client: str, server: str, side: Side) -> None:
     """Else the releases themselves are at fault, and the same test through the proxy proves nothing."""
     assert invalid_frames(client, server, "direct", side) == []
 
@@ -90,7 +90,7 @@ def test_frames_are_valid_without_a_proxy(client: str, server: str, side: str) -
 @visits(report_of, link="proxy")
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("client", "server"), pairs_of("proxy"))
-def test_frames_are_valid_for_their_receiver(client: str, server: str, side: str) -> None:
+def test_frames_are_valid_for_their_receiver(client: str, server: str, side: Side) -> None:
     assert invalid_frames(client, server, "proxy", side) == []
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.peers.matching import REVISIONS
 from tests.peers.validity import complaints
-from tests.peers.visits import ENVIRONMENTS, HERE, needs_peers, server_command
+from tests.peers.visits import ENVIRONMENTS, HERE, frames_in, needs_peers, server_command
 
 pytestmark = needs_peers
 
@@ -25,21 +25,26 @@ META: Final = "io.modelcontextprotocol/"
 Body = dict[str, Any]
 
 
-def servers() -> dict[str, list[str]]:
-    """Give the commands of the servers, each named for its revision."""
+SPOKEN: Final = {f"r{revision[:4]}{letter}": revision for letter, revision in REVISIONS.items()} | {"r2026": NEWER}
+"""The servers, each named for its revision."""
+
+
+def servers(folder: Path) -> dict[str, list[str]]:
+    """Give the commands of the servers; each records its frames in a file of its name."""
     python = str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python")
-    commands = {f"r{revision[:4]}{letter}": server_command(letter) for letter, revision in REVISIONS.items()}
-    return commands | {"r2026": [python, str(HERE / "stateless.py")]}
+    programs = {name: server_command(letter) for name, letter in zip(SPOKEN, REVISIONS, strict=False)}
+    programs["r2026"] = [python, str(HERE / "stateless.py")]
+    return {name: [*command, "--record", str(folder / name)] for name, command in programs.items()}
 
 
 class Client:
     """A client that says what it is told to, and keeps what it got."""
 
     def __init__(self, revision: str, path: Path) -> None:
-        named = {name: {"command": command[0], "args": command[1:]} for name, command in servers().items()}
+        named = {name: {"command": command[0], "args": command[1:]} for name, command in servers(path.parent).items()}
         path.write_text(json.dumps({"mcpServers": named, "dragoman": {"listTimeout": 30}}), encoding="utf-8")
         command = [sys.executable, "-m", "dragoman", "proxy", "--config", str(path)]
-        self.log = path.with_suffix(".log")
+        self.folder, self.log = path.parent, path.with_suffix(".log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         self.watchdog = threading.Timer(LIMIT_S, self.process.kill)
@@ -153,16 +158,13 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     finally:
         code = one.close()
     assert code == 0
-    record = [entry for entry in one.record if not asks_for_input(entry)]
-    assert list(complaints(record, request.param)) == []
-
-
-def asks_for_input(entry: Body) -> bool:
-    return bool(entry.get("got", {}).get("result", {}).get("resultType") == "input_required")
+    assert list(complaints(one.record, "client", request.param)) == []
+    for name, revision in SPOKEN.items():
+        assert list(complaints(frames_in(one.folder / name), "server", revision)) == [], name
 
 
 def names() -> list[str]:
-    return list(servers())
+    return list(SPOKEN)
 
 
 def test_all_servers_are_listed_and_names_are_stable(client: Client) -> None:

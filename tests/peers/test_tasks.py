@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.peers.traces import invalid_frames, read_trace
 from tests.peers.visits import ENVIRONMENTS, HERE, LIMIT_S, joined_by_proxy, needs_peers, python_of
 
 pytestmark = needs_peers
@@ -31,11 +32,11 @@ def newer(*options: str) -> list[str]:
 def visit(client: list[str], server: list[str], link: str, folder: Path, over: str) -> dict[str, Any]:
     """Send a client to a server, and give its report."""
     front, upstream = link.split("-")
+    log = folder / "log"
     with contextlib.ExitStack() as stack:
-        _, target = joined_by_proxy(stack, front, upstream, server, folder / "log")
+        _, target = joined_by_proxy(stack, front, upstream, server, log, folder / "trace")
         command = [*client, *([over, target[0]] if front == "http" else ["--", *target])]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    log = folder / "log"
     assert done.returncode == 0, done.stderr[-3000:] + (log.read_text("utf-8")[-2000:] if log.exists() else "")
     report: dict[str, Any] = json.loads(done.stdout)
     return report
@@ -48,6 +49,7 @@ def test_a_client_with_the_extension_at_a_server_with_tasks_of_its_own(link: str
     assert report["with"]["seen"] == ["task", "Who?", "task", "Who?"]
     assert report["without"]["called"] == ["Hello Eve", "Hello Eve"]
     assert report["asked"] == ["Who?", "Who?"]
+    assert list(invalid_frames(read_trace(tmp_path / "trace"), "E", "D")) == []
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -62,3 +64,4 @@ def test_a_client_with_tasks_of_its_own_at_a_server_with_the_extension(link: str
     assert report["result"]["content"][0]["text"] == "Hello Ada"
     assert RELATED in report["result"]["_meta"]
     assert (report["ended"], report["quick"], report["at once"]) == ("completed", "completed", "at once")
+    assert list(invalid_frames(read_trace(tmp_path / "trace"), "D", "E")) == []

@@ -13,7 +13,7 @@ from tests.peers.ahead import visits
 from tests.peers.expectations_back import EXPECTATIONS
 from tests.peers.expectations_links import on_link, until_death
 from tests.peers.matching import REVISIONS, Row
-from tests.peers.validity import complaints
+from tests.peers.validity import Side, complaints
 from tests.peers.visits import DIRECT_LINKS, LINKS, check, needs_peers, pairs_of, report_of
 
 
@@ -54,7 +54,7 @@ def test_peers_agree_through_the_proxy(client: str, server: str, link: str, row:
 @visits(report_of)
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("client", "server", "link"), visited((*DIRECT_LINKS, *LINKS)))
-def test_frames_are_valid_for_their_receiver(client: str, server: str, link: str, side: str) -> None:
+def test_frames_are_valid_for_their_receiver(client: str, server: str, link: str, side: Side) -> None:
     record = until_death(report_of(client, server, link)["frames"][side], link, server)
     assert record, f"the {side} has recorded no frames"
-    assert list(complaints(record, REVISIONS[client if side == "client" else server])) == []
+    assert list(complaints(record, side, REVISIONS[client if side == "client" else server])) == []

@@ -122,12 +122,17 @@ def _joined(
 
 
 def joined_by_proxy(
-    stack: contextlib.ExitStack, front: str, upstream: str, command: list[str], log: Path
+    stack: contextlib.ExitStack, front: str, upstream: str, command: list[str], log: Path, trace: Path | None = None
 ) -> tuple[str, list[str]]:
-    """Put the proxy before a server, which listens if its transport wants that; say over what a client goes where."""
+    """Put the proxy before a server, which listens if its transport wants that; say over what a client goes where.
+
+    The proxy writes down what passes, if it is told where; all of it is there once it has ended.
+    """
     behind = ["--", *command]
     if upstream != "stdio":
         behind = ["--url", stack.enter_context(listening_server(command, upstream, log))]
+    if trace is not None:
+        behind = ["--trace", str(trace), *behind]
     if front == "stdio":
         return front, proxy_command(*behind)
     return front, [stack.enter_context(listening_proxy(front, behind, log))]
