@@ -75,8 +75,3 @@ class Routing:
         self._watching = loop.create_task(self._watch.run())
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             loop.add_signal_handler(signal.SIGHUP, self._watch.reload)
-
-    def end(self) -> None:
-        """Watch no more."""
-        if self._watching is not None:
-            self._watching.cancel()

@@ -88,11 +88,6 @@ class SharedHost(Host):
         self._clock: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
 
-    @property
-    def sessions(self) -> int:
-        """How many clients share the server."""
-        return self._clients
-
     def start(self) -> None:
         """Open the server.
 

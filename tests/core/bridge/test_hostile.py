@@ -19,7 +19,7 @@ from dragoman.core.bridge.inputs import InputLoop
 from dragoman.core.bridge.listening import ListenStream
 from dragoman.core.bridge.listens import Listens
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
-from dragoman.core.bridge.posing import Asked
+from dragoman.core.bridge.posing import Asked, Pose
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, digest_params
 from dragoman.core.bridge.strategy import choose_strategy
@@ -126,8 +126,8 @@ def test_rounds_of_input(
 ) -> None:
     call = InputLoop("tools/call", {"name": "a"}, Asked(revision, capabilities))
     for result in results:
-        call.take_result({"resultType": "input_required", **result})
-        for key in call.open_questions:
+        step = call.take_result({"resultType": "input_required", **result})
+        for key in step.questions if isinstance(step, Pose) else ():
             call.take_answer(key, {"result": answer})
 
 
@@ -135,8 +135,8 @@ def test_rounds_of_input(
 def test_tasks(tasks: list[Any], answer: dict[str, Any], status: str) -> None:
     wait = TaskWait("t", Asked("2025-11-25", {"elicitation": {}, "roots": {}, "sampling": {}}))
     for task in tasks:
-        wait.take_task({"status": status, **task})
-        for key in wait.open_questions:
+        step = wait.take_task({"status": status, **task})
+        for key in step.questions if isinstance(step, Pose) else ():
             wait.take_answer(key, {"result": answer})
         to_older_creation(task), take_task(task), read_support(task), read_relation(task), leave_off_relation(task)
 

@@ -1,4 +1,4 @@
-"""One round of questions: what goes to the client, and what it comes to."""
+"""Rounds of questions: what goes to the client, and what it comes to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_clients_take_several_questions_at_once_or_not(revision: str, several: b
 
 
 def test_no_questions_are_answered_at_once() -> None:
-    assert posing().begin({}) == Answered({}, (), ())
+    assert posing().begin({}) == Answered({}, ())
 
 
 def test_a_round_ends_with_all_answers_in_the_order_in_which_they_came() -> None:
@@ -41,9 +41,8 @@ def test_a_round_ends_with_all_answers_in_the_order_in_which_they_came() -> None
     assert desk.begin({"a": ASK, "b": ROOTS}) == Pose(
         {"a": Question("elicitation/create", FORM), "b": Question("roots/list", None)}
     )
-    assert desk.open_questions == ("a", "b")
     assert desk.take_answer("b", answer({"roots": []})) is None
-    assert desk.take_answer("a", answer(YES)) == Answered({"b": {"roots": []}, "a": YES}, (), ())
+    assert desk.take_answer("a", answer(YES)) == Answered({"b": {"roots": []}, "a": YES}, ())
 
 
 def test_a_visit_is_named() -> None:
@@ -51,13 +50,14 @@ def test_a_visit_is_named() -> None:
     posed = desk.begin({"a": VISIT})
     assert isinstance(posed, Pose)
     name = (posed.questions["a"].params or {})["elicitationId"]
-    assert desk.take_answer("a", answer({"action": "accept"})) == Answered({"a": {"action": "accept"}}, (), (name,))
+    assert desk.take_answer("a", answer({"action": "accept"})) == Answered({"a": {"action": "accept"}}, ())
+    assert desk.visited == (name,)
 
 
 def test_what_is_known_or_declined_is_not_asked() -> None:
     desk = posing(A, {"roots": {}}, roots=[{"uri": "file:///a"}], unaskable=WhenUnaskable.DECLINE)
     assert desk.begin({"a": ROOTS, "b": ASK}) == Answered(
-        {"a": {"roots": [{"uri": "file:///a"}]}, "b": {"action": "decline"}}, (), ()
+        {"a": {"roots": [{"uri": "file:///a"}]}, "b": {"action": "decline"}}, ()
     )
 
 
@@ -67,7 +67,7 @@ def test_a_refusal_ends_the_round() -> None:
     assert refused == Refused(
         "The server asks for input: Who?. It cannot be asked: the client did not declare the capability elicitation."
     )
-    assert desk.open_questions == ()
+    assert desk.take_answer("a", answer({"roots": []})) is None
 
 
 @pytest.mark.parametrize(

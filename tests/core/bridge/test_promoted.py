@@ -133,17 +133,9 @@ def test_a_task_does_not_leave_its_last_state() -> None:
     tasks, task_id = promoted()
     tasks.finish("c", {"result": 1}, START)
     tasks.finish("c", {"result": 2}, START)
-    tasks.lose("c", START)
     assert tasks.cancel({"taskId": task_id}, POLL, START) is None
     tasks.finish("other", {"result": 2}, START)
     assert get(tasks, task_id)["result"] == 1
-
-
-def test_a_server_that_goes_fails_its_task() -> None:
-    tasks, task_id = promoted()
-    tasks.lose("c", START)
-    found = get(tasks, task_id)
-    assert (found["status"], found["error"]["code"]) == ("failed", -32603)
 
 
 def test_a_cancelled_task_cancels_its_call() -> None:

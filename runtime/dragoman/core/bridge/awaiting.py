@@ -11,7 +11,7 @@ the waiting, and the task, for nothing would come of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -67,13 +67,10 @@ class TaskWait:
     client: Asked
     shown_id: str = ""
     _seen: set[str] = field(default_factory=set)
-    _posing: Posing | None = None
-    _visited: dict[str, None] = field(default_factory=dict)
+    _posing: Posing = field(init=False)
 
-    @property
-    def open_questions(self) -> Sequence[str]:
-        """The keys of the questions that the client has not answered: to be withdrawn when the wait ends before."""
-        return () if self._posing is None else self._posing.open_questions
+    def __post_init__(self) -> None:
+        self._posing = Posing(self.client)
 
     def take_task(self, task: Mapping[str, Any]) -> Step:
         """Take the server's answer to `tasks/get`.
@@ -83,7 +80,7 @@ class TaskWait:
         """
         match task.get("status"):
             case "completed" if isinstance(task.get("result"), dict):
-                return FinishCall(task["result"], tuple(self._visited))
+                return FinishCall(task["result"], self._posing.visited)
             case "failed" if isinstance(task.get("error"), dict):
                 return _fail(task["error"])
             case "cancelled":
@@ -108,7 +105,7 @@ class TaskWait:
         Returns:
             What to do next; None while other questions are open, and for what nobody asked.
         """
-        step = None if self._posing is None else self._posing.take_answer(key, body)
+        step = self._posing.take_answer(key, body)
         return None if step is None else self._follow(step)
 
     @property
@@ -124,14 +121,12 @@ class TaskWait:
         if not new:
             return Poll(_read_poll_s(task))
         self._seen |= new.keys()
-        self._posing = Posing(self.client)
         return self._follow(self._posing.begin(new))
 
     def _follow(self, step: PosingStep) -> Step:
         if isinstance(step, Pose):
             return Pose({key: self._relate(question) for key, question in step.questions.items()})
         if isinstance(step, Answered):
-            self._visited.update(dict.fromkeys(step.visited))
             return Update({"taskId": self.task_id, "inputResponses": step.responses}, step.losses)
         return GiveUp(failed_tool(step.reason))
 

@@ -13,7 +13,7 @@ tool, which a model sees, else as an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -91,13 +91,10 @@ class InputLoop:
     _rounds: int = 0
     _waits: int = 0
     _state: str | None = None
-    _posing: Posing | None = None
-    _visited: dict[str, None] = field(default_factory=dict)
+    _posing: Posing = field(init=False)
 
-    @property
-    def open_questions(self) -> Sequence[str]:
-        """The keys of the questions that the client has not answered: to be withdrawn when the call ends before."""
-        return () if self._posing is None else self._posing.open_questions
+    def __post_init__(self) -> None:
+        self._posing = Posing(self.client)
 
     def take_result(self, result: Mapping[str, Any]) -> Step:
         """Take a result of the server.
@@ -110,14 +107,13 @@ class InputLoop:
         except RemoteProtocolError as error:
             return FailCall(error.code, error.message, error.data)
         if kind is ResultType.COMPLETE:
-            return FinishCall(result, tuple(self._visited))
+            return FinishCall(result, self._posing.visited)
         self._rounds += 1
         self._state = result.get("requestState")
         requests = result.get("inputRequests") or {}
         self._waits = 0 if requests else self._waits + 1
         if self._rounds > self.limits.rounds or self._waits > self.limits.waits:
             return self._give_up(f"The server asked for input {self._rounds} times without coming to an end.")
-        self._posing = Posing(self.client)
         return self._follow(self._posing.begin(requests))
 
     def take_answer(self, key: str, body: Mapping[str, Any]) -> Step | None:
@@ -130,14 +126,13 @@ class InputLoop:
         Returns:
             What to do next; None while other questions are open, and for what nobody asked.
         """
-        step = None if self._posing is None else self._posing.take_answer(key, body)
+        step = self._posing.take_answer(key, body)
         return None if step is None else self._follow(step)
 
     def _follow(self, step: PosingStep) -> Step:
         if isinstance(step, Pose):
             return step
         if isinstance(step, Answered):
-            self._visited.update(dict.fromkeys(step.visited))
             return self._retry(step)
         if step.urls:
             message = "The client has to open a URL before this can go on."
@@ -156,7 +151,7 @@ class InputLoop:
     def _give_up(self, reason: str) -> Step:
         """End the call: a model reads why a tool failed, a program reads an error."""
         if self.method == "tools/call":
-            return FinishCall(failed_tool(reason), tuple(self._visited))
+            return FinishCall(failed_tool(reason), self._posing.visited)
         return FailCall(INTERNAL_ERROR, reason, {"method": self.method})
 
 

@@ -23,7 +23,6 @@ from dragoman.core.envelope import key_of
 from dragoman.core.translate import Refusal
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
-CANCELLED: Final = "notifications/cancelled"
 
 
 class ListenId(NamedTuple):

@@ -40,7 +40,6 @@ _OLDER_CODES: Final = {
 }
 """Of all revisions with a handshake: a newer one of them need not name each again."""
 
-INVALID_REQUEST: Final = _CODES["INVALID_REQUEST"]
 METHOD_NOT_FOUND: Final = _CODES["METHOD_NOT_FOUND"]
 INVALID_PARAMS: Final = _CODES["INVALID_PARAMS"]
 INTERNAL_ERROR: Final = _CODES["INTERNAL_ERROR"]

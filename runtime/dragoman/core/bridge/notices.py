@@ -52,11 +52,9 @@ class Backlog:
 
     Attributes:
         most: How many are kept; what comes first goes first.
-        dropped: How many went like that.
     """
 
     most: int = 1024
-    dropped: int = 0
     _kept: dict[tuple[str, Any], Mapping[str, Any] | None] = field(default_factory=dict)
 
     def put(self, method: str, params: Mapping[str, Any] | None) -> None:
@@ -66,7 +64,6 @@ class Backlog:
         self._kept[what] = params
         while len(self._kept) > self.most:
             del self._kept[next(iter(self._kept))]
-            self.dropped += 1
 
     def take_all(self) -> list[tuple[str, Mapping[str, Any] | None]]:
         """Take everything out, in order."""

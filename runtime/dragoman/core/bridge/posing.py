@@ -1,4 +1,4 @@
-"""Questions of a per-request server that a client with a handshake is asked by requests: one round of them.
+"""Questions of a per-request server that a client with a handshake is asked by requests: round after round.
 
 Lives here: which questions go to the client, how many at a time, and the answers as the server gets them. Must not:
 know where the questions stood: in a result (`inputs`) or in a task (`awaiting`).
@@ -68,12 +68,10 @@ class Answered:
     Attributes:
         responses: The answers, as `inputResponses`.
         losses: What they cannot carry.
-        visited: The names of the elicitations by URL that were accepted.
     """
 
     responses: dict[str, Any]
     losses: tuple[Loss, ...]
-    visited: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ Step = Pose | Answered | Refused
 
 @dataclass(slots=True)
 class Posing:
-    """One round of questions.
+    """What a client is asked about one call.
 
     Attributes:
         client: Who is asked.
@@ -109,16 +107,17 @@ class Posing:
     _is_over: bool = False
 
     @property
-    def open_questions(self) -> Sequence[str]:
-        """The keys of the questions that the client has not answered."""
-        return tuple(self._open)
+    def visited(self) -> tuple[str, ...]:
+        """The names of the elicitations by URL that were accepted so far."""
+        return tuple(self._visited)
 
     def begin(self, requests: Mapping[str, Any]) -> Step:
-        """Take the questions.
+        """Take the questions of the next round; none is left of the one before.
 
         Args:
             requests: `inputRequests` of the server, each of them well formed.
         """
+        self._unasked, self._open, self._answers, self._losses = {}, {}, {}, []
         for key, embedded in requests.items():
             if embedded["method"] == ROOTS and self.client.roots is not None:
                 self._answers[key] = {"roots": list(self.client.roots)}
@@ -161,7 +160,7 @@ class Posing:
             keys = list(self._unasked) if self.client.takes_several else [next(iter(self._unasked))]
             self._open = {key: self._unasked.pop(key) for key in keys}
             return Pose(dict(self._open))
-        return Answered(self._answers, tuple(self._losses), tuple(self._visited))
+        return Answered(self._answers, tuple(self._losses))
 
     def _find_obstacle(self, key: str, embedded: Mapping[str, Any]) -> str | None:
         missing = find_missing(

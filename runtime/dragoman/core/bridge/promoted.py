@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned
-from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Binding, Keeper, Moment, Reason, State, refuse
 from dragoman.core.bridge.tasks import spell_time
@@ -236,11 +235,6 @@ class PromotedTasks:
             if excess <= 0:
                 break
             excess -= self._tasks.pop(call).weight_bytes
-
-    def lose(self, call: str, now_s: float) -> None:
-        """Take note that the server of a call has gone."""
-        error = {"code": INTERNAL_ERROR, "message": "the server ended while it was at this task"}
-        self.finish(call, {"error": error}, now_s)
 
     def expire(self, now_s: float) -> list[ExpiredTask]:
         """Give up the tasks that are kept no longer; on the steady clock."""

@@ -72,12 +72,6 @@ class Request:
         self.metadata = metadata
 
     @property
-    def body(self) -> dict[str, Any]:
-        """The whole frame, decoded."""
-        body: dict[str, Any] = self.frame.body
-        return body
-
-    @property
     def params(self) -> dict[str, Any]:
         """Of the request; they have the metadata at least."""
         params: dict[str, Any] = self.frame.body["params"]

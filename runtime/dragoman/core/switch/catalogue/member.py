@@ -53,7 +53,6 @@ class Member:
         told: What else it said of itself when it was opened.
         heard: Whether the client has been told since its last list that a list has changed, by the list's method.
         listed: The answers that its lists were read from, by method.
-        lent: Requests of the client that stand under another id there, by that id.
     """
 
     name: str
@@ -65,7 +64,6 @@ class Member:
     capabilities: Mapping[str, Any] | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
     listed: dict[str, Any] = field(default_factory=dict)
-    lent: dict[bytes, bytes] = field(default_factory=dict)
 
     @property
     def has_filter(self) -> bool:

@@ -205,7 +205,7 @@ class RunningCall:
                 self.fail(code, message, data)
 
     def _pose(self, name: str, question: Question) -> None:
-        if self._loop is None or name not in self._loop.open_questions:
+        if self._is_over:
             return  # one before it has ended the call
         self._switch.report(question.method, question.losses)
         key = self._switch.next_question(self)

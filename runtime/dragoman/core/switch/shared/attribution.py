@@ -31,7 +31,6 @@ class Owned:
     """A task, and the progress token that outlives the request which began it."""
 
     session: ClientSession
-    key: bytes = b""
     token: tuple[Any] | None = None
 
 
@@ -51,7 +50,7 @@ class Attribution:
     def add_task(self, task: Any, loan: Loan) -> None:
         """Note that a request began a task."""
         if _is_name(task) and loan.session is not None and task not in self._tasks:
-            owned = Owned(loan.session, loan.key, loan.token)
+            owned = Owned(loan.session, loan.token)
             _remember(self._tasks, task, owned)
             if loan.token is not None:
                 _remember(self._tokens, loan.key, owned)
