@@ -12,7 +12,8 @@ import pytest
 
 import dragoman_spec
 from dragoman.core import translate
-from dragoman.core.envelope import PARSE_ERROR, Frame
+from dragoman.core.codes import PARSE_ERROR
+from dragoman.core.envelope import Frame
 from dragoman.core.peek import read_line
 from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal, describe_losses
 from dragoman_spec.losses import LossGroup

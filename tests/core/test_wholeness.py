@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed
+from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.lines import Overlong
 from dragoman.core.wholeness import (
     GLANCED_BYTES,

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from dragoman.check.talk import INVALID_PARAMS, METHOD_NOT_FOUND, CheckedAnswer, Talk
+from dragoman.check.talk import CheckedAnswer, Talk
+from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.declared import declares
 
 PAGES_MOST: Final = 200

@@ -17,12 +17,10 @@ from dragoman.check.findings import FindingLog
 from dragoman.check.listening import CheckedRequest, CheckListener
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, encode_error, encode_result
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.transports.base import Transport
-
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
 
 PROGRESS_MOST: Final = 30
 """How many times as long as without progress an answer may take with it."""

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from dragoman.check.json_schemas import find_misfits
 from dragoman.check.lists import ListedItem, Listing
-from dragoman.check.talk import INVALID_PARAMS, CheckedAnswer, Talk
+from dragoman.check.talk import CheckedAnswer, Talk
+from dragoman.core.codes import INVALID_PARAMS
 
 MOST: Final = 20
 """How many of each kind are used."""

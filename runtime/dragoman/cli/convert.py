@@ -20,13 +20,11 @@ from typing import IO, Any, Final
 import dragoman_spec
 from dragoman.cli.options import add_translation_arguments, chosen_rules, revision
 from dragoman.core.batches import explain_batches, has_batches
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Malformed, classify, encode_error, key_of
+from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.envelope import Malformed, classify, encode_error, key_of
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.translate import OnLoss, refuse_losses
 from dragoman.errors import MethodNeeded, ProtocolError, TranslationError, ValidationFailed
-
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.session import add_session_arguments, run_session
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.errors import CapabilityNotSupported, McpError
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 KINDS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 """What can be listed, and the member that a person names it by."""
-
-METHOD_NOT_FOUND: Final = -32601
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final
+from typing import Any
 
 import dragoman_spec
 from dragoman.client.eras import ByHandshake, ByRequests, SpokenEra
@@ -18,10 +18,9 @@ from dragoman.client.listening import Listening
 from dragoman.client.session import Session
 from dragoman.client.tasks import CREATION, ToolTask, check_extension
 from dragoman.client.told import Announcements
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.declared import declares
 from dragoman.errors import CapabilityNotSupported, LocalProtocolError, ValidationFailed
-
-METHOD_NOT_FOUND: Final = -32601
 
 
 class Client:

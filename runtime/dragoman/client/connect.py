@@ -15,10 +15,11 @@ from typing import Any, Final, Literal
 
 import dragoman_spec
 from dragoman.client.client import Client
-from dragoman.client.handlers import INVALID_PARAMS, Handlers
+from dragoman.client.handlers import Handlers
 from dragoman.client.tasks import declare_extension
 from dragoman.config.model import ServerConfig
 from dragoman.config.opening import opener_of
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.negotiation import AUTO
 from dragoman.errors import (
     ConnectionClosed,

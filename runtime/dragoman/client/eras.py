@@ -16,8 +16,9 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 import dragoman_spec
-from dragoman.client.handlers import INVALID_PARAMS, Handlers
+from dragoman.client.handlers import Handlers
 from dragoman.client.session import Session
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.errors import LocalProtocolError, RemoteProtocolError
 

@@ -9,12 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import dragoman_spec
+from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.errors import LocalProtocolError, McpError, ValidationFailed
 
 Handler = Callable[..., Awaitable[Any]]
-
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
 
 
 class Handlers:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dragoman.client.transport import CallTransport
+from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.envelope import (
-    PARSE_ERROR,
     Frame,
     classify,
     decoded,
@@ -229,7 +229,7 @@ class Session:
             answer = error_frame(key, error.code, error.message, error.data)
         except Exception as error:
             logger.exception("the handler of %s failed", method)
-            answer = error_frame(key, -32603, f"the client's handler failed: {type(error).__name__}")
+            answer = error_frame(key, INTERNAL_ERROR, f"the client's handler failed: {type(error).__name__}")
         try:
             self.transport.say(answer)
         except ConnectionClosed:

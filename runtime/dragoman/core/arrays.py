@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.batches import Batch, explain_batches, has_batches, read_member
 from dragoman.core.calls import TOO_MANY, Call
+from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import Side
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame, rewrite
+from dragoman.core.envelope import Frame, Malformed, error_frame, rewrite
 from dragoman.core.tally import deserves_a_line
 
 if TYPE_CHECKING:

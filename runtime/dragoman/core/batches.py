@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, classify
+from dragoman.core.codes import INVALID_REQUEST
+from dragoman.core.envelope import Frame, Malformed, classify
 from dragoman.core.exact_json import encode_line
 from dragoman_spec import REVISIONS, facts
 

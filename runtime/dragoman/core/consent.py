@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.declared import declares
 from dragoman.core.translate import Refusal
 
-METHOD_NOT_FOUND: Final = -32601
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 

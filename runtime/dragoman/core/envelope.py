@@ -6,15 +6,11 @@ Lives here: what a decoded JSON value is as a frame, ids as keys, writing result
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
+from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.lines import Overlong
-
-PARSE_ERROR: Final = -32700
-
-
-INVALID_REQUEST: Final = -32600
 
 
 class Frame(NamedTuple):

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core.arrays import relay_array
 from dragoman.core.batches import Batch
 from dragoman.core.calls import Call, Calls, Unfit, cancelled_key
+from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Side
-from dragoman.core.consent import METHOD_NOT_FOUND, Consent, Method
+from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Behind
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, notification_frame, written
 from dragoman.core.exact_json import decode
 from dragoman.core.mistakes import Mistakes
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import PROGRESS, Timeouts
-from dragoman.core.translate import INTERNAL_ERROR, Adaptor, Counters, Refusal, Translator
+from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
 
 if TYPE_CHECKING:
     from dragoman.core.around import Around

@@ -9,21 +9,13 @@ from __future__ import annotations
 import logging
 
 from dragoman.core.calls import NAME_BYTES, TOO_MANY, Call, Calls, Unfit
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST
 from dragoman.core.commands import Side
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    Frame,
-    Malformed,
-    decoded,
-    error_frame,
-    rewrite,
-    show_key,
-    twin_of,
-)
+from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, show_key, twin_of
 from dragoman.core.exact_json import decode
 from dragoman.core.lines import show
 from dragoman.core.tally import deserves_a_line
-from dragoman.core.translate import INTERNAL_ERROR, Counters
+from dragoman.core.translate import Counters
 
 logger = logging.getLogger("dragoman.exchange")
 

@@ -22,6 +22,7 @@ import re
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, load
 
@@ -167,7 +168,7 @@ def explain_unsupported(requested: object, supported: tuple[str, ...]) -> tuple[
     if supported and not any(revision in HANDSHAKE_REVISIONS for revision in supported):
         message += f": the server supports only {', '.join(supported)}{explain_era(supported[0])}"
         message += ", and the server did not say what it offers there (server/discover)"
-    return -32602, message, {"supported": list(supported), "requested": requested}
+    return INVALID_PARAMS, message, {"supported": list(supported), "requested": requested}
 
 
 def explain_era(revision: object) -> str:

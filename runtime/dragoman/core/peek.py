@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, classify
+from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.envelope import Frame, Malformed, classify
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import HEAD_BYTES, Overlong
 from dragoman.core.repeats import TWO_FRAMES, repeats_name

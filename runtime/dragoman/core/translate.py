@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
 
+from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.commands import Side
-from dragoman.core.envelope import PARSE_ERROR, Frame, error_frame, written
+from dragoman.core.envelope import Frame, error_frame, written
 from dragoman.core.exact_json import decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Translation
@@ -29,8 +30,6 @@ from dragoman_spec.translation import Kind
 
 logger = logging.getLogger("dragoman.translate")
 
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
 
 _GROUPS_SHOWN = 8
 

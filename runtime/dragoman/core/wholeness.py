@@ -22,7 +22,8 @@ from typing import Final
 
 import orjson
 
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, classify
+from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.envelope import Frame, Malformed, classify
 from dragoman.core.lines import Overlong
 from dragoman.core.peek import read_beginning, read_line
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.demo.peer import Frame, Peer
-from dragoman.demo.server import AUDIO, METHOD_NOT_FOUND, MINUTES, SINCE_AUDIO, SINCE_ICONS, SINCE_STRUCTURE
+from dragoman.demo.server import AUDIO, MINUTES, SINCE_AUDIO, SINCE_ICONS, SINCE_STRUCTURE
 
 CONTENT_TYPES: Final = {
     "text": "",

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.demo.peer import Frame, Peer
 
 SINCE_AUDIO: Final = "2025-03-26"
@@ -17,8 +18,6 @@ SINCE_STRUCTURE: Final = "2025-06-18"
 SINCE_ICONS: Final = "2025-11-25"
 """When what came; revisions compare as texts."""
 
-INVALID_PARAMS: Final = -32602
-METHOD_NOT_FOUND: Final = -32601
 MINUTES: Final = "file:///studio/minutes.txt"
 AUDIO: Final = {
     "type": "audio",

@@ -11,8 +11,9 @@ import sys
 from typing import Any, Final
 
 from dragoman.core.bridge.names import META_SERVER_INFO
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.demo.peer import Frame, Peer
-from dragoman.demo.server import METHOD_NOT_FOUND, PLACES
+from dragoman.demo.server import PLACES
 
 KEPT: Final = {"ttlMs": 60000, "cacheScope": "private"}
 TITLED: Final = [{"const": key, "title": title} for key, title in PLACES.items()]

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.around import Deferral, DeferralPhase
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.envelope import Frame, error_frame
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.middleware")
 
-INTERNAL_ERROR: Final = -32603
 TOO_MUCH: Final = -32000
 """The implementation-defined code for a request that would have to wait for too much, or that took too long."""
 

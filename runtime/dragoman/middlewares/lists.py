@@ -11,10 +11,9 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 from urllib.parse import unquote
 
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.middleware import Answer, Direction, Message, Proceed, ProceedNotice
 from dragoman.middlewares.named import LISTS, PROMPT, RESOURCE, TOOL, names_in
-
-INVALID_PARAMS: Final = -32602
 
 _UPDATED: Final = "notifications/resources/updated"
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.middleware import Answer, Direction, Message, Proceed
 from dragoman.middlewares.named import LISTS, PROMPT, TOOL, names_in, rename_in
 
 logger = logging.getLogger("dragoman.middleware")
-
-INVALID_PARAMS: Final = -32602
 
 
 class Rename:

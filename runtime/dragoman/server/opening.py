@@ -11,14 +11,13 @@ from typing import Any, Final, Protocol
 from dragoman.core.bridge.capabilities import spell_required
 from dragoman.core.bridge.metadata import Metadata, put_identity, read
 from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
+from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST
 from dragoman.errors import CapabilityNotSupported, McpError, ProtocolError, RemoteProtocolError
 from dragoman.server.context import Context
 from dragoman.server.definition import LISTEN, LOGS, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, ServerDefinition
 
 PING: Final = "ping"
 UPDATED: Final = "notifications/resources/updated"
-INVALID_REQUEST: Final = -32600
-INVALID_PARAMS: Final = -32602
 
 Say = Callable[[str, dict[str, Any]], None]
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]

@@ -14,10 +14,10 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.errors import McpError
 from dragoman.server.context import Context
 
-INVALID_PARAMS: Final = -32602
 _STATE_BYTES: Final = 32
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import dragoman_spec
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.envelope import (
     Frame,
     Malformed,
@@ -34,9 +35,6 @@ from dragoman.transports.base import Transport
 
 logger = logging.getLogger("dragoman.server")
 
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
 CANCELLED: Final = "notifications/cancelled"
 
 
@@ -72,7 +70,7 @@ class ServerSession:
             try:
                 body = decoded(frame).body
             except ValueError as error:
-                self._take_malformed(Malformed(-32700, str(error), frame.key, frame.method is None))
+                self._take_malformed(Malformed(PARSE_ERROR, str(error), frame.key, frame.method is None))
                 continue
             for one in body if isinstance(body, list) else [body]:
                 member = classify(b"", one)

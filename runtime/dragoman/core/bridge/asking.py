@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from dragoman.core.bridge.capabilities import spell_required
-from dragoman.core.bridge.names import INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY
+from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
 from dragoman.core.bridge.questions import Question, Reply, embed, is_question, unembed_answer
 from dragoman.core.bridge.state import Binding, Reason, refuse
+from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.translate import Refusal
 from dragoman.errors import TranslationError

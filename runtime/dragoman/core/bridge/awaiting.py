@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.bridge.inputs import FailCall, FinishCall, failed_tool
-from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.posing import Answered, Asked, Pose, Posing
 from dragoman.core.bridge.posing import Step as PosingStep
 from dragoman.core.bridge.questions import Question, is_question
 from dragoman.core.bridge.tasks import relate
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman_spec import Loss
 
 DEFAULT_POLL_S: Final = 1.0

@@ -16,12 +16,11 @@ from typing import Any
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.names import (
     HEADER_MISMATCH,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
     MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
     URL_ELICITATION_REQUIRED,
 )
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.declared import declares
 from dragoman_spec import era, facts
 

@@ -17,10 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.core.bridge.names import INTERNAL_ERROR, URL_ELICITATION_REQUIRED
+from dragoman.core.bridge.names import URL_ELICITATION_REQUIRED
 from dragoman.core.bridge.posing import Answered, Asked, Pose, Posing
 from dragoman.core.bridge.posing import Step as PosingStep
 from dragoman.core.bridge.results import ResultType, read_type
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import Loss
 

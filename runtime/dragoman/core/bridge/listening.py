@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.names import FACTS, INVALID_PARAMS, META_SUBSCRIPTION_ID, METHOD_NOT_FOUND
+from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, covers, promises
+from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.translate import Refusal
 
 FIRST_PAUSE_S: Final = 1.0

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from dragoman.core.bridge.names import (
     FACTS,
-    INVALID_PARAMS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_LOG_LEVEL,
@@ -24,6 +23,7 @@ from dragoman.core.bridge.names import (
     META_VERSION,
     UNSUPPORTED_VERSION,
 )
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.errors import RemoteProtocolError
 
 _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})

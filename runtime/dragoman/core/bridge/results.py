@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR
+from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.questions import is_question
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.errors import RemoteProtocolError
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.names import INVALID_PARAMS
 from dragoman.core.bridge.seal import Seal
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.exact_json import decode, encode
 from dragoman.errors import RemoteProtocolError
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.core.around import Around, Deferral
 from dragoman.core.calls import Call
+from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import Outbox, Outcome, Side
 from dragoman.core.edges.behind import Behind
 from dragoman.core.edges.early import EarlyFrames
@@ -31,7 +32,7 @@ from dragoman.core.edges.greeting import (
     write_welcome,
 )
 from dragoman.core.edges.lifecycle import FrontEvent, FrontState
-from dragoman.core.envelope import INVALID_REQUEST, Frame, Malformed, error_frame
+from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
 from dragoman.core.timeouts import Timeouts

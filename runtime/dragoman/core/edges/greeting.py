@@ -10,16 +10,8 @@ import logging
 from typing import Any, NamedTuple
 
 from dragoman.core import negotiation
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    Frame,
-    Malformed,
-    classify,
-    decoded,
-    error_frame,
-    rewrite,
-)
+from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, rewrite
 from dragoman.core.exact_json import decode
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
@@ -112,9 +104,9 @@ def refuse_per_request(frame: Frame, revision: str) -> Frame:
     2026-07-28/basic/transports/stdio, Backward Compatibility: any error that is not a modern one means "legacy".
     """
     if frame.method == DISCOVER:
-        code, message = -32601, f"{DISCOVER} is not served"
+        code, message = METHOD_NOT_FOUND, f"{DISCOVER} is not served"
     else:
-        code, message = -32602, "Unsupported protocol version"
+        code, message = INVALID_PARAMS, "Unsupported protocol version"
     message += f"{negotiation.explain_era(revision)}; open the session with initialize"
     data = {"supported": list(HANDSHAKE_REVISIONS), "requested": revision}
     return error_frame(frame.key, code, message, data)

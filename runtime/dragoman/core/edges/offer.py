@@ -10,6 +10,7 @@ import logging
 from typing import Any, NamedTuple, Protocol
 
 from dragoman.core import negotiation
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.envelope import Frame, twin_of
@@ -133,16 +134,18 @@ class Offer:
         try:
             body = decode(frame.raw) if frame.body is None else frame.body
         except ValueError as error:
-            return self.fail(-32603, f"the server's answer to initialize cannot be read: {error}")
+            return self.fail(INTERNAL_ERROR, f"the server's answer to initialize cannot be read: {error}")
         member = body["error" if frame.kind == "error" else "result"]
         if not isinstance(member, dict):
-            return self.fail(-32603, "the server's answer to initialize is not an object")
+            return self.fail(INTERNAL_ERROR, "the server's answer to initialize is not an object")
         if frame.kind == "result":
             return self._read_result(frame._replace(body=body), member)
         rejection = negotiation.read_rejection(member, self.offered)
         if rejection is not None:
             return self._take_rejection(rejection)
-        return InitializeRefused(frame, member.get("code", -32603), str(member.get("message", "")), member.get("data"))
+        return InitializeRefused(
+            frame, member.get("code", INTERNAL_ERROR), str(member.get("message", "")), member.get("data")
+        )
 
     def fail(self, code: int, message: str) -> Failed:
         """Give the error for a client whose `initialize` cannot succeed."""

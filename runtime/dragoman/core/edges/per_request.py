@@ -20,7 +20,8 @@ from typing import Any, Final, Protocol
 
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.headers import make_headers
-from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, METHOD_NOT_FOUND
+from dragoman.core.bridge.names import META_SUBSCRIPTION_ID
+from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, twin_of
@@ -141,7 +142,9 @@ class PerRequestEdge:
         try:
             frame = decoded(frame)
         except ValueError as error:
-            self._take_malformed(Malformed(-32603, str(error), frame.key, frame.kind in ("result", "error"), frame.raw))
+            self._take_malformed(
+                Malformed(INTERNAL_ERROR, str(error), frame.key, frame.kind in ("result", "error"), frame.raw)
+            )
             return
         match frame.kind:
             case "result" | "error":

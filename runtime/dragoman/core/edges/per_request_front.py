@@ -16,14 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from dragoman.core.bridge.discovery import served_versions
 from dragoman.core.bridge.errors import unsupported_version
 from dragoman.core.bridge.metadata import Metadata, read
-from dragoman.core.bridge.names import (
-    METHOD_NOT_FOUND,
-    PER_REQUEST_REVISIONS,
-    TASK_METHODS,
-    UNSUPPORTED_VERSION,
-)
+from dragoman.core.bridge.names import PER_REQUEST_REVISIONS, TASK_METHODS, UNSUPPORTED_VERSION
 from dragoman.core.calls import NAME_BYTES, cancelled_key
-from dragoman.core.envelope import INVALID_REQUEST, PARSE_ERROR, Frame, Malformed, decoded
+from dragoman.core.codes import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.envelope import Frame, Malformed, decoded
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.settings import Settings

@@ -20,13 +20,13 @@ from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.bridge.names import (
     HEADER_MISMATCH,
     META_VERSION,
-    METHOD_NOT_FOUND,
     MISSING_CLIENT_CAPABILITY,
     NEWER,
     PER_REQUEST_REVISIONS,
     UNSUPPORTED_VERSION,
 )
 from dragoman.core.bridge.verdict import PROBE, Era, Verdict, judge
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import read_rejection

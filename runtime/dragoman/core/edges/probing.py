@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Wake
 from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, Offer, Retried
@@ -99,7 +100,7 @@ class Probing(Restarting):
             self._offer_session()
         else:
             message = f"the server was said to speak {self._settings.server_revision}, and does not: {why}"
-            self._fail(Failed(-32603, message, {"supported": list(verdict.supported) if verdict else []}))
+            self._fail(Failed(INTERNAL_ERROR, message, {"supported": list(verdict.supported) if verdict else []}))
 
     def _offer_afresh(self, reason: str) -> None:
         """Open a session with a fresh server: the one that was asked what it is may answer nothing any more."""

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Close, Open, Outbox, Outcome
 from dragoman.core.edges.greeting import INITIALIZED, Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
@@ -235,7 +236,7 @@ class UpstreamEdge(Probing):
         self._follower.take_server(self, malformed)
         if malformed.is_response and malformed.key == offer.key:
             message = f"the server's answer to initialize is not a response: {malformed.reason}"
-            self._fail(offer.fail(-32603, message))
+            self._fail(offer.fail(INTERNAL_ERROR, message))
 
     def _take_answer(self, frame: Frame, offer: Offer) -> None:
         if not self._owner.waits_for(self):

@@ -16,10 +16,11 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.bridge.names import FACTS, INVALID_PARAMS, METHOD_NOT_FOUND, TASK_METHODS, TASKS_EXTENSION
+from dragoman.core.bridge.names import FACTS, TASK_METHODS, TASKS_EXTENSION
 from dragoman.core.bridge.parked import KIND
 from dragoman.core.bridge.state import Reason, refuse
 from dragoman.core.bridge.strategy import Strategy, promotes
+from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Close, Outbox
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request_front import BehindRequests, PerRequestFront, Request

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import Call, cancelled_key, read_params
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Close, Outbox, Outcome
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
@@ -161,7 +162,7 @@ class PerCall:
             self.front.take_answer(call, result_frame(call.key, {}))
             return
         if call.method in LASTING:
-            code, reason = -32601, explain_lasting(call.method)
+            code, reason = METHOD_NOT_FOUND, explain_lasting(call.method)
         elif len(self.runs) >= self._limit:
             reason = f"more than {self._limit} requests at once"
         elif self.ending >= self._limit * _ENDING:
@@ -195,7 +196,7 @@ class PerCall:
         try:
             run.upstream.send(Frame(with_id(frame, key), frame.kind, key, None))
         except ValueError as error:
-            run.upstream.send(error_frame(key, -32603, f"the client's answer cannot be read: {error}"))
+            run.upstream.send(error_frame(key, INTERNAL_ERROR, f"the client's answer cannot be read: {error}"))
 
     # What the upstream edges say
 
@@ -318,7 +319,7 @@ class PerCall:
         if frame.method == "ping":
             run.upstream.send(result_frame(frame.key, {}))
         elif run.upstream.state is not UpstreamState.READY:
-            run.upstream.send(error_frame(frame.key, -32600, "expected the answer to initialize first"))
+            run.upstream.send(error_frame(frame.key, INVALID_REQUEST, "expected the answer to initialize first"))
         elif len(self._asked) >= _QUESTIONS:
             reason = f"more than {_QUESTIONS} requests of servers are unanswered"
             run.upstream.send(error_frame(frame.key, CONNECTION_CLOSED, reason))

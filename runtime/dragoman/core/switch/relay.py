@@ -17,15 +17,9 @@ from typing import Any, Final
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import offer_served
 from dragoman.core.bridge.errors import Refresh, Say, answer_error
-from dragoman.core.bridge.names import (
-    FACTS,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    META_SUBSCRIPTION_ID,
-    METHOD_NOT_FOUND,
-    NEWER,
-)
+from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID, NEWER
 from dragoman.core.bridge.relay import unwrap, wrap
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Seque
 from functools import lru_cache
 from typing import Any, Final
 
-from dragoman.core.envelope import INVALID_REQUEST, encode_error
+from dragoman.core.codes import INVALID_REQUEST
+from dragoman.core.envelope import encode_error
 from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.budget import FREE_BYTES, Excess, Hold
 from dragoman.transports.http.config import Limits

@@ -17,7 +17,8 @@ from typing import Any
 from dragoman.core.bridge.errors import find_http_status
 from dragoman.core.bridge.headers import check_headers, select_arguments
 from dragoman.core.bridge.metadata import claims_per_request
-from dragoman.core.bridge.names import METHOD_NOT_FOUND, NEWER
+from dragoman.core.bridge.names import NEWER
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.edges.per_request_front import read_request
 from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import encode_line

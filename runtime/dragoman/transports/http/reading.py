@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from dragoman.core.batches import explain_batches, has_batches
-from dragoman.core.envelope import PARSE_ERROR, Frame, classify, key_of
+from dragoman.core.codes import PARSE_ERROR
+from dragoman.core.envelope import Frame, classify, key_of
 from dragoman.core.exact_json import decode, may_hold_long_integer
 from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name

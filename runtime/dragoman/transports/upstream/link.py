@@ -12,16 +12,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.envelope import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    Frame,
-    Malformed,
-    decoded,
-    error_frame,
-    rewrite,
-    twin_of,
-)
+from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, twin_of
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import Overlong, show
 from dragoman.core.peek import read_beginning, read_line

@@ -16,6 +16,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, classify, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.errors import TransportClosed, TransportError
@@ -33,7 +34,6 @@ from dragoman.transports.upstream.streamable import Streamable
 logger = logging.getLogger("dragoman.upstream")
 
 _NO_EVIDENCE: Final = frozenset({401, 402, 403, 407, 408, 421, 425, 426, 429, 431, 451})
-_METHOD_NOT_FOUND: Final = -32601
 _HURRIED_S: Final = 0.5
 
 
@@ -126,7 +126,7 @@ class HttpTransport:
             self._report(job, str(error))
         except Exception as error:  # a defect of ours: who waits is told all the same
             logger.debug("where it happened", exc_info=True)
-            self._report(job, f"internal error: {type(error).__name__}: {error}", -32603)
+            self._report(job, f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR)
         if job.frame.method == "notifications/initialized":
             await self._client.listen()
             self._lanes.note_ready()
@@ -176,7 +176,7 @@ class HttpTransport:
         return (
             400 <= error.status < 500
             and error.status not in _NO_EVIDENCE
-            and not (error.error is not None and (error.status == 400 or error.code == _METHOD_NOT_FOUND))
+            and not (error.error is not None and (error.status == 400 or error.code == METHOD_NOT_FOUND))
         )
 
     async def _open_legacy(self, job: Delivery, refused: StatusRefused) -> None:

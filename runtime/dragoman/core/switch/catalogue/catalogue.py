@@ -18,21 +18,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import cancelled_key
+from dragoman.core.codes import INVALID_PARAMS, PARSE_ERROR
 from dragoman.core.edges.greeting import DISCOVER, INITIALIZED, PROTOCOL_VERSION_KEY
-from dragoman.core.envelope import (
-    PARSE_ERROR,
-    Frame,
-    classify,
-    decoded,
-    error_frame,
-    result_frame,
-    rewrite,
-)
+from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import MemberQuestions
-from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, Lists, Overdue
+from dragoman.core.switch.catalogue.lists import Lists, Overdue
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import NameKind, Names
 from dragoman.core.switch.catalogue.opening import SET_LEVEL, MemberOpening, Openings

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.switch.catalogue.member import Member, MemberState
@@ -29,9 +30,6 @@ logger = logging.getLogger("dragoman.router")
 MISSING: Final = "dragoman/missing"
 """The member of `_meta` in a merged list that names the servers which are not in it, and why."""
 
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
 
 _MOST_PAGES: Final = 1000
 _MOST_BARREN_PAGES: Final = 20

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame, result_frame
 from dragoman.core.peek import with_id
-from dragoman.core.switch.catalogue.lists import METHOD_NOT_FOUND
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.own import read_error, read_result
 

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import name_askers
-from dragoman.core.switch.catalogue.lists import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS

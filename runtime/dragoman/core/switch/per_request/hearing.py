@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge.listening import AnswerClient, CloseListen, Command, ListenStream, OpenListen, TellClient
 from dragoman.core.calls import Call
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import CANCELLED, Lent
 from dragoman.core.envelope import Frame, error_frame, notification_frame, result_frame
 from dragoman.core.exact_json import encode_line
-from dragoman.core.translate import INVALID_PARAMS
 
 if TYPE_CHECKING:
     from dragoman.core.switch.per_request.switch import PerRequest
@@ -151,7 +151,7 @@ class _Stream:
 
     def take_garbled(self, reason: str) -> None:
         """What should have ended it is not a response."""
-        self._hearing.take_end(self._number, {"code": -32603, "message": reason})
+        self._hearing.take_end(self._number, {"code": INTERNAL_ERROR, "message": reason})
 
     def take_notice(self, frame: Frame) -> None:
         """A notification of this stream came."""

@@ -21,25 +21,26 @@ from typing import Any, Final, Protocol
 from dragoman.core.bridge.capabilities import Path, bridges_tasks
 from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
 from dragoman.core.bridge.metadata import Metadata, spell, stamp, stamp_spelled
-from dragoman.core.bridge.names import FACTS, METHOD_NOT_FOUND, OLDER, OLDER_FACTS
+from dragoman.core.bridge.names import FACTS, OLDER, OLDER_FACTS
 from dragoman.core.bridge.posing import Asked
 from dragoman.core.bridge.questions import ROOTS, embed_answer
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key
+from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.commands import Outbox
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.per_request import CANCELLED, PROGRESS, Asker, Lent, PerRequestEdge
-from dragoman.core.envelope import PARSE_ERROR, Frame, decoded, error_frame, result_frame
+from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import connection_closed
 from dragoman.core.switch.per_request.hearing import ClientNotices
 from dragoman.core.switch.per_request.running import RunningCall, describe_losses
 from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
 from dragoman.core.switch.tool_headers import CALL, LIST, PageAsker, TakePage, ToolHeaders
-from dragoman.core.translate import INVALID_PARAMS, OnLoss, Refusal
+from dragoman.core.translate import OnLoss, Refusal
 from dragoman.core.wiring import Wiring
 from dragoman.errors import TranslationError
 from dragoman_spec import Loss

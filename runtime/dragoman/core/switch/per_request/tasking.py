@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dragoman.core.bridge import errors
 from dragoman.core.bridge.metadata import take_identity
-from dragoman.core.bridge.names import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.bridge.tasks import (
     offer_tasks,
     relate,
@@ -28,6 +27,7 @@ from dragoman.core.bridge.tasks import (
     to_older_task,
 )
 from dragoman.core.calls import Call
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Side
 from dragoman.core.edges.behind import Reads
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite

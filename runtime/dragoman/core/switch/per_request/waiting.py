@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge.awaiting import GiveUp, Poll, Step, TaskWait, Update
 from dragoman.core.bridge.inputs import FinishCall
-from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.posing import Pose
 from dragoman.core.bridge.questions import ROOTS, Question
 from dragoman.core.bridge.tasks import to_older_task
 from dragoman.core.calls import Call
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, notification_frame

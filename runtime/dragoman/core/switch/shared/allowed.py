@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 import dragoman_spec
-from dragoman.core.consent import METHOD_NOT_FOUND, Method
-from dragoman.core.envelope import INVALID_REQUEST, Frame
+from dragoman.core.codes import INVALID_REQUEST, METHOD_NOT_FOUND
+from dragoman.core.consent import Method
+from dragoman.core.envelope import Frame
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 _NOTICES: Final = "notifications/"

@@ -11,17 +11,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dragoman.core.envelope import (
-    PARSE_ERROR,
-    Frame,
-    Malformed,
-    classify,
-    decoded,
-    error_frame,
-    key_of,
-    result_frame,
-    rewrite,
-)
+from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
+from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
 from dragoman.core.lines import show
 from dragoman.core.peek import with_id
@@ -30,7 +21,6 @@ from dragoman.core.switch.shared.allowed import find_fault
 from dragoman.core.switch.shared.attribution import elicitation_ids
 from dragoman.core.switch.shared.desk import Desk, object_in, params_of
 from dragoman.core.switch.shared.loans import Loan
-from dragoman.core.switch.shared.server_requests import INTERNAL_ERROR
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 

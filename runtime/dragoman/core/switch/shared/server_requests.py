@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.declared import find_missing
-from dragoman.core.envelope import INVALID_REQUEST, Frame, error_frame, key_of, result_frame
+from dragoman.core.envelope import Frame, error_frame, key_of, result_frame
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.switch.shared.attribution import NAME_BYTES, Attribution
 from dragoman.core.switch.shared.sessions import ClientSession
-
-METHOD_NOT_FOUND: Final = -32601
-INTERNAL_ERROR: Final = -32603
 
 ROOTS: Final = "roots/list"
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from dragoman.core.bridge import errors
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.metadata import put_identity
-from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.tasks import leave_off_relation
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
 from dragoman.core.switch.to_handshake.reading import read_response

@@ -17,7 +17,7 @@ from typing import Any, Final
 from dragoman.core.bridge import replay, urls
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn
 from dragoman.core.bridge.inputs import failed_tool
-from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, METHOD_NOT_FOUND
+from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.parked import Parking
 from dragoman.core.bridge.questions import ROOTS, Reply, describe
 from dragoman.core.bridge.roots import RootsCache
@@ -25,6 +25,7 @@ from dragoman.core.bridge.state import Moment, State
 from dragoman.core.bridge.strategy import Strategy, choose_strategy
 from dragoman.core.bridge.tasks import read_relation
 from dragoman.core.calls import cancelled_key
+from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
@@ -119,7 +120,7 @@ class Asking:
         try:
             params = decoded(frame).body.get("params")
         except ValueError as error:
-            self._upstream.send(error_frame(key, -32700, str(error)))
+            self._upstream.send(error_frame(key, PARSE_ERROR, str(error)))
             return
         if method not in FACTS.asked:
             self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))

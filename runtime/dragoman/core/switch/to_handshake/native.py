@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from dragoman.core.bridge.asking import AskedCall
 from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_tasks
-from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.bridge.tasks import read_support
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.envelope import Frame, decoded, rewrite
 from dragoman.core.switch.to_handshake.listed import ListedTools

@@ -17,9 +17,10 @@ from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result
-from dragoman.core.bridge.names import FACTS, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NEWER, TASK_METHODS
+from dragoman.core.bridge.names import FACTS, NEWER, TASK_METHODS
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Side
 from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge

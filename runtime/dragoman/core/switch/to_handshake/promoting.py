@@ -16,17 +16,12 @@ from typing import Any, Final
 
 from dragoman.core.bridge.asking import Turned
 from dragoman.core.bridge.capabilities import declares_tasks
-from dragoman.core.bridge.names import (
-    INVALID_PARAMS,
-    META_SUBSCRIPTION_ID,
-    MISSING_CLIENT_CAPABILITY,
-    TASK_METHODS,
-    TASKS_EXTENSION,
-)
+from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, MISSING_CLIENT_CAPABILITY, TASK_METHODS, TASKS_EXTENSION
 from dragoman.core.bridge.promoted import PromotedTasks
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Binding, Moment
 from dragoman.core.bridge.urls import refuse_visit
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, result_frame

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dragoman.core.bridge.asking import Turned
-from dragoman.core.bridge.names import INTERNAL_ERROR
 from dragoman.core.bridge.questions import Question, Reply
 from dragoman.core.bridge.replay import Replay, resume_replay
 from dragoman.core.bridge.state import State
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.switch.to_handshake.works import Work
 from dragoman.core.translate import Refusal

@@ -15,9 +15,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from dragoman.core.bridge.capabilities import Path, Scope
-from dragoman.core.bridge.names import INTERNAL_ERROR, NEWER, OLDER
+from dragoman.core.bridge.names import NEWER, OLDER
 from dragoman.core.bridge.strategy import promotes
 from dragoman.core.bridge.verdict import Verdict
+from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME
