@@ -13,7 +13,7 @@ in its `ProxyConfig`; docs/middleware.md has examples.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -178,3 +178,9 @@ ProceedNotice = Callable[[Message], Awaitable[None]]
 
 NoticeMiddleware = Callable[[Message, ProceedNotice], Awaitable[None]]
 """What is around a notification: lets it proceed, or drops it."""
+
+HeaderMiddleware = Callable[[], Mapping[str, str]]
+"""What gives headers for the next request over HTTP to the server, `initialize` and the stream of a session included.
+
+It is called in the event loop for each of them, and must not take long. If it raises, nothing is sent: the request
+fails, and the log has the words of the exception."""

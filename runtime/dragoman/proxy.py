@@ -35,7 +35,7 @@ from dragoman.transports.base import Transport
 if TYPE_CHECKING:
     from dragoman.core.bridge.state import Keeper
     from dragoman.core.switch.per_call import PerCall
-    from dragoman.middleware import Middleware, NoticeMiddleware
+    from dragoman.middleware import HeaderMiddleware, Middleware, NoticeMiddleware
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
 
@@ -71,6 +71,8 @@ class ProxyConfig:
         trace: Where frames are written down; None where they are not. It may be that of several proxies.
         middleware: Your own code around each request, the outermost first: `dragoman.middleware`.
         notice_middleware: The same around each notification.
+        header_middleware: Gives headers for each request over HTTP to the server; a server that is not reached over
+            HTTP cannot be used then.
         middleware_timeout_s: How long middleware may take for each of them, in seconds, without the time that a peer
             takes to answer.
         board: Where the state of the servers is put up, for `dragoman.status`; None where nobody looks.
@@ -107,6 +109,7 @@ class ProxyConfig:
     trace: Trace | None = None
     middleware: tuple[Middleware, ...] = field(default=(), hash=False)
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
+    header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), hash=False, repr=False)
     middleware_timeout_s: float = 60.0
     board: StatusBoard | None = None
     names_server: bool = False
@@ -308,7 +311,11 @@ def watched(config: ProxyConfig, transport: Transport, side: Side) -> Transport:
 
 
 def watched_connect(config: ProxyConfig, connect: Callable[[], Transport]) -> Callable[[], Transport]:
-    """Give what opens such a transport to a server."""
+    """Give what opens such a transport to a server, with the headers of middleware."""
+    if config.header_middleware:
+        from dragoman.host.headers import with_headers
+
+        connect = with_headers(connect, config.header_middleware)
     return connect if config.trace is None else lambda: watched(config, connect(), Side.SERVER)
 
 

@@ -32,6 +32,10 @@ class Made:
     async def __call__(self, call, proceed):
         return await proceed(call)
 
+class Late:
+    async def headers_to_server(self): ...
+class Curious:
+    def headers_to_server(self, request): ...
 def plain(call, proceed): ...
 async def alone(call): ...
 number = 3
@@ -50,14 +54,19 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_function_a_made_one_and_one_of_a_file_are_found_in_order(place: Path) -> None:
     names = ["loading_ours:shout", "loading_ours:Made(2)", "loading_ours.py:shout"]
-    requests, notices = load_middleware(names, ["loading_ours:both_hear"])
-    assert [getattr(one, "__name__", None) or one.n for one in requests] == ["shout", 2, "shout"]
-    assert len(notices) == 1
+    loaded = load_middleware(names, ["loading_ours:both_hear"])
+    assert [getattr(one, "__name__", None) or one.n for one in loaded.requests] == ["shout", 2, "shout"]
+    assert (len(loaded.notices), len(loaded.headers)) == (1, 0)
 
 
 def test_what_is_around_both_is_put_around_both() -> None:
-    requests, notices = load_middleware(['dragoman.middlewares:Deny(tools=["x"])'], [])
-    assert (len(requests), len(notices)) == (1, 1)
+    loaded = load_middleware(['dragoman.middlewares:Deny(tools=["x"])'], [])
+    assert (len(loaded.requests), len(loaded.notices)) == (1, 1)
+
+
+def test_what_gives_headers_is_asked_for_them_and_is_around_nothing() -> None:
+    loaded = load_middleware(['dragoman.middlewares:InjectHeaders({"X": "1"})'], [])
+    assert (loaded.requests, loaded.notices, [one() for one in loaded.headers]) == ([], [], [{"X": "1"}])
 
 
 def test_the_working_directory_stands_in_for_nothing_that_is_installed(tmp_path: Path) -> None:
@@ -73,7 +82,7 @@ def test_the_working_directory_stands_in_for_nothing_that_is_installed(tmp_path:
 def test_a_file_is_run_once_and_may_be_called_as_a_module_of_python(place: Path) -> None:
     (place / "fractions.py").write_text(OURS, "utf-8")
     before = set(sys.modules)
-    (first, second), _ = load_middleware(["fractions.py:shout", "./fractions.py:shout"], [])
+    first, second = load_middleware(["fractions.py:shout", "./fractions.py:shout"], []).requests
     assert first is second
     assert "fractions" not in set(sys.modules) - before
 
@@ -87,8 +96,8 @@ def test_a_file_is_run_once_and_may_be_called_as_a_module_of_python(place: Path)
         ("nowhere.py:x", "there is no file nowhere.py"),
         ("loading_broken:x", "loading_broken cannot be imported: No module named 'nowhere_at_all'"),
         ("loading_broken.py:x", "cannot be run: ModuleNotFoundError"),
-        ("loading_ours:shut", "has no shut; it has: Answer, Made"),
-        ("dragoman.middlewares:Nope", "it has: Allow, Deny, Inject, RateLimit, Rename$"),
+        ("loading_ours:shut", "has no shut; it has: Answer, Curious, Late, Made"),
+        ("dragoman.middlewares:Nope", "it has: Allow, Deny, Inject, InjectHeaders, RateLimit, Rename$"),
         ("loading_ours:Made", r"is a class; write loading_ours:Made\(\.\.\.\)"),
         ("loading_ours:Made()", "TypeError"),
         ("loading_ours:Made(0)", "n is too small"),
@@ -97,6 +106,8 @@ def test_a_file_is_run_once_and_may_be_called_as_a_module_of_python(place: Path)
         ("loading_ours:number(1)", "cannot be called"),
         ("loading_ours:number", "is not a function"),
         ("loading_ours:plain", "is not an async function"),
+        ("loading_ours:Late()", "is not a function that answers at once"),
+        ("loading_ours:Curious()", "takes arguments; it gets none"),
         ("loading_ours:alone", "does not take two arguments"),
     ],
 )

@@ -109,6 +109,7 @@ def _row(key: OwnKey, owner: type[RouterOptions] | type[ServerOptions]) -> str:
         "boolean": "true or false",
         "file": "path",
         "revision": "string",
+        "headers": "object of strings",
     }
     kind = kinds.get(key.kind, key.kind) if isinstance(key.kind, str) else ", ".join(f"`{one}`" for one in key.kind)
     shown = "" if default is None else f"`{str(default).lower() if isinstance(default, bool) else default}`"

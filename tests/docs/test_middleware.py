@@ -46,3 +46,8 @@ def test_the_second_example_drops_what_is_for_debugging() -> None:
     steps = [*map(server, news), expect_to_client(news[1])]
     notices = config_of(BLOCKS[1]).notice_middleware
     hold([*opening("2025-11-25", "2025-11-25"), *steps], notice_middleware=notices)
+
+
+def test_the_example_with_headers_gives_one() -> None:
+    (signed,) = config_of(BLOCKS[3]).header_middleware
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}Z", signed()["X-Signed-At"])

@@ -1,7 +1,7 @@
 """Middleware that a user names on the command line: finding it, and saying what is wrong where there is none.
 
-Lives here: importing, making what is named with arguments, and telling what is around requests from what is around
-notifications. Must not: run it. Called by `cli.middleware`.
+Lives here: importing, making what is named with arguments, and telling apart what is around requests, what is around
+notifications and what gives headers. Must not: run it. Called by `cli.middleware`.
 """
 
 from __future__ import annotations
@@ -13,38 +13,56 @@ import inspect
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from dragoman.middleware import Middleware, NoticeMiddleware
+    from dragoman.middleware import HeaderMiddleware, Middleware, NoticeMiddleware
+
+_METHODS: Final = ("around_request", "around_notice", "headers_to_server")
 
 
-def load_middleware(
-    named: Iterable[str], notices_named: Iterable[str]
-) -> tuple[tuple[Middleware, ...], tuple[NoticeMiddleware, ...]]:
-    """Give what is named: what is around requests, and what is around notifications.
+@dataclass(slots=True)
+class LoadedMiddleware:
+    """What the options name, by what it does.
+
+    Attributes:
+        requests: What is around requests, the outermost first.
+        notices: What is around notifications.
+        headers: What gives headers.
+    """
+
+    requests: list[Middleware] = field(default_factory=list)
+    notices: list[NoticeMiddleware] = field(default_factory=list)
+    headers: list[HeaderMiddleware] = field(default_factory=list)
+
+
+def load_middleware(named: Iterable[str], notices_named: Iterable[str]) -> LoadedMiddleware:
+    """Give what is named.
 
     Args:
-        named: `MODULE:NAME` each; what it names may have `around_request` and `around_notice`.
+        named: `MODULE:NAME` each; what it names may have `around_request`, `around_notice` and `headers_to_server`.
         notices_named: The same for functions that are around notifications.
 
     Raises:
         ValueError: Something of it cannot be used; the text says what, and why.
     """
-    requests: list[Any] = []
-    notices: list[Any] = []
+    loaded = LoadedMiddleware()
     for text in named:
-        around = _find(text)
-        both = getattr(around, "around_request", None), getattr(around, "around_notice", None)
-        if both == (None, None):
-            both = around, None
-        for one, ones in zip(both, (requests, notices), strict=True):
-            if one is not None:
-                ones.append(_check(one, text))
-    notices += [_check(_find(text), text) for text in notices_named]
-    return tuple(requests), tuple(notices)
+        found = _find(text)
+        request, notice, headers = (getattr(found, name, None) for name in _METHODS)
+        if request is None and notice is None and headers is None:
+            request = found
+        if request is not None:
+            loaded.requests.append(_check(request, text))
+        if notice is not None:
+            loaded.notices.append(_check(notice, text))
+        if headers is not None:
+            loaded.headers.append(_check_headers(headers, text))
+    loaded.notices += [_check(_find(text), text) for text in notices_named]
+    return loaded
 
 
 def _find(text: str) -> Any:
@@ -126,7 +144,7 @@ def _import_file(path: Path) -> ModuleType:
 def _check(one: Any, text: str) -> Any:
     """Make sure that something takes a message and what lets it proceed."""
     if not callable(one):
-        raise ValueError(f"{text} is not a function, and has neither around_request nor around_notice")
+        raise ValueError(f"{text} is not a function, and has none of {', '.join(_METHODS)}")
     called = one if inspect.isroutine(one) else type(one).__call__
     if not inspect.iscoroutinefunction(inspect.unwrap(called)):
         raise ValueError(f"{text} is not an async function")
@@ -134,4 +152,15 @@ def _check(one: Any, text: str) -> Any:
         inspect.signature(one).bind(None, None)
     except TypeError:
         raise ValueError(f"{text} does not take two arguments: the message, and what lets it proceed") from None
+    return one
+
+
+def _check_headers(one: Any, text: str) -> Any:
+    """Make sure that something can be asked for headers."""
+    if not callable(one) or inspect.iscoroutinefunction(inspect.unwrap(one)):
+        raise ValueError(f"headers_to_server of {text} is not a function that answers at once (without async)")
+    try:
+        inspect.signature(one).bind()
+    except TypeError:
+        raise ValueError(f"headers_to_server of {text} takes arguments; it gets none") from None
     return one

@@ -7,10 +7,7 @@ Lives here: the flags. Must not: load anything (`cli.loading`, which is imported
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from dragoman.middleware import Middleware, NoticeMiddleware
+from typing import Any
 
 
 def add_middleware_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,16 +25,32 @@ def add_middleware_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def find_middleware(
-    args: argparse.Namespace,
-) -> tuple[tuple[Middleware, ...], tuple[NoticeMiddleware, ...]]:
-    """Give what the options name: what is around requests, and what is around notifications."""
+def find_middleware(args: argparse.Namespace) -> dict[str, Any]:
+    """Give what the options name, as `ProxyConfig` calls it."""
     if not args.middleware and not args.notice_middleware:
-        return (), ()
+        return {}
     from dragoman.cli.loading import load_middleware
 
     try:
-        return load_middleware(args.middleware, args.notice_middleware)
+        loaded = load_middleware(args.middleware, args.notice_middleware)
+        if loaded.headers and args.url is None:
+            raise ValueError(_nowhere_for_headers(args))
     except ValueError as error:
         args.usage_error(f"--middleware: {error}")
         raise
+    return {
+        "middleware": tuple(loaded.requests),
+        "notice_middleware": tuple(loaded.notices),
+        "header_middleware": tuple(loaded.headers),
+    }
+
+
+def _nowhere_for_headers(args: argparse.Namespace) -> str:
+    if args.server is not None:
+        return f"headers go to a server at a URL, and {args.server!r} is a command"
+    if args.command:
+        return "headers go to a server at a URL, and this one is a command: give it its secrets with --env NAME"
+    return (
+        "headers go to one server, and --config names several: write them into the file, as "
+        '"dragoman": {"servers": {"NAME": {"headers": {"Authorization": "Bearer ${file:PATH}"}}}}'
+    )

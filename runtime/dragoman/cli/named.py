@@ -33,3 +33,4 @@ def take_from_config(args: argparse.Namespace) -> None:
     else:
         args.url, args.headers, args.upstream = target.url, list(target.headers), target.kind.value
         args.ca_file, args.insecure = options.ca_file, options.insecure
+        args.injected = options.headers

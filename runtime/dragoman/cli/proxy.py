@@ -355,10 +355,9 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         restarts=args.restarts,
         health_s=args.health_interval,
         trace=trace,
-        middleware=args.around[0],
-        notice_middleware=args.around[1],
         board=_make_board(args),
         names_server=args.listen is None,
+        **args.around,
         **chosen_bridging(args),
     )
 

@@ -66,6 +66,7 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
         metavar="S",
         help="how long a server that owes an answer may send nothing at all (default: 300)",
     )
+    group.set_defaults(injected=None)  # what a configuration file says beside
     group.add_argument("--no-delete", action="store_true", help="do not tell the server when a session is over")
     return [action for action in group._group_actions if action.dest != "url"]
 
@@ -85,6 +86,7 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         end_session=not args.no_delete,
         restore_ids="restore-id-type" in chosen_rules(args),
         name=None if args.listen is None else "the server",  # whose URL is no business of clients over the network
+        header_middleware=() if args.injected is None else (args.injected.headers_to_server,),
     )
 
 

@@ -24,6 +24,7 @@ class Findings:
         variables: What fills in strings.
 
     Attributes:
+        variables: What fills in strings.
         problems: What makes it unusable.
         warnings: What is odd.
     """
@@ -32,7 +33,7 @@ class Findings:
         self.problems: list[ConfigProblem] = []
         self.warnings: list[ConfigProblem] = []
         self._text = text
-        self._variables = variables
+        self.variables = variables
 
     def line_of(self, offset: int) -> int:
         """Give the line of a place."""
@@ -68,7 +69,7 @@ class Findings:
         if not expands:
             return node.value
         try:
-            found = self._variables.expand(node.value)
+            found = self.variables.expand(node.value)
         except NotSet as error:
             self.add(node, f"{what}: {error.problem}", error.remedy)
             return None

@@ -125,7 +125,8 @@ class OwnKey:
     Attributes:
         name: The key.
         field: Of `RouterOptions` or `ServerOptions`.
-        kind: What its value is: `name`, `string`, `seconds`, `count`, `boolean`, `file`, or the strings it may be.
+        kind: What its value is: `name`, `string`, `seconds`, `count`, `boolean`, `file`, `headers`, or the strings it
+            may be.
         about: What it says.
     """
 
@@ -173,4 +174,11 @@ OPTION_KEYS: Final = (
     ),
     OwnKey("caFile", "ca_file", "file", "Who signs the certificate of its URL, as PEM."),
     OwnKey("insecure", "insecure", "boolean", "Whether the certificate of its URL is not checked at all."),
+    OwnKey(
+        "headers",
+        "headers",
+        "headers",
+        "HTTP headers to send along with each request to its URL, made anew for each: `${file:PATH}` is what is in a "
+        "file, relative to this one, and `${NAME}` a variable ([middleware](middleware.md#headers)).",
+    ),
 )

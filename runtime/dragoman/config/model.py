@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dragoman.errors import ConfigProblem
 from dragoman.transports.upstream.config import Kind, describe_url
+
+if TYPE_CHECKING:
+    from dragoman.transports.upstream.inject_headers import InjectHeaders
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class ServerOptions:
             it is started from.
         ca_file: Who signs the certificate of a URL, if not who the system trusts.
         insecure: Whether the certificate of a URL is not checked at all.
+        headers: What to send along with every request to a URL, made anew for each.
     """
 
     prefix: str | None = None
@@ -67,6 +71,7 @@ class ServerOptions:
     inherit_env: Literal["all", "safe", "none"] | None = None
     ca_file: str | None = None
     insecure: bool = False
+    headers: InjectHeaders | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ def opener_of(
         not options.insecure,
         limit_bytes=limit_bytes,
         name=server.name if hides_url else None,
+        header_middleware=() if options.headers is None else (options.headers.headers_to_server,),
     )
     return lambda: _connect(config)
 

@@ -10,7 +10,7 @@ import codecs
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
 from dragoman.config.document import Node, NotJson, parse_document, place_of
@@ -18,8 +18,11 @@ from dragoman.config.entries import Entry
 from dragoman.config.expansion import Variables
 from dragoman.config.findings import Findings, named, near
 from dragoman.config.keys import OPTION_KEYS, OURS, ROUTER_KEYS, SERVERS, WRAPPERS, OwnKey
-from dragoman.config.model import Configuration, RouterOptions, ServerConfig, ServerOptions
+from dragoman.config.model import CommandTarget, Configuration, RouterOptions, ServerConfig, ServerOptions
 from dragoman.errors import ConfigError, ConfigProblem
+
+if TYPE_CHECKING:
+    from dragoman.transports.upstream.inject_headers import InjectHeaders
 
 LIMIT_BYTES: Final = 16 * 1024 * 1024
 """The longest file that is read; settings of editors are long."""
@@ -68,7 +71,7 @@ def parse_config(text: str, environment: Mapping[str, str] | None = None, *, pat
         raise ConfigError(path, [ConfigProblem(line, column, error.problem, error.remedy)]) from error
     findings = Findings(text, Variables(os.environ if environment is None else environment, directory))
     servers = _read_servers(document, findings, directory)
-    options, own = _read_own(document, findings, {server.name for server in servers}, directory)
+    options, own = _read_own(document, findings, {server.name: server for server in servers}, directory)
     if findings.problems:
         found = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
         raise ConfigError(path, found)
@@ -154,7 +157,7 @@ def _explain_missing(document: Node, findings: Findings) -> None:
 
 
 def _read_own(
-    document: Node, findings: Findings, names: set[str], directory: str
+    document: Node, findings: Findings, known: Mapping[str, ServerConfig], directory: str
 ) -> tuple[RouterOptions, dict[str, ServerOptions]]:
     node = document.value.get(OURS) if isinstance(document.value, dict) else None
     members = None if node is None else findings.members(node, OURS)
@@ -167,13 +170,16 @@ def _read_own(
     table = None if servers is None else findings.members(servers, f"{OURS}.{SERVERS}")
     for name, value in (table or {}).items():
         what = f"{OURS}.{SERVERS}.{name}"
-        if name not in names and not findings.problems:
+        if name not in known and not findings.problems:
             assert servers is not None
-            meant = near(name, names)
+            meant = near(name, known)
             remedy = f"write {meant!r}" if meant else "use a name that stands among the servers of this file"
             findings.add(servers.names[name], f"there is no server {name!r} that this could be about", remedy)
         elif findings.members(value, what) is not None:
             own[name] = ServerOptions(**_Own(findings, directory).read(value, what, OPTION_KEYS))
+            if own[name].headers is not None and name in known and isinstance(known[name].target, CommandTarget):
+                remedy = "remove them; a command gets its secrets by env"
+                findings.add(value.names["headers"], f"{what}.headers mean nothing for a command", remedy)
     return RouterOptions(**given), own
 
 
@@ -224,6 +230,8 @@ class _Own:
                 return self._choose(node, what, ("auto", *dragoman_spec.REVISIONS))
             case "file":
                 return self._read_file(node, what)
+            case "headers":
+                return self._read_headers(node, what)
             case _:
                 text = findings.text(node, what)
                 if text is not None and not text.strip():
@@ -247,3 +255,17 @@ class _Own:
         if not os.path.isfile(path):
             self._findings.add(node, f"{what}: there is no file {path!r}", "correct the path")
         return path
+
+    def _read_headers(self, node: Node, what: str) -> InjectHeaders | None:
+        from dragoman.transports.upstream.inject_headers import InjectHeaders
+
+        members = self._findings.members(node, what)
+        texts = {
+            name: self._findings.text(one, f"{name} of {what}", expands=False) for name, one in (members or {}).items()
+        }
+        headers = {name: text for name, text in texts.items() if text is not None}
+        try:
+            return InjectHeaders(headers, self._findings.variables.environment, self._directory) if headers else None
+        except ValueError as error:
+            self._findings.add(node, f"{what}: {error}", "correct it")
+            return None

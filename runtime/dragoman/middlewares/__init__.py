@@ -11,5 +11,6 @@ from dragoman.middlewares.inject import Inject
 from dragoman.middlewares.limit import RateLimit
 from dragoman.middlewares.lists import Allow, Deny
 from dragoman.middlewares.rename import Rename
+from dragoman.transports.upstream.inject_headers import InjectHeaders
 
-__all__ = ["Allow", "Deny", "Inject", "RateLimit", "Rename"]
+__all__ = ["Allow", "Deny", "Inject", "InjectHeaders", "RateLimit", "Rename"]

@@ -1,7 +1,7 @@
 """Tokens and other values from the environment, put into calls where clients neither see nor give them.
 
-Lives here: arguments and `_meta`. Must not: write headers: those go to a server with each request, from its opening on,
-and are the transport's (`--header`, `transports.upstream.config`).
+Lives here: arguments and `_meta`. Must not: write headers, which go to a server from its opening on
+(`transports.upstream.inject_headers`).
 """
 
 from __future__ import annotations

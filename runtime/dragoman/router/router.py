@@ -149,5 +149,12 @@ def before_router(config: ProxyConfig) -> ProxyConfig:
 def behind_router(config: ProxyConfig) -> ProxyConfig:
     """Give the configuration of the proxies before a router's servers: what is done once is done before the router."""
     return dataclasses.replace(
-        config, client_revision=AUTO, trace=None, middleware=(), notice_middleware=(), names_server=True, says_why=False
+        config,
+        client_revision=AUTO,
+        trace=None,
+        middleware=(),
+        notice_middleware=(),
+        header_middleware=(),
+        names_server=True,
+        says_why=False,
     )

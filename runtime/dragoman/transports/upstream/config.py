@@ -15,10 +15,12 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.surroundings import expand
-from dragoman_spec import HANDSHAKE_REVISIONS, facts
+from dragoman_spec import REVISIONS, facts
 
 if TYPE_CHECKING:
     import socket
+
+    from dragoman.middleware import HeaderMiddleware
 
 OURS: Final = frozenset(
     {
@@ -35,7 +37,7 @@ OURS: Final = frozenset(
         "sec-websocket-version",
         "transfer-encoding",
         "upgrade",
-        *(header.name.lower() for revision in HANDSHAKE_REVISIONS for header in facts(revision).headers.values()),
+        *(header.name.lower() for revision in REVISIONS for header in facts(revision).headers.values()),
     }
 )
 """Headers that the transport itself writes; a user's value would break it."""
@@ -58,6 +60,7 @@ class UpstreamConfig:
     Attributes:
         url: Where it is: http, https, ws or wss.
         headers: What to send along with every request, to this origin alone; may hold secrets.
+        header_middleware: Gives more of them, asked before each request; of two with one name this one is sent.
         kind: Which transport; `AUTO` finds out, as the specification's page says.
         ca_file: Who signs the server's certificate, if not who the system trusts.
         verify: Whether its certificate is checked at all.
@@ -88,6 +91,7 @@ class UpstreamConfig:
     restore_ids: bool = True
     name: str | None = None
     dial: Callable[[], Awaitable[socket.socket]] | None = None
+    header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), repr=False)
 
     @property
     def peer(self) -> str:
@@ -136,16 +140,36 @@ def parse_header(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
     name, *rest = re.split("[=:]", text, maxsplit=1)
     if not rest or not _HEADER_NAME.match(name):
         raise ValueError("expected NAME=VALUE or 'NAME: VALUE' with the name of an HTTP header")
+    check_header_name(name)
+    value = expand(rest[0], environment).strip()
+    check_header_value(name, value)
+    return name, value
+
+
+def check_header_name(name: str) -> None:
+    """Make sure that a header may be sent along.
+
+    Raises:
+        ValueError: HTTP has no such names, or it is not ours to send.
+    """
+    if not _HEADER_NAME.match(name):
+        raise ValueError(f"{name[:60]!r} cannot be the name of an HTTP header")
     if name.lower() in OURS:
         raise ValueError(f"the header {name} is written by the transport itself")
-    value = expand(rest[0], environment).strip()
+
+
+def check_header_value(name: str, value: str) -> None:
+    """Make sure that a header may say this.
+
+    Raises:
+        ValueError: It would end its line, or cannot be written; the text does not repeat it.
+    """
     if any((ord(char) < 32 and char != "\t") or ord(char) == 127 for char in value):
         raise ValueError(f"the value of the header {name} holds a control character, such as a line feed")
     try:
         value.encode("latin-1")
     except UnicodeEncodeError:
         raise ValueError(f"the value of the header {name} holds a character that HTTP headers cannot") from None
-    return name, value
 
 
 def _split(url: str) -> SplitResult:

@@ -9,12 +9,21 @@ Source: RFC 9112, 3 and 5; RFC 7617 for credentials.
 from __future__ import annotations
 
 import base64
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
-from dragoman.transports.upstream.config import OURS, UpstreamConfig, origin_of
+from dragoman.transports.upstream.config import (
+    OURS,
+    UpstreamConfig,
+    check_header_name,
+    check_header_value,
+    origin_of,
+)
+
+logger = logging.getLogger("dragoman.upstream")
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _ENDS_IT = re.compile(r"[\r\n\0]")
@@ -39,7 +48,8 @@ class Heads:
     """
 
     def __init__(self, config: UpstreamConfig) -> None:
-        self._always = _encode_always(config)
+        self._config = config
+        self._always = _encode_always(config, {})
         self._cookie = "; ".join(value for name, value in config.headers if name.lower() == "cookie")
         self._lines: dict[str, bytes] = {}
         self._blocks: dict[tuple[tuple[str, str], ...], bytes] = {}
@@ -55,9 +65,13 @@ class Heads:
             cookies: What the server wants back, and those of the configuration; empty if the server has set none.
 
         Raises:
-            ValueError: A header cannot be sent.
+            ValueError: A header cannot be sent, or middleware has none.
         """
-        line = self._lines.get(url) or _keep(self._lines, url, b" %s HTTP/1.1\r\n" % _target_of(url) + self._always)
+        if self._config.header_middleware:  # what it gives is not kept: it may be a secret that is soon replaced
+            always = _encode_always(self._config, _ask_middleware(self._config, headers))
+            line = b" %s HTTP/1.1\r\n" % _target_of(url) + always
+        else:
+            line = self._lines.get(url) or _keep(self._lines, url, b" %s HTTP/1.1\r\n" % _target_of(url) + self._always)
         key = tuple(headers.items())
         block = self._blocks.get(key) or _keep(self._blocks, key, _encode_asked(headers))
         cookies = cookies or self._cookie
@@ -86,12 +100,34 @@ def host_of(url: str) -> str:
     return host
 
 
-def _encode_always(config: UpstreamConfig) -> bytes:
-    """Write what every request to this server has."""
+def _ask_middleware(config: UpstreamConfig, asked: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Give the headers that middleware wants to send now, by their names in small letters."""
+    taken = {name.lower() for name in asked} | {"cookie"}
+    found: dict[str, tuple[str, str]] = {}
+    for middleware in config.header_middleware:
+        try:
+            given = dict(middleware())
+        except Exception as error:  # theirs; the log is for whoever has set it up, and clients are not told
+            logger.warning("the headers for %s cannot be made: %s: %s", config.peer, type(error).__name__, error)
+            raise ValueError("a middleware has no value for its headers now; the log of the proxy says why") from None
+        for name, value in given.items():
+            if not isinstance(name, str) or not isinstance(value, str):
+                raise ValueError("a middleware gives a header whose name or value is not a string")
+            check_header_name(name)
+            check_header_value(name, value)
+            if name.lower() in taken:
+                raise ValueError(f"the header {name} is not for middleware: it is written by the transport itself")
+            found[name.lower()] = name, value
+    return found
+
+
+def _encode_always(config: UpstreamConfig, fresh: Mapping[str, tuple[str, str]]) -> bytes:
+    """Write what every request to this server has, and what one has beside, in the place of what has the same name."""
     parts = urlsplit(config.url)
     given = {name.lower() for name, _ in config.headers}
     if misplaced := given & OURS:
         raise ValueError(f"the header {min(misplaced)} is written by the transport itself")
+    given |= fresh.keys()
     scheme, _, port = origin_of(config.url)
     host = host_of(config.url).partition("%")[0]
     authority = f"[{host}]" if ":" in host else host
@@ -100,8 +136,8 @@ def _encode_always(config: UpstreamConfig) -> bytes:
     if (parts.username or parts.password) and "authorization" not in given:
         credentials = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
         headers.append(("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}"))
-    rest = [header for header in config.headers if header[0].lower() != "cookie"]
-    return _encode([*headers, *rest, ("Accept-Encoding", "identity")])
+    rest = [header for header in config.headers if header[0].lower() not in {"cookie", *fresh}]
+    return _encode([*headers, *rest, *fresh.values(), ("Accept-Encoding", "identity")])
 
 
 def _encode_asked(headers: Mapping[str, str]) -> bytes:

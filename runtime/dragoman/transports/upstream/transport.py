@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, classify, decoded
@@ -30,6 +31,9 @@ from dragoman.transports.upstream.legacy import Legacy
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.per_request import PerRequestPosts
 from dragoman.transports.upstream.streamable import Streamable
+
+if TYPE_CHECKING:
+    from dragoman.middleware import HeaderMiddleware
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -56,6 +60,11 @@ class HttpTransport:
         self._was_open = False
         self._per_request: PerRequestPosts | None = None
         self._allowance = Allowance(config.held_bytes)
+
+    def add_headers(self, middleware: Sequence[HeaderMiddleware]) -> None:
+        """Send along what these give, too; called before `start`."""
+        both = (*self._config.header_middleware, *middleware)
+        self._config = dataclasses.replace(self._config, header_middleware=both)
 
     def start(self, receiver: Receiver) -> None:
         """Get ready; nothing is sent before there is something to send."""

@@ -7,10 +7,11 @@ know WebSocket's own frames (`websocket_connection`). Imported by `connect` when
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.envelope import Frame
 from dragoman.errors import TransportError
@@ -22,6 +23,9 @@ from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.upgrade import open_websocket
 from dragoman.transports.upstream.waiting import Waiting
 from dragoman.transports.upstream.websocket_connection import WebSocketConnection
+
+if TYPE_CHECKING:
+    from dragoman.middleware import HeaderMiddleware
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -52,6 +56,11 @@ class WebSocketUpstream:
         self._closing = False
         self._silent_pings = 0
         self._runner: asyncio.Task[None] | None = None
+
+    def add_headers(self, middleware: Sequence[HeaderMiddleware]) -> None:
+        """Send along what these give, too, when it opens; called before `start`."""
+        both = (*self._config.header_middleware, *middleware)
+        self._config = dataclasses.replace(self._config, header_middleware=both)
 
     def start(self, receiver: Receiver) -> None:
         """Begin to connect; what is written meanwhile waits."""
