@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
 from dragoman.client.notices import Notices
+from dragoman.core.methods import LISTEN, UPDATED
 from dragoman.errors import CapabilityNotSupported, ConnectionClosed, RequestTimeout
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
     from dragoman.client.eras import ByRequests
 
-UPDATED: Final = "notifications/resources/updated"
 KINDS: Final = ("tools", "prompts", "resources")
-LISTEN: Final = "subscriptions/listen"
 
 
 class Listening:

@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from dragoman.core.calls import Call
 from dragoman.core.commands import Abandon, Defer, Outbox, Settle, Side
-from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.envelope import Frame, notification_frame
 from dragoman.core.exact_json import decode
+from dragoman.core.methods import CANCELLED, INITIALIZED
 
 if TYPE_CHECKING:
     from dragoman.core.edges.front import FrontEdge
     from dragoman.core.exchange import Exchange
 
-CANCELLED: Final = "notifications/cancelled"
 
 _AT_ONCE: Final = frozenset({INITIALIZED, CANCELLED})
 """What middleware does not get: it opens the session, or has to be heard while a request is with middleware."""

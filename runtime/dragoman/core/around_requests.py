@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.around import Deferral, DeferralPhase
-from dragoman.core.bridge.names import FACTS, NEWER
+from dragoman.core.bridge.names import DISCOVER, NEWER
 from dragoman.core.calls import Call
 from dragoman.core.commands import Abandon, Defer, Outbox, Settle, Side
 from dragoman.core.envelope import Frame, decoded, rewrite
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dragoman.core.edges.front import FrontEdge
     from dragoman.core.edges.per_request_front import PerRequestFront, Request
 
-_DISCOVER: Final = FACTS.lifecycle["discover"]
-"""What middleware does not get: it is to this era what the handshake is to the other."""
 
 _REVISIONS: Final[Mapping[Side, str | None]] = {Side.CLIENT: NEWER, Side.SERVER: NEWER}
 
@@ -56,7 +54,7 @@ class AroundRequests:
 
     def take_request(self, request: Request) -> bool:
         """Give middleware a request; False for those that it does not get."""
-        if request.method == _DISCOVER:
+        if request.method == DISCOVER:  # it is to this era what the handshake is to the other
             return False
         call = Call(request.key, request.method, None, self._front)
         deferral = self._deferrals[request] = Deferral(self._front, Side.CLIENT, request.frame, call, self)

@@ -21,9 +21,10 @@ from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Behind
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, notification_frame, written
 from dragoman.core.exact_json import decode
+from dragoman.core.methods import PROGRESS
 from dragoman.core.mistakes import Mistakes
 from dragoman.core.settings import Settings
-from dragoman.core.timeouts import PROGRESS, Timeouts
+from dragoman.core.timeouts import Timeouts
 from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
 
 if TYPE_CHECKING:

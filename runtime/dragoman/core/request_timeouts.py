@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dragoman.core.commands import Outbox, Remind
 from dragoman.core.envelope import Frame, decoded
+from dragoman.core.methods import LISTEN
 from dragoman.core.timeouts import LONGEST_TICK_S, TICKS
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from dragoman.core.edges.per_request_front import PerRequestFront, Request
 
 logger = logging.getLogger("dragoman.bridge")
-
-LISTEN: Final = "subscriptions/listen"
-"""What lasts for as long as the client wants."""
 
 
 class RequestTimeouts:

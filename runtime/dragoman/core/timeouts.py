@@ -33,8 +33,6 @@ LONGEST_TICK_S: Final = 1.0
 TICKS: Final = 10
 """Into how many ticks the limit is divided, unless they would be longer than that."""
 
-PROGRESS: Final = "notifications/progress"
-
 
 class Timeouts:
     """Hands requests to what is behind, and knows which of them are old.

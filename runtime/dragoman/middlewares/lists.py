@@ -8,14 +8,13 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote
 
 from dragoman.core.codes import INVALID_PARAMS
+from dragoman.core.methods import UPDATED
 from dragoman.middleware import Answer, Direction, Message, Proceed, ProceedNotice
 from dragoman.middlewares.named import LISTS, PROMPT, RESOURCE, TOOL, names_in
-
-_UPDATED: Final = "notifications/resources/updated"
 
 
 class _Lists:
@@ -43,7 +42,7 @@ class _Lists:
 
     async def around_notice(self, notice: Message, proceed: ProceedNotice) -> None:
         """Say nothing of resources that are hidden."""
-        uri = notice.params.get("uri") if notice.method == _UPDATED else None
+        uri = notice.params.get("uri") if notice.method == UPDATED else None
         if not isinstance(uri, str) or self._is_seen(RESOURCE, uri):
             await proceed(notice)
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from dragoman.core.methods import LISTEN
+
 TOOL: Final = "tool"
 PROMPT: Final = "prompt"
 RESOURCE: Final = "resource"
@@ -35,7 +37,6 @@ NAMED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 """By method: what a request names, and the member of its params that does."""
 
 _REFERRED: Final = MappingProxyType({"ref/prompt": (PROMPT, "name"), "ref/resource": (RESOURCE, "uri")})
-_LISTEN: Final = "subscriptions/listen"
 _HEARD: Final = ("notifications", "resourceSubscriptions")
 
 
@@ -55,7 +56,7 @@ def names_in(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
             return []
         kind, member = _REFERRED[ref["type"]]
         return [(kind, str(ref.get(member)))]
-    if method == _LISTEN:
+    if method == LISTEN:
         uris = _filter_of(params).get(_HEARD[1])
         return [(RESOURCE, str(uri)) for uri in uris] if isinstance(uris, list) else []
     return []

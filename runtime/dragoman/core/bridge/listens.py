@@ -15,15 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers, promises
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.envelope import key_of
+from dragoman.core.methods import ACKNOWLEDGED
 from dragoman.core.translate import Refusal
-
-ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
 
 class ListenId(NamedTuple):

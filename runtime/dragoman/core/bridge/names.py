@@ -27,6 +27,9 @@ PER_REQUEST_REVISIONS: Final = tuple(revision for revision in REVISIONS if revis
 FACTS: Final = facts(NEWER)
 OLDER_FACTS: Final = facts(OLDER)
 
+DISCOVER: Final = FACTS.lifecycle["discover"]
+"""The method by which a server without a handshake says what it is."""
+
 META_VERSION: Final = FACTS.request_meta["protocolVersion"]
 META_CLIENT_INFO: Final = FACTS.request_meta["clientInfo"]
 META_CLIENT_CAPABILITIES: Final = FACTS.request_meta["clientCapabilities"]

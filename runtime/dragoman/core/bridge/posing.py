@@ -12,8 +12,9 @@ from enum import Enum
 from typing import Any
 
 from dragoman.core.bridge.names import OLDER
-from dragoman.core.bridge.questions import ELICITATION, ROOTS, Question, describe, embed_answer, unembed
+from dragoman.core.bridge.questions import Question, describe, embed_answer, unembed
 from dragoman.core.declared import find_missing, read_declared
+from dragoman.core.methods import ELICITATION, ROOTS
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Loss, facts
 

@@ -14,10 +14,9 @@ from typing import Any, Final, NamedTuple
 
 import dragoman_spec
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER, OLDER_FACTS
+from dragoman.core.methods import ELICITATION, ROOTS
 from dragoman_spec import Loss, MissingRequiredField, TranslationError, translate, translator
 
-ROOTS: Final = "roots/list"
-ELICITATION: Final = "elicitation/create"
 SAMPLING: Final = "sampling/createMessage"
 
 _METHODS: Final = dragoman_spec.load(NEWER).INPUT_METHODS

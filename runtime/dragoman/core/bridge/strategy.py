@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import declares_tasks
 from dragoman.core.bridge.names import FACTS
-
-_RUNS_TOOLS: Final = "tools/call"
+from dragoman.core.methods import CALL_TOOL
 
 
 class Strategy(Enum):
@@ -63,7 +62,7 @@ def choose_strategy(
         tasks: Whether tasks are bridged.
     """
     applies = {
-        Strategy.TASK: tasks and method == _RUNS_TOOLS and declares_tasks(capabilities),
+        Strategy.TASK: tasks and method == CALL_TOOL and declares_tasks(capabilities),
         Strategy.PARK: can_park and method in FACTS.input_required,
         Strategy.REPLAY: method in FACTS.input_required and (may_repeat or _is_repeatable(method, tool)),
         Strategy.REFUSE: True,
@@ -74,7 +73,7 @@ def choose_strategy(
 
 def _is_repeatable(method: str, tool: Mapping[str, Any] | None) -> bool:
     """Whether a request may be made twice: what only reads may, and a tool whose server says so of it."""
-    if method != _RUNS_TOOLS:
+    if method != CALL_TOOL:
         return True
     annotations = (tool or {}).get("annotations")
     hints = annotations if isinstance(annotations, dict) else {}

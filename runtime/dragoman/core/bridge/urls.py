@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman.core.bridge.names import URL_ELICITATION_REQUIRED
-from dragoman.core.bridge.questions import ELICITATION
 from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.declared import find_missing, read_declared
+from dragoman.core.methods import ELICITATION
 from dragoman.errors import RemoteProtocolError
 
 KIND: Final = "url"

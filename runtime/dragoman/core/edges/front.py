@@ -22,7 +22,6 @@ from dragoman.core.edges.early import EarlyFrames
 from dragoman.core.edges.front_actions import FrontActions
 from dragoman.core.edges.greeting import (
     DISCOVER,
-    INITIALIZED,
     LEGACY_INITIALIZED,
     Greeting,
     read_greeting,
@@ -35,6 +34,7 @@ from dragoman.core.edges.lifecycle import FrontEvent, FrontState
 from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
+from dragoman.core.methods import INITIALIZED
 from dragoman.core.timeouts import Timeouts
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring

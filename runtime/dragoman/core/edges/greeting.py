@@ -13,6 +13,7 @@ from dragoman.core import negotiation
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, rewrite
 from dragoman.core.exact_json import decode
+from dragoman.core.methods import INITIALIZED
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
 logger = logging.getLogger("dragoman.session")
@@ -23,7 +24,6 @@ PROTOCOL_VERSION_KEY = facts(LATEST).request_meta.get("protocolVersion")
 DISCOVER = facts(LATEST).lifecycle.get("discover")
 """How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
 
-INITIALIZED = "notifications/initialized"
 LEGACY_INITIALIZED = "initialized"
 """How some clients call it, and no revision does."""
 

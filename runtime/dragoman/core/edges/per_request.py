@@ -28,12 +28,10 @@ from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_o
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.lines import show
+from dragoman.core.methods import CANCELLED, LOG, PROGRESS
 
 logger = logging.getLogger("dragoman.session")
 
-CANCELLED: Final = "notifications/cancelled"
-PROGRESS: Final = "notifications/progress"
-LOG: Final = "notifications/message"
 _TOKEN: Final = "progressToken"
 
 

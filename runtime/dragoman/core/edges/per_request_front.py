@@ -22,8 +22,9 @@ from dragoman.core.codes import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.methods import CANCELLED, PROGRESS
 from dragoman.core.settings import Settings
-from dragoman.core.timeouts import PROGRESS, TIMED_OUT
+from dragoman.core.timeouts import TIMED_OUT
 from dragoman.core.translate import Counters
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS, load
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.session")
 
-CANCELLED: Final = "notifications/cancelled"
 
 _NEWER: Final = PER_REQUEST_REVISIONS[0]
 _KNOWN: Final = frozenset(name for name, method in load(_NEWER).METHODS.items() if "client" in method.sender)

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.core.calls import cancelled_key
-from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.offer import WORDS_SHOWN
 from dragoman.core.edges.standing import Standing
 from dragoman.core.envelope import Frame, Malformed, decoded, to_keep, twin_of
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.methods import INITIALIZED
 from dragoman.core.settings import Settings
 from dragoman.core.waiting import WaitingRoom, request_keys
 

@@ -9,16 +9,14 @@ from typing import Final
 
 from dragoman.core.envelope import Frame, classify, to_keep
 from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.methods import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 
 _PREFIX: Final = "dragoman-again-"
 _MOST: Final = 1000
 """How many subscriptions are remembered: a client that never takes any back must not fill our memory."""
 
-_LEVEL: Final = "logging/setLevel"
-_SUBSCRIBE: Final = "resources/subscribe"
-_UNSUBSCRIBE: Final = "resources/unsubscribe"
 
-NOTED: Final = frozenset({_LEVEL, _SUBSCRIBE, _UNSUBSCRIBE})
+NOTED: Final = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
 """What may leave something behind; arrays may hold it too."""
 
 
@@ -39,20 +37,20 @@ class Standing:
                 self.note(member)
         elif frame.method not in NOTED or frame.kind != "request":
             return
-        elif frame.method == _LEVEL:
+        elif frame.method == SET_LEVEL:
             self._level = to_keep(frame.raw)
         elif (uri := _uri(frame)) is None:
             return
-        elif frame.method == _UNSUBSCRIBE:
+        elif frame.method == UNSUBSCRIBE:
             self._subscriptions.pop(uri, None)
         elif len(self._subscriptions) < _MOST:
             self._subscriptions[uri] = to_keep(frame.raw)
 
     def forget(self, frame: Frame) -> None:
         """Take note that a request was not looked at: whoever sends it again says so."""
-        if frame.method == _LEVEL and self._level == frame.raw:
+        if frame.method == SET_LEVEL and self._level == frame.raw:
             self._level = None
-        elif frame.method == _SUBSCRIBE and (uri := _uri(frame)) and self._subscriptions.get(uri) == frame.raw:
+        elif frame.method == SUBSCRIBE and (uri := _uri(frame)) and self._subscriptions.get(uri) == frame.raw:
             del self._subscriptions[uri]
 
     @property

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Close, Open, Outbox, Outcome
-from dragoman.core.edges.greeting import INITIALIZED, Greeting
+from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, Introduce, Offer, Retried
 from dragoman.core.edges.owner import Follower, Owner
@@ -22,6 +22,7 @@ from dragoman.core.edges.renewal import Renewal
 from dragoman.core.edges.standing import NOTED
 from dragoman.core.envelope import Frame, Malformed, result_frame
 from dragoman.core.failures import Failed
+from dragoman.core.methods import INITIALIZED
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal

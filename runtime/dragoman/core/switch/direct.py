@@ -15,12 +15,12 @@ from dragoman.core.calls import Call
 from dragoman.core.commands import Close, Outbox, Outcome, Side
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.failures import Failed
+from dragoman.core.methods import INITIALIZED
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 

@@ -12,30 +12,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import offer_served
 from dragoman.core.bridge.errors import Refresh, Say, answer_error
-from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID, NEWER
+from dragoman.core.bridge.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
 from dragoman.core.bridge.relay import unwrap, wrap
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
-from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
+from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.switch.to_handshake.works import bind, find_principal
-from dragoman.core.switch.tool_headers import LIST, PageAsker, TakePage, ToolHeaders
+from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
-
-_LISTEN: Final = "subscriptions/listen"
-_DISCOVER: Final = FACTS.lifecycle["discover"]
 
 
 def make_relay(
@@ -79,7 +77,7 @@ class ByBytes:
 
     def leave(self, reason: str) -> None:
         """End the streams that would never end."""
-        for request in [one for one in self._requests.requests.values() if one.method == _LISTEN]:
+        for request in [one for one in self._requests.requests.values() if one.method == LISTEN]:
             self._requests.abandon(request.key, reason)
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
@@ -152,7 +150,7 @@ class ByIds:
         meta = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
 
         def ask(params: dict[str, Any], take: TakePage) -> None:
-            self._edge.ask(PageAsker(request, take), LIST, {**params, "_meta": meta})
+            self._edge.ask(PageAsker(request, take), LIST_TOOLS, {**params, "_meta": meta})
 
         self.tools.list(ask, then)
 
@@ -197,7 +195,7 @@ class ByIds:
 
     def leave(self, reason: str) -> None:
         """End the streams that would never end."""
-        for request in [one for one in self._requests.requests.values() if one.method == _LISTEN]:
+        for request in [one for one in self._requests.requests.values() if one.method == LISTEN]:
             self._requests.abandon(request.key, reason)
 
 
@@ -236,11 +234,11 @@ class _Asker:
             if isinstance(said, Say):
                 self._requests.refuse(request, said.code, said.message, said.data)
                 return
-        elif request.method == LIST:
-            body = {**body, "result": self._switch.tools.note(LIST, body["result"])}
-        elif request.method == _DISCOVER:
+        elif request.method == LIST_TOOLS:
+            body = {**body, "result": self._switch.tools.note(LIST_TOOLS, body["result"])}
+        elif request.method == DISCOVER:
             body = {**body, "result": offer_served(body["result"])}
-        elif request.method == _LISTEN:
+        elif request.method == LISTEN:
             body = {**body, "result": _name_again(body["result"], request)}
         if frame.kind == "result":
             body = {**body, "result": self._switch.bind_state(request, body["result"])}

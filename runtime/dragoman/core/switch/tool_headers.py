@@ -15,12 +15,10 @@ from dragoman.core.bridge.annotations import Mirrored, find_mirrored, leave_out_
 from dragoman.core.bridge.headers import check_arguments
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
+from dragoman.core.methods import CALL_TOOL, LIST_TOOLS, TOOLS_CHANGED
 
 logger = logging.getLogger("dragoman.session")
 
-LIST: Final = "tools/list"
-CALL: Final = "tools/call"
-_CHANGED: Final = "notifications/tools/list_changed"
 _MOST_TOOLS: Final = 10_000
 _MOST_PAGES: Final = 100
 
@@ -50,13 +48,13 @@ class ToolHeaders:
 
     def needs_list(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether a request cannot be judged or sent before the tools are listed."""
-        if method != CALL or self._is_listed or not (self._sends or self._hears):
+        if method != CALL_TOOL or self._is_listed or not (self._sends or self._hears):
             return False
         return str(params.get("name")) not in self._mirrored
 
     def note(self, method: str, result: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take note of what a result says about tools; give it as a client may see it."""
-        if method != LIST or not (self._sends or self._hears):
+        if method != LIST_TOOLS or not (self._sends or self._hears):
             return result
         result = offer_valid(result, strips=not self._sends)
         tools = result.get("tools")
@@ -68,7 +66,7 @@ class ToolHeaders:
 
     def mirrored(self, method: str, params: Mapping[str, Any]) -> tuple[Mirrored, ...]:
         """Give the arguments of a call that are repeated in headers."""
-        if method != CALL or not self._mirrored:
+        if method != CALL_TOOL or not self._mirrored:
             return ()
         return self._mirrored.get(str(params.get("name")), ())
 
@@ -78,12 +76,12 @@ class ToolHeaders:
         Raises:
             RemoteProtocolError: One is missing, malformed, or says something else (-32020).
         """
-        if self._hears and request.method == CALL:
-            check_arguments(request.headers, request.params, self.mirrored(CALL, request.params))
+        if self._hears and request.method == CALL_TOOL:
+            check_arguments(request.headers, request.params, self.mirrored(CALL_TOOL, request.params))
 
     def hear(self, method: str | None) -> None:
         """Take note of a notification: what is known of tools that have changed is outdated."""
-        if method == _CHANGED:
+        if method == TOOLS_CHANGED:
             self._mirrored.clear()
             self._is_listed = False
 
@@ -97,7 +95,7 @@ class ToolHeaders:
         def take(result: Mapping[str, Any] | None) -> None:
             nonlocal pages
             pages += 1
-            listed = self.note(LIST, result or {})
+            listed = self.note(LIST_TOOLS, result or {})
             cursor = listed.get("nextCursor")
             if isinstance(cursor, str) and pages < _MOST_PAGES:
                 ask({"cursor": cursor}, take)

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
+from dragoman.core.methods import CANCELLED
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -26,9 +27,6 @@ HIGH_WATER_BYTES: Final = 1024 * 1024
 LOW_WATER_BYTES: Final = 256 * 1024
 _AFTER_CANCEL_S: Final = 5.0
 """How long the answer to a cancelled request is still read."""
-
-
-CANCELLED: Final = "notifications/cancelled"
 
 
 class SessionPhase(Enum):

@@ -13,9 +13,10 @@ Source: 2026-07-28/basic/transports/streamable-http.
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.methods import LISTEN
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import HttpResponse
@@ -26,8 +27,6 @@ from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
-
-_LASTING: Final = "subscriptions/listen"
 
 
 class PerRequestPosts:
@@ -49,7 +48,7 @@ class PerRequestPosts:
         frame = job.frame
         key = frame.key
         assert key is not None
-        idle_s = None if frame.method == _LASTING else self._config.idle_timeout_s
+        idle_s = None if frame.method == LISTEN else self._config.idle_timeout_s
         headers = {**ACCEPT_BOTH, **dict(frame.headers)}
         answer = await self._wire.send("POST", self._config.url, headers, frame.raw, job.sent, idle_s)
         try:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.envelope import Frame, decoded, key_of, notification_frame, rewrite
 from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.methods import ELICITATION
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.member import Member
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
 
-ELICIT: Final = "elicitation/create"
 INPUT_REQUESTS: Final = "inputRequests"
 
 
@@ -100,7 +100,7 @@ class MemberQuestions:
 def name_asker(server: str, method: str | None, params: dict[str, Any]) -> dict[str, Any]:
     """Say in a question to a person which server asks."""
     message = params.get("message")
-    if method != ELICIT or not isinstance(message, str):
+    if method != ELICITATION or not isinstance(message, str):
         return params
     return {**params, "message": f"{server}: {message}"}
 

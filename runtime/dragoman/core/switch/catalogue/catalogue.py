@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import INVALID_PARAMS, PARSE_ERROR
-from dragoman.core.edges.greeting import DISCOVER, INITIALIZED, PROTOCOL_VERSION_KEY
+from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
 from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, SET_LEVEL, UPDATED
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import MemberQuestions
 from dragoman.core.switch.catalogue.lists import Lists, Overdue
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import NameKind, Names
-from dragoman.core.switch.catalogue.opening import SET_LEVEL, MemberOpening, Openings
-from dragoman.core.switch.catalogue.own import CANCELLED, OWN_ID, Changes, OwnRequests
+from dragoman.core.switch.catalogue.opening import MemberOpening, Openings
+from dragoman.core.switch.catalogue.own import OWN_ID, Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.routes import Routes
 from dragoman.core.switch.catalogue.search import Turn
@@ -49,8 +50,6 @@ _CALLED = re.compile(
 )
 """The same with white space: a request that says first of all what it calls. Then nothing else of it is read."""
 
-_UPDATED: Final = "notifications/resources/updated"
-_LISTEN: Final = "subscriptions/listen"
 _CHANGES: Final = {kind.changed: kind.capability for kind in LISTS.values() if kind.changed is not None}
 
 
@@ -180,7 +179,7 @@ class Catalogue:
             self.reply(result_frame(frame.key, {}))
         elif frame.method == SET_LEVEL:
             self.openings.set_level(frame, params)
-        elif frame.method == _LISTEN and self.listens is not None:
+        elif frame.method == LISTEN and self.listens is not None:
             self.listens.open(frame, params)
         else:
             self.routes.take(frame, params)
@@ -317,7 +316,7 @@ class Catalogue:
             self.changes.tell(frame.method)
         elif frame.method == CANCELLED:
             self.asking.cancel(member, frame, cancelled_key(frame))
-        elif frame.method == _UPDATED:
+        elif frame.method == UPDATED:
             self.outside.tell_client(self.routes.show_updated(member, frame))
         else:
             self.outside.tell_client(frame)

@@ -15,15 +15,13 @@ from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED
 from dragoman.core.envelope import Frame, decoded, key_of
 from dragoman.core.exact_json import encode_line
+from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
 
-ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
-CANCELLED: Final = "notifications/cancelled"
-_LISTEN: Final = "subscriptions/listen"
 _PATIENCE_S: Final = 4.0
 
 
@@ -108,7 +106,7 @@ class MemberStreams:
         stream.pending.add(key)
         self._parts[key] = stream
         params = {"notifications": wanted}
-        self._catalogue.own.ask(member, _LISTEN, params, lambda _: self._end_part(key), stream.meta, key)
+        self._catalogue.own.ask(member, LISTEN, params, lambda _: self._end_part(key), stream.meta, key)
 
     def _own_uri(self, member: Member, uri: object) -> str | None:
         if not isinstance(uri, str):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame, result_frame
+from dragoman.core.methods import SET_LEVEL
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.own import read_error, read_result
@@ -24,9 +25,6 @@ LONGEST_OPENING_S: Final = 4.0
 """How long a client waits for servers that are slow to start: others give up after five seconds, as we do."""
 
 _LISTED: Final = ("prompts", "resources", "tools")
-
-
-SET_LEVEL: Final = "logging/setLevel"
 
 
 class Openings:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.envelope import Frame, decoded, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.methods import CANCELLED
 from dragoman.core.switch.catalogue.member import Member
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ logger = logging.getLogger("dragoman.router")
 OWN_ID: Final = b'"dragoman/'
 """How the ids of our own requests begin; a request of the client with such an id goes under another one."""
 
-CANCELLED: Final = "notifications/cancelled"
 
 _CHANGE_PAUSE_S: Final = 0.1
 """How long the client is not told again that the same has changed: a server may say it without end."""

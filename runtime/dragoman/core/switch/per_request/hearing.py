@@ -7,23 +7,21 @@ Lives here: sending `subscriptions/listen`, and what comes on it. Must not: deci
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.core.bridge.listening import AnswerClient, CloseListen, Command, ListenStream, OpenListen, TellClient
 from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Alarm, Wake
-from dragoman.core.edges.per_request import CANCELLED, Lent
+from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, error_frame, notification_frame, result_frame
 from dragoman.core.exact_json import encode_line
+from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 
 if TYPE_CHECKING:
     from dragoman.core.switch.per_request.switch import PerRequest
 
 logger = logging.getLogger("dragoman.session")
-
-LISTEN: Final = "subscriptions/listen"
-ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
 
 class ClientNotices:

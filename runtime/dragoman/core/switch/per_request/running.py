@@ -15,14 +15,15 @@ from dragoman.core.bridge import errors
 from dragoman.core.bridge.inputs import FailCall, FinishCall, InputLoop, Retry, Step
 from dragoman.core.bridge.metadata import take_identity
 from dragoman.core.bridge.posing import Pose
-from dragoman.core.bridge.questions import ROOTS, Question
+from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.results import ResultType, read_type
 from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
-from dragoman.core.edges.per_request import PROGRESS, Lent
+from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, error_frame, id_of, notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode
+from dragoman.core.methods import PROGRESS, ROOTS
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import Loss
 

@@ -23,23 +23,23 @@ from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
 from dragoman.core.bridge.metadata import Metadata, spell, stamp, stamp_spelled
 from dragoman.core.bridge.names import FACTS, OLDER, OLDER_FACTS
 from dragoman.core.bridge.posing import Asked
-from dragoman.core.bridge.questions import ROOTS, embed_answer
+from dragoman.core.bridge.questions import embed_answer
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.commands import Outbox
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.greeting import INITIALIZED
 from dragoman.core.edges.lifecycle import FrontState
-from dragoman.core.edges.per_request import CANCELLED, PROGRESS, Asker, Lent, PerRequestEdge
+from dragoman.core.edges.per_request import Asker, Lent, PerRequestEdge
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import connection_closed
+from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, LIST_TOOLS, PING, PROGRESS, ROOTS, SET_LEVEL
 from dragoman.core.switch.per_request.hearing import ClientNotices
 from dragoman.core.switch.per_request.running import RunningCall, describe_losses
 from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
-from dragoman.core.switch.tool_headers import CALL, LIST, PageAsker, TakePage, ToolHeaders
+from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
 from dragoman.core.translate import OnLoss, Refusal
 from dragoman.core.wiring import Wiring
 from dragoman.errors import TranslationError
@@ -50,8 +50,6 @@ logger = logging.getLogger("dragoman.session")
 QUESTION_ID: Final = "dragoman-question-"
 """How the ids of the questions to a client begin: nobody else asks it anything."""
 
-_PING: Final = "ping"
-_LEVEL: Final = "logging/setLevel"
 _ROOTS_CHANGED: Final = "notifications/roots/list_changed"
 
 
@@ -88,7 +86,7 @@ class PerRequest:
     takes_arrays = False
     wants_lines = False
     own: frozenset[str] = frozenset(
-        {_PING, _LEVEL, INITIALIZED, CANCELLED, PROGRESS, _ROOTS_CHANGED, *OLDER_FACTS.standing}
+        {PING, SET_LEVEL, INITIALIZED, CANCELLED, PROGRESS, _ROOTS_CHANGED, *OLDER_FACTS.standing}
     )
     reads = NOTHING_READ
 
@@ -181,15 +179,15 @@ class PerRequest:
         if self._tasks is not None and call.method in METHODS:
             self._tasks.take_request(call, params)
         elif call.method not in self.own:
-            wants_task = call.method == CALL and call.translate is not None
+            wants_task = call.method == CALL_TOOL and call.translate is not None
             running = self._running[call.key] = RunningCall(self, call, params, wants_task)
             if self.tools.needs_list(call.method, params):
                 self.tools.list(self.ask_page, running.start)
             else:
                 running.start()
-        elif call.method == _LEVEL:
+        elif call.method == SET_LEVEL:
             self.front.take_answer(call, self._set_level(call, params), own=True)
-        elif call.method == _PING:
+        elif call.method == PING:
             self.front.take_answer(call, result_frame(call.key, {}), own=True)
         else:
             self._hearing.take_request(call, params)
@@ -233,7 +231,7 @@ class PerRequest:
 
     def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
         """Ask for a page of the list of tools."""
-        self.send(PageAsker(self, take), LIST, params)
+        self.send(PageAsker(self, take), LIST_TOOLS, params)
 
     def hold(self, call: Call, running: UnderWay) -> None:
         """Take note of what is done about a request, in case that its client cancels it."""

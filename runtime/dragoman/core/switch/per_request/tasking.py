@@ -32,8 +32,8 @@ from dragoman.core.commands import Side
 from dragoman.core.edges.behind import Reads
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import decode, encode
+from dragoman.core.methods import CALL_TOOL, LIST_TOOLS
 from dragoman.core.switch.per_request.waiting import Inquiry, WaitingCall
-from dragoman.core.switch.tool_headers import CALL, LIST
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 
@@ -67,7 +67,11 @@ class ClientTasks:
     """
 
     def __init__(self, switch: PerRequest, wiring: Wiring, bridging: Bridging) -> None:
-        self.reads: Reads = {CALL: self._read_call, LIST: self._read_list, **dict.fromkeys(METHODS, self._read_about)}
+        self.reads: Reads = {
+            CALL_TOOL: self._read_call,
+            LIST_TOOLS: self._read_list,
+            **dict.fromkeys(METHODS, self._read_about),
+        }
         self._switch = switch
         self._bridging = bridging
         client, server, counters = switch.path.client, switch.path.server, switch.front.exchange.counters
@@ -84,10 +88,10 @@ class ClientTasks:
 
     def _read_list(self, call: Call, frame: Frame) -> Frame | Refusal | None:
         call.translate = self._offer
-        return self._upward.adapt(frame, LIST)
+        return self._upward.adapt(frame, LIST_TOOLS)
 
     def _offer(self, answer: Frame) -> Frame | Refusal | None:
-        adapted = self._downward.adapt(answer, LIST)
+        adapted = self._downward.adapt(answer, LIST_TOOLS)
         if not isinstance(adapted, Frame) or adapted.kind != "result":
             return adapted
         body = decoded(adapted).body
@@ -98,26 +102,26 @@ class ClientTasks:
         try:
             body = decoded(frame).body
         except ValueError:  # the steps will say so
-            return self._upward.adapt(frame, CALL)
+            return self._upward.adapt(frame, CALL_TOOL)
         params = body.get("params")
         rest, said, losses = take_task(params if isinstance(params, dict) else {})
         if said is None:
-            return self._upward.adapt(frame, CALL)
+            return self._upward.adapt(frame, CALL_TOOL)
         call.translate = lambda answer: self._create(call, answer)
-        self._switch.report(CALL, losses)
-        return self._upward.adapt(rewrite(frame, {**body, "params": rest}), CALL)
+        self._switch.report(CALL_TOOL, losses)
+        return self._upward.adapt(rewrite(frame, {**body, "params": rest}), CALL_TOOL)
 
     def _create(self, call: Call, answer: Frame) -> Frame | Refusal | None:
         """Give the answer to a call that asked for a task: a task, or an error."""
         if answer.kind == "error":
-            return self._downward.adapt(answer, CALL)
+            return self._downward.adapt(answer, CALL_TOOL)
         result = decoded(answer).body["result"]
         if result.get("resultType") == "task":
             if not isinstance(result.get("taskId"), str):
-                return Refusal(INTERNAL_ERROR, "the server answered with a task without a name", {"method": CALL})
+                return Refusal(INTERNAL_ERROR, "the server answered with a task without a name", {"method": CALL_TOOL})
             self._know(result["taskId"], None)
             return result_frame(call.key, to_older_creation(take_identity(result)[0]))
-        adapted = self._downward.adapt(answer, CALL)
+        adapted = self._downward.adapt(answer, CALL_TOOL)
         if isinstance(adapted, Refusal):
             return adapted
         whole = decoded(adapted or answer)
@@ -198,7 +202,7 @@ class ClientTasks:
         rest, _ = take_identity(result)
         body = {"jsonrpc": "2.0", "id": decode(call.key), "result": rest}
         frame = Frame(b"", "result", call.key, None, body)
-        adapted = self._downward.adapt(frame, CALL)
+        adapted = self._downward.adapt(frame, CALL_TOOL)
         if isinstance(adapted, Refusal):
             self._fail(call, adapted.code, adapted.message, adapted.data)
         else:
@@ -213,7 +217,7 @@ class ClientTasks:
             return
         body = {"jsonrpc": "2.0", "id": decode(call.key), "error": frame.body["error"]}
         error = Frame(b"", "error", call.key, None, body)
-        adapted = self._downward.adapt(error, CALL)
+        adapted = self._downward.adapt(error, CALL_TOOL)
         answer = adapted if isinstance(adapted, Frame) else error
         self._switch.forget(call)
         self._switch.front.take_answer(call, rewrite(answer, decoded(answer).body), own=True)

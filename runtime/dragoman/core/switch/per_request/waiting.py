@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.core.bridge.awaiting import GiveUp, Poll, Step, TaskWait, Update
 from dragoman.core.bridge.inputs import FinishCall
 from dragoman.core.bridge.posing import Pose
-from dragoman.core.bridge.questions import ROOTS, Question
+from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.tasks import to_older_task
 from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, notification_frame
+from dragoman.core.methods import ROOTS, TASK_STATUS
 from dragoman.core.switch.per_request.running import COMPLETED, write_question
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from dragoman.core.switch.per_request.tasking import ClientTasks
 
 logger = logging.getLogger("dragoman.session")
-
-STATUS: Final = "notifications/tasks/status"
 
 
 class Inquiry:
@@ -128,7 +127,7 @@ class WaitingCall:
         """Tell the client what has changed: it is not told of anything that it did not wait for."""
         seen = task.get("status"), task.get("statusMessage")
         if self._seen is not None and seen != self._seen:
-            self._switch.front.send(notification_frame(STATUS, to_older_task({**task, "taskId": self._task_id})))
+            self._switch.front.send(notification_frame(TASK_STATUS, to_older_task({**task, "taskId": self._task_id})))
         self._seen = seen
 
     def _take_acknowledgement(self, answer: Frame) -> None:

@@ -15,6 +15,7 @@ from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
 from dragoman.core.lines import show
+from dragoman.core.methods import UPDATED
 from dragoman.core.peek import with_id
 from dragoman.core.streams import ANNOUNCED
 from dragoman.core.switch.shared.allowed import find_fault
@@ -26,8 +27,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.sharing")
 
-_UPDATED: Final = "notifications/resources/updated"
-_NEWS_FOR_ALL: Final = ANNOUNCED - {_UPDATED}
+_NEWS_FOR_ALL: Final = ANNOUNCED - {UPDATED}
 _INTERACTIVE: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).interactive)
 """Requests that must reach the right person: a server that makes them has its calls taken in turns."""
 
@@ -160,7 +160,7 @@ class FromServer:
             self._take_malformed(Malformed(INTERNAL_ERROR, str(error), line=frame.raw))
             return
         params = params_of(frame.body)
-        if method == _UPDATED:
+        if method == UPDATED:
             self._spread_update(frame, params)
         elif method == "notifications/progress":
             self._pass_progress(frame, params)

@@ -18,9 +18,10 @@ from dragoman.core.bridge.tasks import leave_off_relation
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
+from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.to_handshake.reading import read_response
 from dragoman.core.switch.to_handshake.works import Work
-from dragoman.core.switch.tool_headers import LIST, offer_valid
+from dragoman.core.switch.tool_headers import offer_valid
 from dragoman.core.translate import Adaptor, Refusal
 
 
@@ -90,7 +91,7 @@ class Answers:
             result = body["result"]
             if "_meta" in result:
                 result = leave_off_relation(result)
-            if self._strips and method == LIST:
+            if self._strips and method == LIST_TOOLS:
                 result = dict(offer_valid(result, strips=True))
             body["result"] = self.sign(result)
         adapted = self.downward.adapt(Frame(b"", kind, key, None, body), method)

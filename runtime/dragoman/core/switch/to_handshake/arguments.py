@@ -15,8 +15,8 @@ from typing import Any
 from dragoman.core.bridge.annotations import Mirrored, find_mirrored
 from dragoman.core.bridge.headers import check_arguments
 from dragoman.core.edges.per_request_front import Request
+from dragoman.core.methods import CALL_TOOL
 from dragoman.core.switch.to_handshake.listed import ListedTools
-from dragoman.core.switch.tool_headers import CALL
 
 
 class ArgumentHeaders:
@@ -36,7 +36,9 @@ class ArgumentHeaders:
 
     def needs_list(self, request: Request) -> bool:
         """Whether a request cannot be judged before the tools are listed."""
-        return self._is_checked and request.method == CALL and not self._listed.is_known(request.params.get("name"))
+        return (
+            self._is_checked and request.method == CALL_TOOL and not self._listed.is_known(request.params.get("name"))
+        )
 
     def check(self, request: Request) -> None:
         """Hold the headers of a request against its arguments.
@@ -44,7 +46,7 @@ class ArgumentHeaders:
         Raises:
             RemoteProtocolError: One is missing, malformed, or says something else (-32020).
         """
-        if self._is_checked and request.method == CALL:
+        if self._is_checked and request.method == CALL_TOOL:
             check_arguments(request.headers, request.params, self._find(request.params.get("name")))
 
     def _find(self, name: object) -> tuple[Mirrored, ...]:

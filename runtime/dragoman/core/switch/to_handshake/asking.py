@@ -19,7 +19,7 @@ from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn
 from dragoman.core.bridge.inputs import failed_tool
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.parked import Parking
-from dragoman.core.bridge.questions import ROOTS, Reply, describe
+from dragoman.core.bridge.questions import Reply, describe
 from dragoman.core.bridge.roots import RootsCache
 from dragoman.core.bridge.state import Moment, State
 from dragoman.core.bridge.strategy import Strategy, choose_strategy
@@ -29,6 +29,7 @@ from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
+from dragoman.core.methods import ROOTS
 from dragoman.core.switch.to_handshake.answers import Answerer
 from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.listed import ListedTools

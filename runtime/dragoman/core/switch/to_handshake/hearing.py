@@ -16,22 +16,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dragoman.core.bridge.levels import RequestLevels
-from dragoman.core.bridge.listens import (
-    ACKNOWLEDGED,
-    Command,
-    End,
-    ListenId,
-    Listens,
-    Refuse,
-    Subscribe,
-    TellListener,
-    Unsubscribe,
-)
+from dragoman.core.bridge.listens import Command, End, ListenId, Listens, Refuse, Subscribe, TellListener, Unsubscribe
 from dragoman.core.bridge.names import FACTS
-from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.envelope import Frame, decoded, key_of
-from dragoman.core.switch.to_handshake.listed import CHANGED, ListedTools
-from dragoman.core.switch.to_handshake.native import STATUS, ServerTasks
+from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, TASK_STATUS, TOOLS_CHANGED
+from dragoman.core.switch.to_handshake.listed import ListedTools
+from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import FILTER, Promoting
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor
@@ -98,10 +89,10 @@ class ServerNotices:
 
     def take(self, frame: Frame) -> None:
         """Take a notification of the server that is not about a request of its own."""
-        if frame.method == STATUS:
+        if frame.method == TASK_STATUS:
             self._take_status(frame)
             return
-        if frame.method == CHANGED:
+        if frame.method == TOOLS_CHANGED:
             self._listed.forget()
         adapted = self._downward.adapt(frame, frame.method)
         if not isinstance(adapted, Frame):

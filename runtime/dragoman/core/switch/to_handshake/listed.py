@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decoded
+from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.to_handshake.works import Works
 
-LIST: Final = "tools/list"
-CHANGED: Final = "notifications/tools/list_changed"
 _MOST_TOOLS: Final = 10_000
 _MOST_PAGES: Final = 100
 
@@ -85,7 +84,7 @@ class ListedTools:
 
     def _ask(self, cursor: str | None) -> None:
         self._pages += 1
-        self._works.ask(LIST, {} if cursor is None else {"cursor": cursor}, self._take)
+        self._works.ask(LIST_TOOLS, {} if cursor is None else {"cursor": cursor}, self._take)
 
     def _take(self, answer: Frame) -> None:
         cursor = self.note(answer)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.core.bridge.asking import AskedCall
 from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_tasks
@@ -21,15 +21,13 @@ from dragoman.core.bridge.tasks import read_support
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.envelope import Frame, decoded, rewrite
+from dragoman.core.methods import CALL_TOOL
 from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.works import Work, Works, bind
 from dragoman.core.wiring import Bridging
 
 logger = logging.getLogger("dragoman.bridge")
-
-STATUS: Final = "notifications/tasks/status"
-_CALL: Final = "tools/call"
 
 
 class ServerTasks:
@@ -93,7 +91,7 @@ class ServerTasks:
         self._listed.list(go_on)
 
     def _must_list(self, request: Request) -> bool:
-        if request.method != _CALL or not self.looks_at_calls:
+        if request.method != CALL_TOOL or not self.looks_at_calls:
             return False
         name = request.params.get("name")
         needs_to = self._has_tasks or name not in self._bridging.repeatable
@@ -102,7 +100,7 @@ class ServerTasks:
     def ask_for(self, work: Work, frame: Frame) -> Frame:
         """Ask for a task where a call is to have one: give the request, in the server's revision, that says so."""
         request = work.request
-        if request is None or request.method != _CALL or not self._has_tasks:
+        if request is None or request.method != CALL_TOOL or not self._has_tasks:
             return frame
         support = read_support(self._listed.find(request.params.get("name")))
         if support == "forbidden" or (support == "optional" and not declares_tasks(request.metadata.capabilities)):

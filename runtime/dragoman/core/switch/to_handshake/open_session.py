@@ -17,37 +17,35 @@ from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result
-from dragoman.core.bridge.names import FACTS, NEWER, TASK_METHODS
+from dragoman.core.bridge.names import DISCOVER, NEWER, TASK_METHODS
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Side
-from dragoman.core.edges.per_request_front import CANCELLED, PerRequestFront, Request
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, classify
 from dragoman.core.exchange import Exchange
+from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
 from dragoman.core.switch.to_handshake.asking import Asking
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.leaving import Leaving
-from dragoman.core.switch.to_handshake.listed import LIST, ListedTools
+from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, without_answers, write_request
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
-from dragoman.core.switch.tool_headers import CALL
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
 
-_LISTEN: Final = "subscriptions/listen"
-_DISCOVER: Final = FACTS.lifecycle["discover"]
 
-_STRAIGHT: Final = KNOWN - TASK_METHODS.keys() - {_LISTEN, _DISCOVER}
+_STRAIGHT: Final = KNOWN - TASK_METHODS.keys() - {LISTEN, DISCOVER}
 """Methods of requests that need nothing but the steps, unless the session or the request wants more."""
 
 
@@ -129,7 +127,7 @@ class OpenSession:
             bridging.shares_channel,
         )
         looks_at_calls = checks_headers or self._tasks.looks_at_calls
-        self._straight = _STRAIGHT - {CALL} if looks_at_calls else _STRAIGHT
+        self._straight = _STRAIGHT - {CALL_TOOL} if looks_at_calls else _STRAIGHT
 
     def release(self) -> None:
         """Let go of everything."""
@@ -171,10 +169,10 @@ class OpenSession:
             return  # it was cancelled meanwhile
         try:
             self._headers.check(request)
-            if request.method == _DISCOVER:
+            if request.method == DISCOVER:
                 self._requests.answer(request, self._discovered)
                 return
-            if request.method == _LISTEN:
+            if request.method == LISTEN:
                 self._hearing.listen(request)
                 return
             self._hearing.prepare(request)
@@ -231,7 +229,7 @@ class OpenSession:
         request = work.request
         if request is None:
             return
-        if work.method == LIST:
+        if work.method == LIST_TOOLS:
             frame = self._listed.read(frame)
         said = self._answers.spell(work.method, frame, request.key, request.id)
         if isinstance(said, Frame):

@@ -1,0 +1,32 @@
+"""Methods that the runtime has to do with itself, by name: what it relays it need not know.
+
+Which revision has which method is in the tables of `dragoman_spec`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+INITIALIZED: Final = "notifications/initialized"
+PING: Final = "ping"
+CANCELLED: Final = "notifications/cancelled"
+PROGRESS: Final = "notifications/progress"
+
+LIST_TOOLS: Final = "tools/list"
+CALL_TOOL: Final = "tools/call"
+TOOLS_CHANGED: Final = "notifications/tools/list_changed"
+
+SUBSCRIBE: Final = "resources/subscribe"
+UNSUBSCRIBE: Final = "resources/unsubscribe"
+UPDATED: Final = "notifications/resources/updated"
+
+SET_LEVEL: Final = "logging/setLevel"
+LOG: Final = "notifications/message"
+
+ROOTS: Final = "roots/list"
+ELICITATION: Final = "elicitation/create"
+
+LISTEN: Final = "subscriptions/listen"
+ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+
+TASK_STATUS: Final = "notifications/tasks/status"

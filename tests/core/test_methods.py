@@ -1,0 +1,15 @@
+"""The methods that are written by hand are methods of a revision."""
+
+from __future__ import annotations
+
+import pytest
+
+import dragoman_spec
+from dragoman.core import methods
+
+KNOWN = {method for revision in dragoman_spec.REVISIONS for method in dragoman_spec.load(revision).METHODS}
+
+
+@pytest.mark.parametrize("name", [name for name in vars(methods) if name.isupper()])
+def test_methods_are_those_of_the_specification(name: str) -> None:
+    assert getattr(methods, name) in KNOWN
