@@ -10,8 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from dragoman.core.codes import METHOD_NOT_FOUND
-from dragoman.demo.peer import Frame, Peer
+from dragoman.demo.peer import Answers, Frame, GivenUp, Peer, run_client
 from dragoman.demo.server import AUDIO, MINUTES, SINCE_AUDIO, SINCE_ICONS, SINCE_STRUCTURE
 
 CONTENT_TYPES: Final = {
@@ -25,10 +24,6 @@ CONTENT_TYPES: Final = {
 
 BRIEF: Final = "brief"
 """What a client is told that shall call one tool alone."""
-
-
-class GivenUp(Exception):
-    """The server said something that this client's revision does not have."""
 
 
 class DemoClient:
@@ -81,11 +76,7 @@ class DemoClient:
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a request and give its result."""
-        response = self.peer.ask(method, params, self.take)
-        if "error" in response:
-            raise GivenUp(f"{method} failed: {response['error']['message']}")
-        result: dict[str, Any] = response["result"]
-        return result
+        return self.peer.ask_result(method, params, self.take)
 
     def call(self, tool: str, arguments: dict[str, Any]) -> None:
         """Call a tool and look at what it gave."""
@@ -105,20 +96,14 @@ class DemoClient:
         return question
 
     def take(self, frame: Frame) -> None:
-        """Answer a request of the server; a notification needs no answer."""
-        if "id" not in frame or "method" not in frame:
-            return
-        answers = {"sampling/createMessage": self.sample}
+        """Take what the server sends meanwhile."""
+        answers: Answers = {"sampling/createMessage": self.sample}
         if self.has(SINCE_STRUCTURE):
-            answers["elicitation/create"] = lambda: {"action": "accept", "content": {"place": "team"}}
-        answer = answers.get(frame["method"])
-        if answer is None:
-            error = {"code": METHOD_NOT_FOUND, "message": f"no method {frame['method']}"}
-            self.peer.send(id=frame["id"], error=error)
-        else:
-            self.peer.send(id=frame["id"], result=answer())
+            place = {"action": "accept", "content": {"place": "team"}}
+            answers = {**answers, "elicitation/create": lambda params: place}
+        self.peer.answer(frame, answers, self.revision)
 
-    def sample(self) -> dict[str, Any]:
+    def sample(self, params: dict[str, Any]) -> dict[str, Any]:
         """Answer as a model would, in the richest form that the revision has."""
         content: Any = {"type": "text", "text": "The new studio."}
         if self.has(SINCE_AUDIO):
@@ -128,15 +113,6 @@ class DemoClient:
         return {"role": "assistant", "model": "demo", "content": content}
 
 
-def main() -> int:
-    """Converse; say on stderr why, if it ends early."""
-    try:
-        DemoClient(sys.argv[1], Peer(0)).converse(is_brief=BRIEF in sys.argv[2:])
-    except (GivenUp, EOFError) as error:
-        print(f"the client gives up: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    client = DemoClient(sys.argv[1], Peer(0))
+    sys.exit(run_client(lambda: client.converse(is_brief=BRIEF in sys.argv[2:])))

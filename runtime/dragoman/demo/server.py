@@ -7,11 +7,9 @@ there are other revisions than its own, or that there is a proxy. Called by `dem
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
-from dragoman.demo.peer import Frame, Peer
+from dragoman.demo.peer import Answers, Frame, Peer
 
 SINCE_AUDIO: Final = "2025-03-26"
 SINCE_STRUCTURE: Final = "2025-06-18"
@@ -39,7 +37,7 @@ class Studio:
     def __init__(self, revision: str, peer: Peer) -> None:
         self.revision = revision
         self.peer = peer
-        self.answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        self.answers: Answers = {
             "initialize": self.initialize,
             "ping": lambda params: {},
             "tools/list": lambda params: {"tools": self.tools()},
@@ -50,7 +48,7 @@ class Studio:
             "completion/complete": lambda params: {"completion": {"values": ["weekly meeting"], "total": 1}},
         }
         if self.has(SINCE_ICONS):
-            self.answers["tasks/list"] = lambda params: {"tasks": []}
+            self.answers = {**self.answers, "tasks/list": lambda params: {"tasks": []}}
 
     def has(self, since: str) -> bool:
         """Whether what came with a revision is there."""
@@ -62,21 +60,8 @@ class Studio:
             self.take(frame)
 
     def take(self, frame: Frame) -> None:
-        """Answer a request; a notification needs no answer."""
-        if "id" not in frame or "method" not in frame:
-            return
-        answer = self.answers.get(frame["method"])
-        if answer is None:
-            error = {"code": METHOD_NOT_FOUND, "message": f"no method {frame['method']}"}
-            self.peer.send(id=frame["id"], error=error)
-            return
-        try:
-            result = answer(frame.get("params", {}))
-        except KeyError as missing:
-            error = {"code": INVALID_PARAMS, "message": f"there is no {missing}"}
-            self.peer.send(id=frame["id"], error=error)
-        else:
-            self.peer.send(id=frame["id"], result=result)
+        """Take what the client sends."""
+        self.peer.answer(frame, self.answers, self.revision)
 
     def initialize(self, params: dict[str, Any]) -> dict[str, Any]:
         """Introduce the server, in its own revision: "another protocol version it supports" (basic/lifecycle)."""

@@ -10,8 +10,7 @@ import sys
 from typing import Any
 
 from dragoman.core.bridge.names import META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION
-from dragoman.demo.client import GivenUp
-from dragoman.demo.peer import Frame, Peer
+from dragoman.demo.peer import Frame, Peer, run_client
 
 
 class StatelessClient:
@@ -46,25 +45,11 @@ class StatelessClient:
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a request and give its result."""
-        response = self.peer.ask(method, {**params, "_meta": self._about}, self.ignore)
-        if "error" in response:
-            raise GivenUp(f"{method} failed: {response['error']['message']}")
-        result: dict[str, Any] = response["result"]
-        return result
+        return self.peer.ask_result(method, {**params, "_meta": self._about}, self.ignore)
 
     def ignore(self, frame: Frame) -> None:
         """Nothing that comes beside an answer needs one."""
 
 
-def main() -> int:
-    """Converse; say on stderr why, if it ends early."""
-    try:
-        StatelessClient(sys.argv[1], Peer(0)).converse()
-    except (GivenUp, EOFError) as error:
-        print(f"the client gives up: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_client(StatelessClient(sys.argv[1], Peer(0)).converse))

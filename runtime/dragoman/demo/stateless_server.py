@@ -11,7 +11,6 @@ import sys
 from typing import Any, Final
 
 from dragoman.core.bridge.names import META_SERVER_INFO
-from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.demo.peer import Frame, Peer
 from dragoman.demo.server import PLACES
 
@@ -50,15 +49,8 @@ class StatelessStudio:
             self.take(frame)
 
     def take(self, frame: Frame) -> None:
-        """Answer a request; a notification needs no answer."""
-        if "id" not in frame or "method" not in frame:
-            return
-        answer = self.answers.get(frame["method"])
-        if answer is None:
-            message = f"revision {self.revision} has no {frame['method']}"
-            self.peer.send(id=frame["id"], error={"code": METHOD_NOT_FOUND, "message": message})
-        else:
-            self.peer.send(id=frame["id"], result=answer(frame.get("params", {})))
+        """Take what the client sends."""
+        self.peer.answer(frame, self.answers, self.revision)
 
     def discover(self, params: dict[str, Any]) -> dict[str, Any]:
         """Say what there is."""
