@@ -146,13 +146,15 @@ def test_a_server_that_forgets_the_session_at_initialized_each_time_is_not_asked
     assert desk.edge.state is State.READY
 
 
-def test_responses_are_not_sent_again_nor_while_there_is_no_session() -> None:
+def test_responses_are_not_sent_again_and_while_there_is_no_session_left_to_the_transport() -> None:
+    """It knows in which session they were asked for, and fails what waits for them."""
     desk = Desk()
     answer = desk.say(result("q1", {}))
     desk.sent()
     desk.lose(answer)
     assert desk.sent() == desk.hello
     desk.say(result("q2", {}))
+    assert desk.sent() == [result("q2", {})]
     desk.renew()
     assert desk.sent() == desk.ready
 

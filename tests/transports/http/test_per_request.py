@@ -377,3 +377,20 @@ async def test_behind_a_shared_server_a_state_is_still_its_principals_own() -> N
         stage.server.answer(heard["id"], **content("Ada"))
         assert text_of(await (await within(retrying)).frame()) == "Ada"
         assert len(stage.servers) == 1
+
+
+@on_loop
+async def test_a_call_that_waits_for_its_client_is_lost_with_its_server_and_the_next_one_goes_on() -> None:
+    async with playing() as stage:
+        calling = await begin(stage, call(has=FORM))
+        await stage.server.hear()
+        params = {"message": "Who?", "requestedSchema": SCHEMA}
+        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
+        asked = (await (await within(calling)).frame())["result"]
+        stage.server.exit()
+        await until(lambda: len(stage.front.sessions) == 0)
+        stage.servers = []
+        again = {"inputResponses": {"question-1": ACCEPTED}, "requestState": asked["requestState"]}
+        retrying = await begin(stage, call(8, has=FORM, **again))
+        refused = (await (await within(retrying)).frame())["error"]
+        assert (refused["code"], refused["data"]["reason"]) == (-32602, "call-unknown")

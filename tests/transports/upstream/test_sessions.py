@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.support.waiting import linger, until
 from tests.transports.upstream.stage import (
     PATIENCE_S,
@@ -216,6 +218,96 @@ async def test_a_response_to_a_dropped_session_is_not_told_to_the_new_one() -> N
         assert "result" in await peer.ask("tools/list")
     assert responses
     assert set(responses) == {"s1"}
+
+
+QUESTION = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {"message": "?"}}
+
+
+class Forgetful:
+    """A server that asks in the middle of each call, and has forgotten the session when it is answered.
+
+    Args:
+        on_stream: Whether it asks on the stream of the call, which stays open, or on that of the GET.
+        when: At which POST it notices that the session is gone.
+        renews: Whether it gives another session.
+    """
+
+    def __init__(self, on_stream: bool, when: str, renews: bool = True) -> None:
+        self.on_stream, self.when, self.renews = on_stream, when, renews
+        self.sessions = 0
+        self.open_calls = 0
+        self.responses: list[str] = []
+        self.called = asyncio.Event()
+
+    async def serve(self, request: Request, reply: Reply) -> None:
+        session = request.headers.get("mcp-session-id")
+        what = "response" if request.body and request.rpc is None else request.rpc
+        if what == "response":
+            self.responses.append(session or "")
+        if what == "initialize":
+            self.sessions += 1
+            if self.sessions > 1 and not self.renews:
+                await reply.status("503 Service Unavailable")
+            else:
+                await reply.result(request, hello(), f"Mcp-Session-Id: s{self.sessions}")
+        elif what == self.when and session == "s1":
+            await reply.status("404 Not Found")
+        elif what == "tools/call":
+            await self._ask(reply)
+        elif request.method == "GET" and session == "s1" and not self.on_stream:
+            await reply.stream()
+            await self.called.wait()
+            await reply.event(QUESTION)
+            await asyncio.Event().wait()
+        elif what == "response":
+            await reply.status("202 Accepted")
+        elif not await shake_hands(request, reply):
+            await reply.result(request, {"session": session, "tools": []})
+
+    async def _ask(self, reply: Reply) -> None:
+        await reply.stream()
+        self.called.set()
+        if self.on_stream:
+            await reply.event(QUESTION)
+        self.open_calls += 1
+        try:
+            while True:
+                await reply.raw(b": still there\r\n\r\n")
+                await linger(0.02)
+        finally:
+            self.open_calls -= 1
+
+
+@pytest.mark.parametrize("on_stream", [True, False])
+@pytest.mark.parametrize("when", ["response", "tools/list"])
+@on_loop
+async def test_a_call_whose_answer_belongs_to_a_dropped_session_fails_at_once(on_stream: bool, when: str) -> None:
+    """Whether the server says so when it is answered, or said so before; its stream would stay open."""
+    forgetful = Forgetful(on_stream, when)
+    async with server(forgetful.serve) as url, client(url) as peer:
+        called = peer.start("tools/call", name="x")
+        await peer.until(lambda: len(peer.others) == 1)
+        if when == "tools/list":
+            assert (await peer.ask("tools/list"))["result"]["session"] == "s2"
+        peer.send({"jsonrpc": "2.0", "id": "q", "result": {"action": "decline"}})
+        error = (await peer.answer(called))["error"]
+        assert error["code"] == -32000
+        assert "its session is gone" in error["message"]
+        await until(lambda: forgetful.open_calls == 0)
+        assert (await peer.ask("tools/list"))["result"]["session"] == "s2"
+    assert forgetful.responses == (["s1"] if when == "response" else [])
+
+
+@on_loop
+async def test_a_call_fails_at_once_while_there_is_no_session_for_its_answer() -> None:
+    forgetful = Forgetful(True, "tools/list", renews=False)
+    async with server(forgetful.serve) as url, client(url) as peer:
+        called = peer.start("tools/call", name="x")
+        await peer.until(lambda: len(peer.others) == 1)
+        assert "error" in await peer.ask("tools/list")
+        peer.send({"jsonrpc": "2.0", "id": "q", "result": {"action": "decline"}})
+        assert "its session is gone" in (await peer.answer(called))["error"]["message"]
+    assert not forgetful.responses
 
 
 @on_loop

@@ -55,6 +55,10 @@ class Renewing:
     def _advance(self, event: UpstreamEvent) -> None:
         raise NotImplementedError
 
+    def _is_another(self) -> bool:
+        """Whether the server that gets a new session is another process than the one that had the old one."""
+        raise NotImplementedError
+
     def expects(self, frame: Frame) -> bool:
         """Whether a frame answers what this edge has asked by itself, to have a new session."""
         return self._renewal is not None and self._renewal.is_answer(frame)
@@ -100,8 +104,8 @@ class Renewing:
         """Let a frame wait for another session; False if it does not have to."""
         if self.state not in _WITHOUT_SESSION:
             return False
-        if self.state is UpstreamState.RESTORING and frame.kind in ("result", "error"):
-            return False  # what the server asks may be about what it is asked
+        if frame.kind in ("result", "error") and (self.state is UpstreamState.RESTORING or not self._is_another()):
+            return False  # it may be about what the server is asked, or else the transport knows that nobody waits
         for answer in renewal.keep(frame):
             self._tell(answer)
         if self.state is UpstreamState.DROPPED and frame.kind not in ("result", "error"):

@@ -183,6 +183,9 @@ class Restarting(Renewing):
         self._outbox.add(Close(cast("UpstreamEdge", self)))
         self._outbox.add(Wake(self, pause_s))
 
+    def _is_another(self) -> bool:
+        return self._returns or self.state is UpstreamState.RESTARTING
+
     def _note_restart(self) -> None:
         self.restarts += 1
         self._returns = True

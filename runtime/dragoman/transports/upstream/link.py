@@ -26,6 +26,9 @@ logger = logging.getLogger("dragoman.upstream")
 UNREACHED: Final = -32000
 """The implementation-defined code that MCP's SDKs use for a connection that went away."""
 
+_PING: Final = "ping"
+"""A question that no request waits for."""
+
 _PROBE: Final = b'"dragoman-discover-'
 """How the id of a request begins that asks a server what it is: what comes of it is said by whoever opens a session."""
 
@@ -43,12 +46,15 @@ class Link:
 
     Attributes:
         on_response: Called with the id of each response before it is handed on, and whether it is a result.
+        on_question: Called with the id of each request of the server before it is handed on, and with that of the
+            request on whose stream it came.
     """
 
     def __init__(self, receiver: Receiver, peer: str, restore_ids: bool = True) -> None:
         self.peer = peer
         self._restore_ids = restore_ids
         self.on_response: Callable[[bytes, bool], None] | None = None
+        self.on_question: Callable[[bytes, bytes | None], None] | None = None
         self._receiver = receiver
         self._reading = asyncio.Event()
         self._reading.set()
@@ -166,6 +172,8 @@ class Link:
                 answered = True
                 if watch is not None and isinstance(frame, Frame) and not watch(frame):
                     continue
+            if self.on_question is not None and _is_question(frame):
+                self.on_question(frame.key or b"", owed)
             if isinstance(frame, Malformed):
                 frame = frame._replace(line=line)
             elif owed is not None and frame.method is not None:
@@ -222,6 +230,10 @@ class Link:
 
 def _is_response(frame: Frame | Malformed) -> bool:
     return frame.is_response if isinstance(frame, Malformed) else frame.kind in ("result", "error")
+
+
+def _is_question(frame: Frame | Malformed) -> bool:
+    return isinstance(frame, Frame) and frame.kind == "request" and frame.method != _PING
 
 
 async def _search(message: bytes) -> bool:

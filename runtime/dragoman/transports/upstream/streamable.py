@@ -32,6 +32,7 @@ from dragoman.transports.upstream.failures import StatusRefused, read_refusal
 from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
+from dragoman.transports.upstream.questions import SessionQuestions
 from dragoman.transports.upstream.streams import EVENT_STREAM
 from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
@@ -58,7 +59,7 @@ class Streamable:
         self._allowance = allowance
         self._session_id: str | None = None
         self._revision: str | None = None
-        self._epoch = 0
+        self._questions = SessionQuestions(link)
         self._follower = StreamFollower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
 
@@ -85,8 +86,8 @@ class Streamable:
         session_id = self._read_session_id(answer)
         if answer.status == HTTPStatus.OK:
             self._session_id = session_id
-            self._epoch += 1
-        await self._take_answer(answer, job, self._epoch, watch)
+            self._questions.epoch += 1
+        await self._take_answer(answer, job, self._questions.epoch, watch)
 
     async def carry(self, job: Delivery) -> None:
         """Send one frame that is not `initialize`, and hand on what is answered.
@@ -96,17 +97,28 @@ class Streamable:
         Raises:
             TransportError: It was not sent, or not answered.
         """
-        epoch, in_session = self._epoch, self._session_id is not None
+        if self.drops(job.frame):
+            return
+        epoch, in_session = self._questions.epoch, self._session_id is not None
         answer = await self._post(job.frame, job.sent, self._headers())
         if answer.status == HTTPStatus.NOT_FOUND and in_session:
             told, frame = await _read_shortly(answer), None if job.cancelled else job.frame
-            self._link.lose_session(frame, self._epoch != epoch, told.message, told.code, told.data)
+            self._questions.lose(epoch)
+            self._link.lose_session(frame, self._questions.epoch != epoch, told.message, told.code, told.data)
+            if job.frame.method is None:
+                self._questions.fail(job.frame.key)
         elif job.frame.kind == "request":
             await self._take_answer(answer, job, epoch)
         elif HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            if job.frame.method is None:
+                self._questions.settle(job.frame.key)
             await discard(answer)
         else:
             raise await read_refusal(answer)
+
+    def drops(self, frame: Frame) -> bool:
+        """Whether a frame answers what was asked in a session that is gone: then nobody is told."""
+        return self._questions.drops(frame)
 
     async def listen(self) -> None:
         """Open the stream on which the server speaks unasked, if it offers one.
@@ -148,15 +160,17 @@ class Streamable:
 
     async def _take_answer(self, answer: HttpResponse, job: Delivery, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""
+        self._questions.begin(job, epoch)
         try:
             if answer.status != HTTPStatus.OK:
                 raise await self._explain_status(answer)
 
             async def follow(answer: HttpResponse, job: Delivery) -> None:
-                await self._follower.follow(answer, job, lambda: self._epoch == epoch, watch)
+                await self._follower.follow(answer, job, lambda: self._questions.epoch == epoch, watch)
 
             await take_success(answer, job, self._link, self._config, self._allowance, follow, watch)
         finally:
+            self._questions.end(job)
             answer.close()
 
     async def _explain_status(self, answer: HttpResponse) -> TransportError:
@@ -184,9 +198,10 @@ class Streamable:
         return opened
 
     async def _listen(self, opened: asyncio.Event) -> None:
-        epoch = self._epoch
+        epoch = self._questions.epoch
         if await self._follower.listen(opened.set) and self._session_id is not None:
-            self._link.lose_session(None, self._epoch != epoch)
+            self._questions.lose(epoch)
+            self._link.lose_session(None, self._questions.epoch != epoch)
 
     def _stop_listening(self) -> None:
         if self._listener is not None and self._listener is not asyncio.current_task():

@@ -84,6 +84,8 @@ class HttpTransport:
         if self._lanes is None:
             return
         for frame in frames:
+            if isinstance(self._client, Streamable) and self._client.drops(frame):
+                continue
             if frame.kind == "batch":
                 for member in split_batch(frame):
                     self._lanes.put(member)

@@ -1,0 +1,101 @@
+"""What a server of Streamable HTTP asks, and what becomes of the answer once the server has forgotten the session.
+
+Lives here: in which session each question was asked, and which request waits for its answer. Must not: send. Called by
+`streamable`.
+
+An answer belongs to the session of its question: in the next one, the server may have asked something else under the
+same id. So it is not sent there, and the request that waits for it will never be answered: it fails at once, however
+long the server keeps its stream open. A question that came unasked, on the stream of a GET, does not say who waits for
+its answer; then every request of its session fails, for one of them does.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, NamedTuple
+
+from dragoman.core.envelope import Frame
+from dragoman.transports.upstream.lanes import Delivery
+from dragoman.transports.upstream.link import Link
+
+logger = logging.getLogger("dragoman.upstream")
+
+_MOST: Final = 1024
+"""How many questions are remembered; the oldest is forgotten first."""
+
+_GONE: Final = "its session is gone, and with it what it asked in the middle of this request"
+
+
+class _Asked(NamedTuple):
+    """In which session a question was asked, and on the stream of which request; None for that of a GET."""
+
+    epoch: int
+    stream: bytes | None
+
+
+class SessionQuestions:
+    """The questions of one server, and its requests that are under way.
+
+    Args:
+        link: Where the errors for requests go.
+
+    Attributes:
+        epoch: How many sessions there have been.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self.epoch = 0
+        self._gone = 0  # how many of them the server has forgotten
+        self._link = link
+        self._asked: dict[bytes, _Asked] = {}
+        self._jobs: dict[bytes, tuple[int, Delivery]] = {}
+        link.on_question = self._note
+
+    def begin(self, job: Delivery, epoch: int) -> None:
+        """Take note of a request, sent in this session, whose answer is being read."""
+        if job.frame.key is not None:
+            self._jobs[job.frame.key] = epoch, job
+
+    def end(self, job: Delivery) -> None:
+        """Take note that nothing more is read of that."""
+        if job.frame.key is not None:
+            self._jobs.pop(job.frame.key, None)
+
+    def lose(self, epoch: int) -> None:
+        """Take note that the server has forgotten this session."""
+        self._gone = max(self._gone, epoch)
+
+    def drops(self, frame: Frame) -> bool:
+        """Whether a frame answers what was asked in a session that is gone: then the request that waits fails."""
+        asked = None if frame.method is not None else self._asked.get(frame.key or b"")
+        if asked is None or asked.epoch > self._gone:
+            return False
+        logger.warning("a response of the client not delivered: the session in which it was asked is gone")
+        self.fail(frame.key)
+        return True
+
+    def settle(self, key: bytes | None) -> None:
+        """Take note that the server has taken an answer."""
+        self._asked.pop(key or b"", None)
+
+    def fail(self, key: bytes | None) -> None:
+        """Fail what waits for an answer that the server does not take any more."""
+        asked = self._asked.pop(key or b"", None)
+        if asked is None:
+            return
+        if asked.stream is not None:
+            waiting = [self._jobs[asked.stream]] if asked.stream in self._jobs else []
+        else:
+            waiting = [(epoch, job) for epoch, job in self._jobs.values() if epoch == asked.epoch]
+        for _, job in waiting:
+            if not job.cancelled and job.frame.key is not None:
+                job.cancelled = True
+                self._link.fail(job.frame.key, f"{self._link.peer}: {_GONE}")
+            if job.task is not None:
+                job.task.cancel()
+
+    def _note(self, key: bytes, stream: bytes | None) -> None:
+        epoch = self.epoch if stream is None or stream not in self._jobs else self._jobs[stream][0]
+        self._asked[key] = _Asked(epoch, stream)
+        if len(self._asked) > _MOST:
+            del self._asked[next(iter(self._asked))]
