@@ -86,6 +86,23 @@ class Deferral:
         self.around = around
         self.phase = DeferralPhase.HELD
 
+    def let_go(self) -> None:
+        """Take note that it goes on to its peer: with a notification that is the end."""
+        assert self.phase is DeferralPhase.HELD, "what is called twice is refused by the host"
+        self.phase = DeferralPhase.OVER if self.call is None else DeferralPhase.AT_PEER
+
+    def take_answer(self) -> bool:
+        """Take note that the peer has answered; False where middleware does not wait for it."""
+        is_at_peer = self.phase is DeferralPhase.AT_PEER
+        if is_at_peer:
+            self.phase = DeferralPhase.ANSWERED
+        return is_at_peer
+
+    def end(self) -> bool:
+        """Take note that it is over; whether the peer has it and did not answer."""
+        is_at_peer, self.phase = self.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
+        return is_at_peer
+
 
 class Around:
     """What middleware has of one client's session.
@@ -134,8 +151,7 @@ class Around:
             exchange.counters.unmatched += 1
             return
         exchange.calls[side.other].waiting[call.key] = call
-        if deferral.phase is DeferralPhase.AT_PEER:
-            deferral.phase = DeferralPhase.ANSWERED
+        if deferral.take_answer():
             self._outbox.add(Settle(deferral, frame))
         else:
             exchange.counters.unmatched += 1
@@ -143,21 +159,17 @@ class Around:
     def cancel(self, call: Call) -> bool:
         """Take note that nobody waits for a request any more; whether the peer has it and did not answer."""
         deferral = self._deferrals.pop(call)
-        is_at_peer, deferral.phase = deferral.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
         self._outbox.add(Abandon(deferral))
-        return is_at_peer
+        return deferral.end()
 
     # What middleware says
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
         """Take a request or notification on to its peer, as it is now."""
-        assert deferral.phase is DeferralPhase.HELD, "what is called twice is refused by the host"
+        deferral.let_go()
         if deferral.call is None:
-            deferral.phase = DeferralPhase.OVER
             self._hand_on(deferral.side, frame)
-            return
-        deferral.phase = DeferralPhase.AT_PEER
-        if deferral.side is Side.CLIENT:
+        elif deferral.side is Side.CLIENT:
             self._behind.carry(deferral.call, frame)
         else:
             self._front.send(frame)
@@ -173,9 +185,8 @@ class Around:
         assert call is not None, "a notification has no answer"
         if self._deferrals.pop(call, None) is None:
             return  # nobody waits any more
-        is_at_peer, deferral.phase = deferral.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
         exchange.calls[side].remove(call)
-        if is_at_peer:
+        if deferral.end():
             self._withdraw(side, call, exchange)
         exchange.pass_answer(side.other, call, frame, is_final=True)
 

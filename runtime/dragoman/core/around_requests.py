@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from dragoman.core.around import Deferral, DeferralPhase
+from dragoman.core.around import Deferral
 from dragoman.core.bridge.names import DISCOVER, NEWER
 from dragoman.core.calls import Call
 from dragoman.core.commands import Abandon, Defer, Outbox, Settle, Side
@@ -71,8 +71,7 @@ class AroundRequests:
         deferral = self._deferrals.get(request)
         if deferral is None:
             return False
-        if deferral.phase is DeferralPhase.AT_PEER:
-            deferral.phase = DeferralPhase.ANSWERED
+        if deferral.take_answer():
             self._outbox.add(Settle(deferral, frame))
         return True
 
@@ -81,20 +80,17 @@ class AroundRequests:
         deferral = self._deferrals.pop(request, None)
         if deferral is None:
             return True
-        is_at_peer, deferral.phase = deferral.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
         self._outbox.add(Abandon(deferral))
-        return is_at_peer
+        return deferral.end()
 
     # What middleware says
 
     def proceed(self, deferral: Deferral, frame: Frame) -> None:
         """Take a request or notification on, as it is now."""
-        assert deferral.phase is DeferralPhase.HELD, "what is called twice is refused by the host"
+        deferral.let_go()
         if deferral.call is None:
-            deferral.phase = DeferralPhase.OVER
             self._requests.put_notice(frame)
             return
-        deferral.phase = DeferralPhase.AT_PEER
         request = self._requests.requests[deferral.call.key]
         request.frame = _with_metadata(frame, request)
         self._requests.carry(request)
@@ -106,8 +102,7 @@ class AroundRequests:
         request = self._requests.requests.get(call.key)
         if request is None or self._deferrals.pop(request, None) is not deferral:
             return  # nobody waits any more
-        is_at_peer, deferral.phase = deferral.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
-        if is_at_peer:
+        if deferral.end():
             self._requests.withdraw(request, "it was answered by a middleware")
         self._requests.finish(request, _under_its_id(frame, request))
 

@@ -131,7 +131,7 @@ class Chains:
     def drop(self, front: FrontEdge) -> None:
         """Stop everything of a session that is over."""
         for deferral in [deferral for deferral in self._running if deferral.front is front]:
-            deferral.phase = DeferralPhase.OVER
+            deferral.end()
             self.abandon(deferral)
         for side in Side:
             lane = self._lanes.pop((front, side), None)
@@ -178,7 +178,8 @@ class Chains:
         try:
             await asyncio.wait((task,), timeout=self._timeout_s)
         finally:
-            was_handed_on, deferral.phase = deferral.phase is DeferralPhase.OVER, DeferralPhase.OVER
+            was_handed_on = deferral.phase is DeferralPhase.OVER
+            deferral.end()
             if not task.done():
                 task.cancel()
         outcome = "afterwards" if was_handed_on else "and is dropped"
