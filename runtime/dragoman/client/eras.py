@@ -13,22 +13,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import dragoman_spec
 from dragoman.client.handlers import Handlers
 from dragoman.client.session import Session
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.rounds import Rounds
 from dragoman.errors import LocalProtocolError, RemoteProtocolError
-
-ROUNDS: Final = 10
-"""How many results in a row may want input."""
-
-WAITS: Final = 3
-FIRST_WAIT_S: Final = 0.25
-LONGEST_WAIT_S: Final = 2.0
-"""How many of them in a row may have no question, and how long is waited before the next attempt: each time longer."""
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -165,9 +158,9 @@ class ByRequests:
         Raises:
             RemoteProtocolError: It wants input for ever, or its result is of a kind that nobody knows.
         """
-        waits = 0
+        rounds = Rounds()
         said = dict(params)
-        for _ in range(ROUNDS + 1):
+        while True:
             frame = await self._session.ask(method, self.stamp(said), timeout_s=timeout_s, progress=progress)
             result = frame["result"]
             match result.get("resultType", "complete"):
@@ -178,17 +171,16 @@ class ByRequests:
                 case other:
                     raise RemoteProtocolError(INVALID_PARAMS, f"the result of {method} is of the type {other!r}")
             questions = read_questions(result, method)
-            waits = 0 if questions else waits + 1
-            if waits > WAITS:
-                break
-            if waits:
-                await asyncio.sleep(min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (waits - 1)))
+            pause_s = rounds.note(bool(questions))
+            if pause_s is None:
+                raise RemoteProtocolError(CONNECTION_CLOSED, f"the server wants input for {method} again and again")
+            if pause_s:
+                await asyncio.sleep(pause_s)
             said = dict(params)
             if questions:
                 said["inputResponses"] = await self.answer(questions)
             if "requestState" in result:
                 said["requestState"] = result["requestState"]
-        raise RemoteProtocolError(CONNECTION_CLOSED, f"the server wants input for {method} again and again")
 
     async def answer(self, questions: Mapping[str, Any]) -> dict[str, Any]:
         """Let the handlers answer questions, all at once; the first that fails stops the others.

@@ -4,11 +4,10 @@ Lives here: one call of such a client, from the server's first result to the las
 whoever drives it gives each request an id of its own and sleeps as long as it is told. Called by `core.switch`.
 
 Theory of operation. A result that wants input ends the request; the questions in it are posed to the client while its
-own request is still open; their answers go back with the same request under a new id, and with them, unread, the
-state that the server gave (2026-07-28/basic/patterns/mrtr). So a call is a loop of rounds, and a round is: questions
-out, answers in, retry. A round without questions only waits. Both kinds are counted, or a server could keep a client
-for ever. A question that the client cannot be asked ends the call with a readable reason: as the failed result of a
-tool, which a model sees, else as an error.
+own request is still open; their answers go back with the same request under a new id, and with them, unread, the state
+that the server gave (2026-07-28/basic/patterns/mrtr). So a call is a loop of rounds, and a round is: questions out,
+answers in, retry. A round without questions only waits (`core.rounds`). A question that the client cannot be asked ends
+the call with a readable reason: as the failed result of a tool, which a model sees, else as an error.
 """
 
 from __future__ import annotations
@@ -22,27 +21,11 @@ from dragoman.core.bridge.posing import Answered, Asked, Pose, Posing
 from dragoman.core.bridge.posing import Step as PosingStep
 from dragoman.core.bridge.results import ResultType, read_type
 from dragoman.core.codes import INTERNAL_ERROR
+from dragoman.core.rounds import Rounds
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import Loss
 
 _OF_RETRIES: Final = ("inputResponses", "requestState")
-
-
-@dataclass(frozen=True, slots=True)
-class CallLimits:
-    """How long a call may go on.
-
-    Attributes:
-        rounds: How many results in a row may want input.
-        waits: How many of them in a row may have no question.
-        first_wait_s: How long to wait after the first of those, in seconds; each time twice as long.
-        longest_wait_s: But never longer than this.
-    """
-
-    rounds: int = 10
-    waits: int = 3
-    first_wait_s: float = 0.25
-    longest_wait_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +65,13 @@ class InputLoop:
         method: Of the client's request.
         params: As they went to the server the first time.
         client: Who is asked.
-        limits: How long it may go on.
     """
 
     method: str
     params: Mapping[str, Any]
     client: Asked
-    limits: CallLimits = CallLimits()
-    _rounds: int = 0
-    _waits: int = 0
+    _rounds: Rounds = field(default_factory=Rounds)
+    _pause_s: float = 0.0
     _state: str | None = None
     _posing: Posing = field(init=False)
 
@@ -109,12 +90,12 @@ class InputLoop:
             return FailCall(error.code, error.message, error.data)
         if kind is ResultType.COMPLETE:
             return FinishCall(result, self._posing.visited)
-        self._rounds += 1
         self._state = result.get("requestState")
         requests = result.get("inputRequests") or {}
-        self._waits = 0 if requests else self._waits + 1
-        if self._rounds > self.limits.rounds or self._waits > self.limits.waits:
-            return self._give_up(f"The server asked for input {self._rounds} times without coming to an end.")
+        pause_s = self._rounds.note(bool(requests))
+        if pause_s is None:
+            return self._give_up(f"The server asked for input {self._rounds.count} times without coming to an end.")
+        self._pause_s = pause_s
         return self._follow(self._posing.begin(requests))
 
     def take_answer(self, key: str, body: Mapping[str, Any]) -> Step | None:
@@ -146,8 +127,7 @@ class InputLoop:
             params["inputResponses"] = answered.responses
         if self._state is not None:
             params["requestState"] = self._state
-        wait_s = self.limits.first_wait_s * 2 ** (self._waits - 1) if self._waits else 0.0
-        return Retry(params, min(wait_s, self.limits.longest_wait_s), answered.losses)
+        return Retry(params, self._pause_s, answered.losses)
 
     def _give_up(self, reason: str) -> Step:
         """End the call: a model reads why a tool failed, a program reads an error."""
