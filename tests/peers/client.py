@@ -51,9 +51,10 @@ READS = {
 class Visit:
     """One session with a server: what came in beside the answers, and the operations."""
 
-    def __init__(self, settle_s: float = 0) -> None:
+    def __init__(self, settle_s: float = 0, servers: dict[str, float] | None = None) -> None:
         self.session: Any = None
         self.settle_s = settle_s
+        self.servers = servers or {}
         self.report: dict[str, Any] = {"release": sdk.RELEASE, "revision": sdk.REVISION}
         self.notifications: list[Any] = []
         self.stray: list[str] = []
@@ -98,6 +99,14 @@ class Visit:
 
     # What the client starts
 
+    def named(self, name: str) -> str:
+        """Give what this session knows a tool or a prompt of the server as."""
+        return name
+
+    def located(self, uri: str) -> str:
+        """Give what it knows a resource or a template as."""
+        return uri
+
     async def request(self, method: str, params: dict[str, Any] | None, result: str) -> dict[str, Any]:
         """Return the outcome of one request."""
         return await outcome(lambda: ask(self.session, method, params, result))
@@ -106,7 +115,7 @@ class Visit:
         """Return the outcome of one tool call, by the SDK's own method, which checks structured content."""
         if name not in self.offered and name != "nonexistent":
             return {"absent": f"{name} is not in tools/list"}
-        return await outcome(lambda: self.session.call_tool(name, arguments))
+        return await outcome(lambda: self.session.call_tool(self.named(name), arguments))
 
     async def list_tools(self) -> dict[str, Any]:
         """List the tools by name."""
@@ -165,7 +174,7 @@ class Visit:
         """Read each resource, and one that does not exist."""
         found = {}
         for name, uri in READS.items():
-            found[name] = await self.request("resources/read", {"uri": uri}, "ReadResourceResult")
+            found[name] = await self.request("resources/read", {"uri": self.located(uri)}, "ReadResourceResult")
         return found
 
     async def watch_resource(self) -> dict[str, Any]:
@@ -173,7 +182,8 @@ class Visit:
         seen: dict[str, Any] = {}
         for when, verb in (("before", None), ("during", "subscribe"), ("after", "unsubscribe")):
             if verb is not None:
-                seen[verb] = await self.request(f"resources/{verb}", {"uri": TEXT_URI}, "EmptyResult")
+                about = {"uri": self.located(TEXT_URI)}
+                seen[verb] = await self.request(f"resources/{verb}", about, "EmptyResult")
             seen[when] = await self.notified_by("touch", {"uri": TEXT_URI})
         return seen
 
@@ -196,12 +206,13 @@ class Visit:
 
     async def prompt(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the outcome of prompts/get."""
-        return await self.request("prompts/get", params, "GetPromptResult")
+        known = {**params, "name": self.named(params["name"])}
+        return await self.request("prompts/get", known, "GetPromptResult")
 
     async def complete(self) -> dict[str, Any]:
         """Complete a prompt's argument, with a context where the revision has it, and a template's."""
-        prompt = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "A"}}
-        template = {"ref": {"type": "ref/resource", "uri": "weather://{city}"}}
+        prompt = {"ref": {"type": "ref/prompt", "name": self.named("greet")}, "argument": {"name": "who", "value": "A"}}
+        template = {"ref": {"type": "ref/resource", "uri": self.located("weather://{city}")}}
         template["argument"] = {"name": "city", "value": "P"}
         if speaks("2025-06-18"):
             prompt["context"] = {"arguments": {"mood": "good"}}
@@ -221,21 +232,19 @@ class Visit:
     async def follow_progress(self) -> dict[str, Any]:
         """Call the slow tool with a progress token that is a string."""
         start = len(self.notifications)
-        params = {"name": "slow", "arguments": {"steps": 3}, "_meta": {"progressToken": "token-1"}}
+        params = {"name": self.named("slow"), "arguments": {"steps": 3}, "_meta": {"progressToken": "token-1"}}
         found = await self.request("tools/call", params, "CallToolResult")
         await anyio.sleep(self.settle_s)
         return {**found, "progress": [note["params"] for note in self.notifications[start:]]}
 
-    async def cancel(self) -> dict[str, Any]:
+    async def cancel(self, limit_s: float = CANCELLED_LIMIT_S) -> dict[str, Any]:
         """Cancel a running call and look whether the server goes on. Last, because some releases exit over it."""
         found: dict[str, Any] = {}
         request_id = self.session._request_id
 
         async def wait_for_answer() -> None:
-            params = {"name": "slow", "arguments": {"steps": 500}, "_meta": {"progressToken": 77}}
-            found["call"] = await outcome(
-                lambda: ask(self.session, "tools/call", params, "CallToolResult"), CANCELLED_LIMIT_S
-            )
+            params = {"name": self.named("slow"), "arguments": {"steps": 500}, "_meta": {"progressToken": 77}}
+            found["call"] = await outcome(lambda: ask(self.session, "tools/call", params, "CallToolResult"), limit_s)
 
         async with anyio.create_task_group() as group:
             start = len(self.notifications)
@@ -249,21 +258,30 @@ class Visit:
 
     async def server_saw(self, limit_s: float = LIMIT_S) -> dict[str, Any]:
         """Return the server's own account."""
-        found = await outcome(lambda: self.session.call_tool("server_saw", {}), limit_s)
+        found = await outcome(lambda: self.session.call_tool(self.named("server_saw"), {}), limit_s)
         with contextlib.suppress(KeyError, ValueError):
             return json.loads(found["result"]["content"][0]["text"])
         return found
 
     async def everything(self, session: Any) -> None:
         """Perform all operations in a fixed order, each reported as soon as it is over."""
+        if await self.open(session):
+            await self.go_round(self.report)
+            self.report["cancel"] = await self.cancel()
+
+    async def open(self, session: Any) -> bool:
+        """Open the session; say whether the server agreed to."""
         self.session = session
-        report = self.report
-        report["initialize"] = await outcome(session.initialize)
-        if "result" not in report["initialize"]:
-            return
-        report["ping"] = await self.request("ping", None, "EmptyResult")
+        self.report["initialize"] = await outcome(session.initialize)
+        if "result" not in self.report["initialize"]:
+            return False
+        self.report["ping"] = await self.request("ping", None, "EmptyResult")
         await tell(session, "notifications/roots/list_changed")
         await anyio.sleep(self.settle_s)
+        return True
+
+    async def go_round(self, report: dict[str, Any]) -> None:
+        """Perform every operation but the cancelling, which some releases do not survive."""
         report["tools"] = await self.list_tools()
         report["server_saw"] = await self.server_saw()
         report["offered"] = list(self.offered)
@@ -281,7 +299,6 @@ class Visit:
         report["levels"] = await self.set_levels()
         report["progress"] = await self.follow_progress()
         report["stray"] = list(self.stray)
-        report["cancel"] = await self.cancel()
 
 
 async def outcome(operation: Callable[[], Awaitable[Any]], limit_s: float = LIMIT_S) -> dict[str, Any]:
@@ -344,10 +361,11 @@ def run(kind: type[Visit] = Visit) -> None:
     parser.add_argument("--record", metavar="FILE")
     parser.add_argument("--over", choices=["stdio", "http", "sse", "ws"], default="stdio")
     parser.add_argument("--settle", type=float, default=0, help="seconds to wait for what comes on other streams")
+    parser.add_argument("--servers", type=json.loads, help="who is behind a router: see among.py")
     parser.add_argument("server", nargs="+", help="a command, or for every transport but stdio a URL")
     chosen = parser.parse_args()
     sdk.make_client_strict()
-    anyio.run(main, chosen.over, chosen.server, chosen.record, kind(chosen.settle))
+    anyio.run(main, chosen.over, chosen.server, chosen.record, kind(chosen.settle, chosen.servers))
 
 
 if __name__ == "__main__":

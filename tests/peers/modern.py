@@ -1,7 +1,8 @@
 """A client that speaks only 2026-07-28: `python modern.py [--url URL | -- SERVER ARG…]`, under release 2.x of the SDK.
 
 It performs the operations that every server of this folder offers, and prints one JSON report of what it got: for each
-its result, or `{"error": {code, message}}`. Which is right is for `test_per_request.py` to say.
+its result, or `{"error": {code, message}}`. With `--servers JSON`, as for `among.py`, it does so with each server
+behind a router, and prints the report of each under its name. Which is right is for the tests to say.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ class Visit:
         self.asked: list[str] = []
         self.logged: list[str] = []
         self.client: Any = None
+        self.server: str | None = None
+
+    def named(self, name: str) -> str:
+        """Give what a router calls a tool or a prompt of the server; without one it has its own name."""
+        return f"{self.server}_{name}" if self.server else name
+
+    def located(self, uri: str) -> str:
+        """Give what it calls a resource."""
+        return f"{self.server.lower()}+{uri}" if self.server else uri
 
     async def on_log(self, params: Any) -> None:
         self.logged.append(params.level)
@@ -60,7 +70,8 @@ class Visit:
         """Perform every operation."""
         client = self.client
         listed = await outcome(client.list_tools)
-        tools = {tool["name"]: tool for tool in listed["tools"]}
+        own = self.named("")
+        tools = {t["name"].removeprefix(own): t for t in listed["tools"] if t["name"].startswith(own)}
         report: dict[str, Any] = {
             "revision": client.protocol_version,
             "introduced": await client.session.send_discover(REVISION)
@@ -71,19 +82,20 @@ class Visit:
             "at once": await self.call_at_once(),
             "asked": {name: await self.be_asked(tools, name) for name in ASKING},
             "resources": await self.list_resources(),
-            "read": await outcome(lambda: client.read_resource(DOCUMENT)),
-            "nowhere": await outcome(lambda: client.read_resource("file:///nowhere")),
+            "read": await outcome(lambda: client.read_resource(self.located(DOCUMENT))),
+            "nowhere": await outcome(lambda: client.read_resource(self.located("file:///nowhere"))),
             "prompts": await outcome(client.list_prompts),
-            "prompt": await outcome(lambda: client.get_prompt("greet", {"who": "Ada"})),
+            "prompt": await outcome(lambda: client.get_prompt(self.named("greet"), {"who": "Ada"})),
             "survey": await self.survey(),
             "heard": await self.listen(),
             "progress": await self.count(),
         }
+        start = len(self.logged)
         await self.call("logs", {})
-        return {**report, "logged": self.logged, "saw": await self.call("server_saw", {})}
+        return {**report, "logged": self.logged[start:], "saw": await self.call("server_saw", {})}
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        return await outcome(lambda: self.client.call_tool(name, arguments))
+        return await outcome(lambda: self.client.call_tool(self.named(name), arguments))
 
     async def be_asked(self, tools: dict[str, Any], name: str) -> dict[str, Any]:
         """Call a tool that asks back, once for each kind of question."""
@@ -124,15 +136,16 @@ class Visit:
     async def survey(self) -> Any:
         """Get the prompt that asks first."""
         start = len(self.asked)
-        answer = await outcome(lambda: self.client.get_prompt("survey"))
+        answer = await outcome(lambda: self.client.get_prompt(self.named("survey")))
         if "error" in answer:
-            answer = await outcome(lambda: self.client.get_prompt("gallery"))
+            answer = await outcome(lambda: self.client.get_prompt(self.named("gallery")))
         return {"asked": self.asked[start:], "answer": answer}
 
     async def listen(self) -> Any:
         """Have all lists changed, and a resource touched, while listening."""
         heard: list[str] = []
-        async with self.client.listen(tools_list_changed=True, resource_subscriptions=[DOCUMENT]) as events:
+        document = self.located(DOCUMENT)
+        async with self.client.listen(tools_list_changed=True, resource_subscriptions=[document]) as events:
             await self.call("change_lists", {})
             await self.call("touch", {"uri": DOCUMENT})
             with anyio.move_on_after(LIMIT_S):
@@ -149,7 +162,7 @@ class Visit:
         async def note(progress: float, total: float | None, message: str | None) -> None:
             seen.append(progress)
 
-        await self.client.call_tool("slow", {"steps": 3}, progress_callback=note)
+        await self.client.call_tool(self.named("slow"), {"steps": 3}, progress_callback=note)
         return seen
 
 
@@ -173,6 +186,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--url")
     parser.add_argument("--mode", default=REVISION)
+    parser.add_argument("--servers", type=json.loads, default={})
     parser.add_argument("command", nargs="*")
     args = parser.parse_args()
     server = args.url or StdioServerParameters(command=args.command[0], args=args.command[1:])
@@ -187,7 +201,10 @@ async def main() -> None:
         elicitation_callback=visit.on_elicitation,
     ) as client:
         visit.client = client
-        print(json.dumps(await visit.tour()), flush=True)
+        report: dict[str, Any] = {}
+        for visit.server in args.servers:
+            report[visit.server] = await visit.tour()
+        print(json.dumps(report or await visit.tour()), flush=True)
 
 
 anyio.run(main)

@@ -125,11 +125,12 @@ async def unsubscribe(uri: Any) -> None:
 
 @server.list_prompts()
 async def list_prompts() -> Any:
-    """List both prompts."""
+    """List the prompts; only a server that can ask the user has the one that does."""
     who = make("PromptArgument", name="who", title="Whom", description="Whom to greet", required=True)
     return [
         make("Prompt", name="greet", title="Greeting", description="Greets", arguments=[who]),
         make("Prompt", name="gallery", description="Shows every content type"),
+        *([make("Prompt", name="survey", description="Asks first")] if speaks("2025-06-18") else []),
     ]
 
 

@@ -149,7 +149,7 @@ class Tasks(ClientExtension):
         return dict(answer.model_extra or {})
 
 
-async def visit(url: str | None, command: list[str]) -> None:
+async def visit(url: str | None, command: list[str], prefix: str) -> None:
     """Call both tools, with and without the extension, and print what came of it."""
     asked: list[str] = []
 
@@ -163,7 +163,8 @@ async def visit(url: str | None, command: list[str]) -> None:
         extensions = [extension] if extension is not None else []
         async with Client(server, mode=REVISION, elicitation_callback=on_elicitation, extensions=extensions) as client:
             with anyio.fail_after(LIMIT_S):
-                called = [(await client.call_tool(name, {})).content[0].text for name in ("report", "greet")]
+                tools = [f"{prefix}{name}" for name in ("report", "greet")]
+                called = [(await client.call_tool(tool, {})).content[0].text for tool in tools]
         report[label] = {"called": called, "seen": extension.seen if extension is not None else None}
     print(json.dumps({**report, "asked": asked}), flush=True)
 
@@ -173,7 +174,8 @@ if __name__ == "__main__":
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--listen", action="store_true")
     parser.add_argument("--url")
+    parser.add_argument("--prefix", default="", help="what a router puts before the names of tools")
     parser.add_argument("command", nargs="*")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    anyio.run(serve, chosen.listen) if chosen.serve else anyio.run(visit, chosen.url, chosen.command)
+    anyio.run(serve, chosen.listen) if chosen.serve else anyio.run(visit, chosen.url, chosen.command, chosen.prefix)

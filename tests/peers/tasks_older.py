@@ -64,7 +64,7 @@ async def serve(listen: bool) -> None:
     await (wires.serve_network(server) if listen else wires.serve_stdio(server))
 
 
-async def visit(over: str, target: list[str]) -> None:
+async def visit(over: str, target: list[str], prefix: str) -> None:
     """Call the tool as a task, and print what comes of it."""
     asked: list[Any] = []
 
@@ -79,11 +79,11 @@ async def visit(over: str, target: list[str]) -> None:
         with anyio.fail_after(LIMIT_S):
             opened = await session.initialize()
             listed = await session.list_tools()
-            created = await session.experimental.call_tool_as_task("report", {})
+            created = await session.experimental.call_tool_as_task(f"{prefix}report", {})
             task_id = created.task.taskId
             result = await session.experimental.get_task_result(task_id, types.CallToolResult)
             ended = await session.experimental.get_task(task_id)
-            quick = await session.experimental.call_tool_as_task("echo", {})
+            quick = await session.experimental.call_tool_as_task(f"{prefix}echo", {})
             at_once = await session.experimental.get_task_result(quick.task.taskId, types.CallToolResult)
     report = {
         "tasks": dump(opened.capabilities).get("tasks"),
@@ -103,6 +103,7 @@ if __name__ == "__main__":
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--listen", action="store_true")
     parser.add_argument("--over", choices=["stdio", "http"], default="stdio")
+    parser.add_argument("--prefix", default="", help="what a router puts before the names of tools")
     parser.add_argument("target", nargs="*")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -111,4 +112,4 @@ if __name__ == "__main__":
         anyio.run(serve, chosen.listen)
     else:
         sdk.make_client_strict()
-        anyio.run(visit, chosen.over, chosen.target)
+        anyio.run(visit, chosen.over, chosen.target, chosen.prefix)

@@ -1,10 +1,12 @@
-"""Five real servers of the five revisions behind one client of each: everything reaches the server that it is for."""
+"""Five real servers of the five revisions behind one client: names that clash, whole lists, and questions of servers.
+
+The client is made here, and says what no SDK would. `test_router_clients.py` has those of the SDKs.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,37 +15,24 @@ from typing import Any, Final
 import pytest
 
 from tests.peers.matching import REVISIONS
-from tests.peers.validity import complaints
-from tests.peers.visits import ENVIRONMENTS, HERE, frames_in, needs_peers, server_command
+from tests.peers.router_visits import LETTERS, SPOKEN, commands, write_config
+from tests.peers.validity import NEWER, complaints
+from tests.peers.visits import SELECTION, frames_in, needs_peers, proxy_command
 
 pytestmark = needs_peers
 
-NEWER: Final = "2026-07-28"
+CLIENTS: Final = (*REVISIONS.values(), NEWER) if SELECTION == "full" else ("2024-11-05", NEWER)
 LIMIT_S: Final = 120
 TEXT_URI: Final = "file:///home/user/document.txt"
 META: Final = "io.modelcontextprotocol/"
 Body = dict[str, Any]
 
 
-SPOKEN: Final = {f"r{revision[:4]}{letter}": revision for letter, revision in REVISIONS.items()} | {"r2026": NEWER}
-"""The servers, each named for its revision."""
-
-
-def servers(folder: Path) -> dict[str, list[str]]:
-    """Give the commands of the servers; each records its frames in a file of its name."""
-    python = str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python")
-    programs = {name: server_command(letter) for name, letter in zip(SPOKEN, REVISIONS, strict=False)}
-    programs["r2026"] = [python, str(HERE / "stateless.py")]
-    return {name: [*command, "--record", str(folder / name)] for name, command in programs.items()}
-
-
 class Client:
     """A client that says what it is told to, and keeps what it got."""
 
     def __init__(self, revision: str, path: Path) -> None:
-        named = {name: {"command": command[0], "args": command[1:]} for name, command in servers(path.parent).items()}
-        path.write_text(json.dumps({"mcpServers": named, "dragoman": {"listTimeout": 30}}), encoding="utf-8")
-        command = [sys.executable, "-m", "dragoman", "proxy", "--config", str(path)]
+        command = proxy_command("--config", write_config(path, commands(path.parent)))
         self.folder, self.log = path.parent, path.with_suffix(".log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
@@ -149,7 +138,7 @@ def answer_to(method: str) -> Body:
             return {}
 
 
-@pytest.fixture(scope="module", params=[*REVISIONS.values(), NEWER])
+@pytest.fixture(scope="module", params=CLIENTS)
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     one = Client(request.param, tmp_path_factory.mktemp("router") / "mcp.json")
     try:
@@ -164,7 +153,12 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def names() -> list[str]:
-    return list(SPOKEN)
+    return list(LETTERS)
+
+
+def uri_of(name: str, uri: str) -> str:
+    """Give what a resource is known as that several servers have."""
+    return f"{name.lower()}+{uri}"
 
 
 def test_all_servers_are_listed_and_names_are_stable(client: Client) -> None:
@@ -178,13 +172,13 @@ def test_all_servers_are_listed_and_names_are_stable(client: Client) -> None:
 def test_every_page_of_every_server_is_there(client: Client) -> None:
     uris = [one["uri"] for one in client.list("resources/list", "resources")]
     assert len(uris) == len(set(uris))
-    assert {f"{name}+{TEXT_URI}" for name in names()} <= set(uris)
+    assert {uri_of(name, TEXT_URI) for name in names()} <= set(uris)
     # The release of 2024-11-05 never sees the cursor: it gives its first page for ever.
-    assert {f"{name}+custom://unique-id-12345" for name in names()[1:]} <= set(uris)
+    assert {uri_of(name, "custom://unique-id-12345") for name in names()[1:]} <= set(uris)
     prompts = [one["name"] for one in client.list("prompts/list", "prompts")]
     assert {f"{name}_greet" for name in names()} <= set(prompts)
     templates = [one["uriTemplate"] for one in client.list("resources/templates/list", "resourceTemplates")]
-    assert templates == [f"{name}+weather://{{city}}" for name in names()]
+    assert templates == [uri_of(name, "weather://{city}") for name in names()]
 
 
 def test_calls_prompts_and_resources_reach_their_servers(client: Client) -> None:
@@ -193,7 +187,7 @@ def test_calls_prompts_and_resources_reach_their_servers(client: Client) -> None
         assert "hello" in client.call(f"{name}_echo", say="hello")
         got = client.ask("prompts/get", name=f"{name}_greet", arguments={"who": name})["result"]
         assert name in json.dumps(got["messages"])
-        read = client.ask("resources/read", uri=f"{name}+{TEXT_URI}")["result"]
+        read = client.ask("resources/read", uri=uri_of(name, TEXT_URI))["result"]
         assert read["contents"][0]["text"] == "Once upon a time"
         ref = {"type": "ref/prompt", "name": f"{name}_greet"}
         completed = client.ask("completion/complete", ref=ref, argument={"name": "who", "value": "w"})

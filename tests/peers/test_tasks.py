@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.peers.router_visits import joined_by_router
 from tests.peers.traces import invalid_frames, read_trace
 from tests.peers.visits import ENVIRONMENTS, HERE, LIMIT_S, joined_by_proxy, needs_peers, python_of
 
@@ -35,8 +36,12 @@ def visit(client: list[str], server: list[str], link: str, folder: Path, over: s
     log = folder / "log"
     with contextlib.ExitStack() as stack:
         _, target = joined_by_proxy(stack, front, upstream, server, log, folder / "trace")
-        command = [*client, *([over, target[0]] if front == "http" else ["--", *target])]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        return run([*client, *([over, target[0]] if front == "http" else ["--", *target])], log)
+
+
+def run(command: list[str], log: Path) -> dict[str, Any]:
+    """Let a client make its visit, and give its report."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr[-3000:] + (log.read_text("utf-8")[-2000:] if log.exists() else "")
     report: dict[str, Any] = json.loads(done.stdout)
     return report
@@ -50,6 +55,22 @@ def test_a_client_with_the_extension_at_a_server_with_tasks_of_its_own(link: str
     assert report["without"]["called"] == ["Hello Eve", "Hello Eve"]
     assert report["asked"] == ["Who?", "Who?"]
     assert list(invalid_frames(read_trace(tmp_path / "trace"), "E", "D")) == []
+
+
+@pytest.mark.parametrize("front", ["stdio", "http"])
+def test_tasks_of_both_forms_behind_one_router(front: str, tmp_path: Path) -> None:
+    """Both servers have a tool `report`; who asks for a task has its answers from the server that made it."""
+    log = tmp_path / "log"
+    with contextlib.ExitStack() as stack:
+        target = joined_by_router(stack, front, {"older": older("--serve"), "newer": newer("--serve")}, log)
+        where = [target[0]] if front == "http" else ["--", *target]
+        at_older = run([*newer("--prefix", "older_"), *(["--url"] if front == "http" else []), *where], log)
+        at_newer = run([*older("--prefix", "newer_", "--over", front), *where], log)
+    assert at_older["with"] == {"called": ["Hello Ada", "Hello Ada"], "seen": ["task", "older: Who?"] * 2}
+    assert at_older["without"]["called"] == ["Hello Eve", "Hello Eve"]
+    assert [asked["message"] for asked in at_newer["asked"]] == ["newer: Who?"]
+    assert (at_newer["created"], at_newer["ended"], at_newer["quick"]) == ("working", "completed", "completed")
+    assert at_newer["result"]["content"][0]["text"] == "Hello Ada"
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -99,6 +99,29 @@ def test_servers_whose_prefixes_come_to_the_same_are_told_apart() -> None:
     assert len(shown) == 2
 
 
+def test_the_prefix_of_a_uri_is_a_scheme_that_clients_leave_as_it_is() -> None:
+    """Clients that read URIs as such write schemes in small letters, and refuse one that begins with a digit."""
+    servers = ("Files", "files", "FILES", "1st", "a b", "\u00e4rger", "_")
+    made = names(*servers)
+    for server in servers:
+        made.learn(server, RESOURCE, ["file:///x"])
+    uris = {made.show(server, RESOURCE)["file:///x"] for server in servers}
+    assert len(uris) == len(servers)
+    assert all(re.fullmatch(r"[a-z][a-z0-9.-]*\+file:///x", uri) for uri in uris), uris
+    assert {"files+file:///x", "server-1st+file:///x", "a-b+file:///x"} <= uris
+
+
+def test_a_prefixed_template_that_another_server_has_plain_is_told_apart_and_still_fits() -> None:
+    made = names("a", "b", "c")
+    long = "notes://" + "x" * 80 + "/{day}"
+    for server in "ab":
+        made.learn(server, TEMPLATE, [long])
+    made.learn("c", TEMPLATE, [f"a+{long}"])
+    assert made.find_template(f"a+{long}".replace("{day}", "1")) == NameOwner("c", f"a+{long}")
+    shown = made.show("a", TEMPLATE)[long]
+    assert made.find_template(shown.replace("{day}", "1")) == NameOwner("a", long)
+
+
 def test_a_prefixed_name_that_another_server_has_plain_is_told_apart() -> None:
     made = names("a", "b", "c")
     for server in "ab":

@@ -1,7 +1,7 @@
 // A strict MCP client, the same program under two releases of the TypeScript SDK, with the report of `client.py`:
-// `node client.mjs FOLDER PACKAGE [--record FILE] [--over HOW] [--settle S] -- SERVER ARG… | URL`.
+// `node client.mjs FOLDER PACKAGE [--record FILE] [--over HOW] [--settle S] [--servers JSON] -- SERVER ARG… | URL`.
 //
-// FOLDER is where the packages are installed. An operation's outcome is {"result": …}, {"error": {code, message, data}},
+// FOLDER is where the packages are installed. With `--servers` it visits those behind a router, as `among.py` does. An operation's outcome is {"result": …}, {"error": {code, message, data}},
 // {"raised": …} when the SDK could not take the answer, or {"timeout": seconds}. What is right is not decided here.
 
 import { appendFileSync } from "node:fs";
@@ -20,7 +20,7 @@ const { Client } = await load("client/index");
 const REVISION = types.LATEST_PROTOCOL_VERSION;
 const NEWEST = REVISION >= "2025-11-25";
 const LIMIT_S = 15;
-const SETTLE_MS = Number(option("--settle", "0")) * 1000;
+let settleMs = Number(option("--settle", "0")) * 1000;
 const TEXT_URI = "file:///home/user/document.txt";
 const CALLS = {
   echo: { say: "hello", delay_s: 0 }, image: {}, sound: {}, weather: {}, bare_structure: {}, links: {}, embedded: {},
@@ -37,8 +37,11 @@ const asked = [];
 const stray = [];
 const raw = {};
 let offered = {};
+let server = ""; // behind a router: whose turn it is
+const named = (name) => (server ? `${server}_${name}` : name);
+const located = (uri) => (server ? `${server.toLowerCase()}+${uri}` : uri);
 
-const settle = () => new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+const settle = () => new Promise((resolve) => setTimeout(resolve, settleMs));
 
 async function outcome(operation, limitS = LIMIT_S) {
   let timer;
@@ -97,7 +100,7 @@ const request = (method, params, result) =>
 
 async function call(name, args) {
   if (!(name in offered) && name !== "nonexistent") return { absent: `${name} is not in tools/list` };
-  return await outcome(() => client.callTool({ name, arguments: args }));
+  return await outcome(() => client.callTool({ name: named(name), arguments: args }));
 }
 
 async function told(name, args) {
@@ -108,13 +111,15 @@ async function told(name, args) {
 }
 
 async function serverSaw(limitS = LIMIT_S) {
-  const found = await outcome(() => client.callTool({ name: "server_saw", arguments: {} }), limitS);
+  const found = await outcome(() => client.callTool({ name: named("server_saw"), arguments: {} }), limitS);
   return found.result ? JSON.parse(found.result.content[0].text) : found;
 }
 
 async function listTools() {
   const listed = await outcome(() => client.listTools());
-  if (listed.result) offered = Object.fromEntries(listed.result.tools.map((tool) => [tool.name, tool]));
+  const own = named("");
+  const tools = (listed.result?.tools ?? []).filter((tool) => tool.name.startsWith(own));
+  offered = Object.fromEntries(tools.map((tool) => [tool.name.slice(own.length), tool]));
   return listed.result ? offered : listed;
 }
 
@@ -151,32 +156,33 @@ async function listResources() {
 async function readResources() {
   const found = {};
   for (const [name, uri] of Object.entries(READS))
-    found[name] = await request("resources/read", { uri }, "ReadResourceResult");
+    found[name] = await request("resources/read", { uri: located(uri) }, "ReadResourceResult");
   return found;
 }
 
 async function watchResource() {
   const touched = () => told("touch", { uri: TEXT_URI });
   const before = await touched();
-  const subscribe = await request("resources/subscribe", { uri: TEXT_URI }, "EmptyResult");
+  const subscribe = await request("resources/subscribe", { uri: located(TEXT_URI) }, "EmptyResult");
   const during = await touched();
-  const unsubscribe = await request("resources/unsubscribe", { uri: TEXT_URI }, "EmptyResult");
+  const unsubscribe = await request("resources/unsubscribe", { uri: located(TEXT_URI) }, "EmptyResult");
   return { before, subscribe, during, unsubscribe, after: await touched() };
 }
 
 async function getPrompts() {
-  const prompt = (params) => request("prompts/get", params, "GetPromptResult");
+  const prompt = (params) => request("prompts/get", { ...params, name: named(params.name) }, "GetPromptResult");
   return {
     list: await request("prompts/list", null, "ListPromptsResult"),
     greet: await prompt({ name: "greet", arguments: { who: "Ada" } }),
     gallery: await prompt({ name: "gallery" }),
+    survey: await prompt({ name: "survey" }),
     nonexistent: await prompt({ name: "nonexistent" }),
   };
 }
 
 async function complete() {
-  const prompt = { ref: { type: "ref/prompt", name: "greet" }, argument: { name: "who", value: "A" } };
-  const template = { ref: { type: "ref/resource", uri: "weather://{city}" }, argument: { name: "city", value: "P" } };
+  const prompt = { ref: { type: "ref/prompt", name: named("greet") }, argument: { name: "who", value: "A" } };
+  const template = { ref: { type: "ref/resource", uri: located("weather://{city}") }, argument: { name: "city", value: "P" } };
   return {
     prompt: await request("completion/complete", { ...prompt, context: { arguments: { mood: "good" } } }, "CompleteResult"),
     template: await request("completion/complete", template, "CompleteResult"),
@@ -194,7 +200,7 @@ async function setLevels() {
 
 async function followProgress() {
   const start = notifications.length;
-  const params = { name: "slow", arguments: { steps: 3 }, _meta: { progressToken: "token-1" } };
+  const params = { name: named("slow"), arguments: { steps: 3 }, _meta: { progressToken: "token-1" } };
   const found = await request("tools/call", params, "CallToolResult");
   await settle();
   return { ...found, progress: notifications.slice(start).map((note) => note.params) };
@@ -202,7 +208,7 @@ async function followProgress() {
 
 async function cancel() {
   const stop = new AbortController();
-  const params = { name: "slow", arguments: { steps: 500 }, _meta: { progressToken: 77 } };
+  const params = { name: named("slow"), arguments: { steps: 500 }, _meta: { progressToken: 77 } };
   const start = notifications.length;
   const running = outcome(
     () => client.request({ method: "tools/call", params }, types.CallToolResultSchema, { signal: stop.signal }), 3,
@@ -221,6 +227,16 @@ async function visit() {
   report.ping = await outcome(() => client.ping());
   await client.sendRootsListChanged();
   await settle();
+  const behind = Object.entries(JSON.parse(option("--servers", `{"": ${settleMs / 1000}}`)));
+  const reportOf = (name) => (name ? (report[name] ??= {}) : report);
+  for (const [name, seconds] of behind) {
+    [server, settleMs] = [name, seconds * 1000];
+    await goRound(reportOf(name));
+  }
+  for ([server] of behind) reportOf(server).cancel = await cancel();
+}
+
+async function goRound(report) {
   report.tools = await listTools();
   report.server_saw = await serverSaw();
   report.offered = Object.keys(offered);
@@ -238,7 +254,6 @@ async function visit() {
   report.levels = await setLevels();
   report.progress = await followProgress();
   report.stray = [...stray];
-  report.cancel = await cancel();
 }
 
 async function open() {

@@ -25,7 +25,7 @@ MOST_NAMES: Final = 20_000
 
 _HASH: Final = 6
 _NOT_FOR_MODELS = re.compile(r"[^A-Za-z0-9_-]")
-_NOT_FOR_SCHEMES = re.compile(r"[^A-Za-z0-9.-]")
+_NOT_FOR_SCHEMES = re.compile(r"[^a-z0-9.-]")
 
 
 class NameKind(Enum):
@@ -71,6 +71,7 @@ class Names:
         self._always = always
         self._separator = separator
         self._prefixes: dict[str, str] = {}
+        self._schemes: dict[str, str] = {}
         self._tables = {kind: _Table() for kind in NameKind}
 
     def set_policy(self, *, always: bool, separator: str) -> None:
@@ -85,10 +86,14 @@ class Names:
             changed: Those whose names so far mean nothing any more.
         """
         unique: dict[str, str] = {}
+        schemes: dict[str, str] = {}
         for server, prefix in prefixes.items():
             fitting = _NOT_FOR_MODELS.sub("_", prefix)[: LONGEST // 2] or "server"
             taken = fitting in unique.values()
             unique[server] = f"{fitting[: LONGEST // 2 - _HASH - 1]}_{_digest(server)}" if taken else fitting
+            scheme = _fit_scheme(unique[server])
+            schemes[server] = f"{scheme}-{_digest(server)}" if scheme in schemes.values() else scheme
+        self._schemes = schemes
         gone = {server for server in self._prefixes if server not in unique} | set(changed)
         self._prefixes = unique
         for kind, table in self._tables.items():
@@ -171,18 +176,18 @@ class Names:
     def _prefixed(
         self, kind: NameKind, owner: NameOwner, taken: Mapping[str, NameOwner], told: Mapping[str, NameOwner]
     ) -> str:
-        prefix = self._prefixes[owner.server]
-        if kind in (NameKind.RESOURCE, NameKind.TEMPLATE):
-            prefixed = f"{_NOT_FOR_SCHEMES.sub('-', prefix)}+{owner.name}"
-        else:
-            prefixed = f"{prefix}{self._separator}{owner.name}"
+        is_uri = kind in (NameKind.RESOURCE, NameKind.TEMPLATE)
+        start = f"{self._schemes[owner.server]}+" if is_uri else f"{self._prefixes[owner.server]}{self._separator}"
+        prefixed = f"{start}{owner.name}"
         if kind is NameKind.TOOL:
             prefixed = _fit(prefixed)
         number = 0
         free = prefixed
         while free in taken or told.get(free, owner) != owner:
             number += 1
-            free = f"{prefixed[: LONGEST - _HASH - 1]}_{_digest(f'{owner.server} {owner.name} {number}')}"
+            mark = _digest(f"{owner.server} {owner.name} {number}")
+            # A URI stays whole behind its prefix: a template would not fit any more.
+            free = f"{start[:-1]}-{mark}+{owner.name}" if is_uri else f"{prefixed[: LONGEST - _HASH - 1]}_{mark}"
         return free
 
 
@@ -192,6 +197,12 @@ def _fit(name: str) -> str:
     if not fitting:
         return f"tool_{_digest(name)}"
     return fitting if len(fitting) <= LONGEST else f"{fitting[: LONGEST - _HASH - 1]}_{_digest(name)}"
+
+
+def _fit_scheme(prefix: str) -> str:
+    """Give what a URI may begin with: a letter first, and small ones, for clients write schemes in small letters."""
+    fitting = _NOT_FOR_SCHEMES.sub("-", prefix.lower())
+    return fitting if fitting[0].isalpha() else f"server-{fitting}"
 
 
 def _digest(text: str) -> str:
