@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.core.commands import Side
-from dragoman.demo.ink import Ink
+from dragoman.demo.ink import LABEL_COLUMNS, Ink
 from dragoman.demo.shorten import Span, Tone, shorten
 from dragoman.demo.taps import Line, Record
 from dragoman_spec import HANDSHAKE_REVISIONS
 
-LABEL_COLUMNS: Final = 19
 TITLES: Final = {
     "initialize": "the client opens a session",
     "server/discover": "the client looks at what there is",

@@ -19,6 +19,9 @@ from dragoman.demo.shorten import Span, Tone
 WIDEST: Final = 100
 NARROWEST: Final = 60
 
+LABEL_COLUMNS: Final = 19
+"""How many columns of a line say who sent what follows."""
+
 _RESET: Final = "\x1b[0m"
 _STYLES: Final = {
     Tone.SAME: "",

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from dragoman.demo.crossings import DemoCrossing, pair_lines, scenes
-from dragoman.demo.ink import Ink
+from dragoman.demo.ink import LABEL_COLUMNS, Ink
 from dragoman.demo.shorten import Span, Tone, compare, shorten
 from dragoman.demo.taps import Record
 from dragoman_spec import HANDSHAKE_REVISIONS, Loss
@@ -26,7 +26,6 @@ TITLES: Final = {
     "tasks/list": "a client that asks without looking",
 }
 
-LABEL_COLUMNS: Final = 19
 ANSWER_COLUMNS: Final = 240
 """A refusal is shown whole: it says why."""
 

@@ -16,16 +16,12 @@ from enum import Enum
 from typing import Any, Final
 
 from dragoman.core.bridge.names import (
-    FACTS,
     HEADER_MISMATCH,
     MISSING_CLIENT_CAPABILITY,
     PER_REQUEST_REVISIONS,
     UNSUPPORTED_VERSION,
 )
 from dragoman_spec import HANDSHAKE_REVISIONS
-
-PROBE: Final = FACTS.lifecycle["discover"]
-"""The method to probe with."""
 
 PROBE_TIMEOUT_S: Final = 5.0
 """How long a silent server on a pipe is waited for, in seconds."""

@@ -7,7 +7,7 @@ decide what happens next (the tables in `lifecycle`), nor offer anything to a se
 from __future__ import annotations
 
 import logging
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dragoman.core import negotiation
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
@@ -23,6 +23,9 @@ PROTOCOL_VERSION_KEY = facts(LATEST).request_meta.get("protocolVersion")
 
 DISCOVER = facts(LATEST).lifecycle.get("discover")
 """How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
+
+IDENTITY: Final = {"name": "dragoman", "version": "0"}
+"""Who a server is told that its client is, where that is several clients, or one that does not say its name."""
 
 LEGACY_INITIALIZED = "initialized"
 """How some clients call it, and no revision does."""

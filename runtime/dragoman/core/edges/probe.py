@@ -18,6 +18,7 @@ from typing import Any, Final
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.bridge.names import (
+    DISCOVER,
     HEADER_MISMATCH,
     META_VERSION,
     MISSING_CLIENT_CAPABILITY,
@@ -25,7 +26,7 @@ from dragoman.core.bridge.names import (
     PER_REQUEST_REVISIONS,
     UNSUPPORTED_VERSION,
 )
-from dragoman.core.bridge.verdict import PROBE, Era, Verdict, judge
+from dragoman.core.bridge.verdict import Era, Verdict, judge
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
@@ -76,8 +77,8 @@ class Probe:
     def write(self) -> Frame:
         """Write the request."""
         params = stamp(None, self._metadata)
-        body = {"jsonrpc": "2.0", "id": decode(self.key), "method": PROBE, "params": params}
-        return Frame(encode_line(body), "request", self.key, PROBE, body, None, tuple(make_headers(body)))
+        body = {"jsonrpc": "2.0", "id": decode(self.key), "method": DISCOVER, "params": params}
+        return Frame(encode_line(body), "request", self.key, DISCOVER, body, None, tuple(make_headers(body)))
 
     def is_answer(self, frame: Frame) -> bool:
         """Whether a frame of the server answers it; an error without id can be about nothing else."""

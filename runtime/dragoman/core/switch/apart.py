@@ -26,7 +26,7 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request_front import BehindRequests, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
-from dragoman.core.switch.lasting import drop_lasting, explain_lasting
+from dragoman.core.switch.lasting import drop_lasting, explain_crowd, explain_lasting
 from dragoman.core.switch.to_handshake.switch import ToHandshake
 from dragoman.core.switch.to_handshake.works import bind
 from dragoman.core.wiring import Bridging, Wiring
@@ -34,7 +34,6 @@ from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
 
-_ENDING: Final = 4
 _NOT_SERVED: Final = frozenset({"subscriptions/listen", *TASK_METHODS})
 
 
@@ -163,13 +162,9 @@ class Apart:
         self.requests.hand_to(relay)
 
     def _start(self) -> ToHandshake:
-        reason = ""
-        if len(self._runs) >= self._limit:
-            reason = f"more than {self._limit} requests at once"
-        elif len(self._ending) >= self._limit * _ENDING:
-            reason = f"{self._limit * _ENDING} servers of earlier requests are not gone yet"
-        if reason:
-            raise RemoteProtocolError(CONNECTION_CLOSED, reason)
+        crowded = explain_crowd(len(self._runs), len(self._ending), self._limit)
+        if crowded:
+            raise RemoteProtocolError(CONNECTION_CLOSED, crowded)
         upstream = self._new_upstream()
         run = ToHandshake(self._wiring, self._bridging, self._outbox, self._front, upstream, self)
         self._runs[run.label] = run

@@ -1,6 +1,6 @@
-"""What needs a server that outlives a request: in scope `request` it is neither offered nor served.
+"""What a server for every request cannot do: outlive it, or be one of any number. Scope `request`.
 
-Lives here: its names, and taking it off what a server offers. Used by `per_call` and `apart`.
+Lives here: what is neither offered nor served there, and how many servers there may be. Used by `per_call` and `apart`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,18 @@ LASTING: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in 
 
 _FLAGS: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).server_flags)
 """Capabilities."""
+
+_ENDING: Final = 4
+"""How many times as many servers as may run may be on their way out."""
+
+
+def explain_crowd(running: int, ending: int, limit: int) -> str:
+    """Say why there may not be another server; nothing where there may."""
+    if running >= limit:
+        return f"more than {limit} requests at once"
+    if ending >= limit * _ENDING:
+        return f"{limit * _ENDING} servers of earlier requests are not gone yet"
+    return ""
 
 
 def explain_lasting(method: str) -> str:

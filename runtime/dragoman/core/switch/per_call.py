@@ -40,7 +40,7 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.peek import with_id
 from dragoman.core.settings import Settings
-from dragoman.core.switch.lasting import LASTING, drop_lasting, explain_lasting
+from dragoman.core.switch.lasting import LASTING, drop_lasting, explain_crowd, explain_lasting
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 _LEVEL_KEY: Final = b'"dragoman-level"'
 _QUESTIONS: Final = 1024
-_ENDING: Final = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -157,16 +156,12 @@ class PerCall:
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Open a server for a request."""
-        code, reason = CONNECTION_CLOSED, ""
         if frame.method == "ping":
             self.front.take_answer(call, result_frame(call.key, {}))
             return
+        code, reason = CONNECTION_CLOSED, explain_crowd(len(self.runs), self.ending, self._limit)
         if call.method in LASTING:
             code, reason = METHOD_NOT_FOUND, explain_lasting(call.method)
-        elif len(self.runs) >= self._limit:
-            reason = f"more than {self._limit} requests at once"
-        elif self.ending >= self._limit * _ENDING:
-            reason = f"{self._limit * _ENDING} servers of earlier requests are not gone yet"
         if reason:
             self.front.take_answer(call, error_frame(call.key, code, reason))
             return

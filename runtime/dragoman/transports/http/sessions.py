@@ -19,7 +19,7 @@ from dragoman.core.commands import Finish, Outcome
 from dragoman.core.label import LABEL, PRINCIPAL, write_label
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import RequestRefused
+from dragoman.transports.http.exchange import RETRY_AFTER, RequestRefused
 from dragoman.transports.http.flow import Gate
 from dragoman.transports.http.tidying import Tidying
 
@@ -30,7 +30,6 @@ VISITS_A_STREAM = 2
 
 _SWEEPS_PER_IDLE = 8
 _AT_ONCE: Final = nullcontext()
-_RETRY_AFTER = (b"retry-after", b"5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +190,10 @@ class Sessions:
             RequestRefused: 503, when there are too many or the front is closing.
         """
         if self.closing:
-            raise RequestRefused(503, "the server is stopping", _RETRY_AFTER)
+            raise RequestRefused(503, "the server is stopping", RETRY_AFTER)
         if len(self._sessions) >= self._limit:
             taken = f"all {self._limit} sessions are taken"
-            raise RequestRefused(503, taken, _RETRY_AFTER, advice=f"{taken}, and --max-sessions allows for more")
+            raise RequestRefused(503, taken, RETRY_AFTER, advice=f"{taken}, and --max-sessions allows for more")
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
         PRINCIPAL.set(caller.principal)

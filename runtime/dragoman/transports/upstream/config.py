@@ -42,7 +42,7 @@ OURS: Final = frozenset(
 )
 """Headers that the transport itself writes; a user's value would break it."""
 
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 
 class Kind(Enum):
@@ -138,7 +138,7 @@ def parse_header(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
         ValueError: It is none, or not ours to send; the text says what is wrong, without the value.
     """
     name, *rest = re.split("[=:]", text, maxsplit=1)
-    if not rest or not _HEADER_NAME.match(name):
+    if not rest or not HEADER_NAME.match(name):
         raise ValueError("expected NAME=VALUE or 'NAME: VALUE' with the name of an HTTP header")
     check_header_name(name)
     value = expand(rest[0], environment).strip()
@@ -152,7 +152,7 @@ def check_header_name(name: str) -> None:
     Raises:
         ValueError: HTTP has no such names, or it is not ours to send.
     """
-    if not _HEADER_NAME.match(name):
+    if not HEADER_NAME.match(name):
         raise ValueError(f"{name[:60]!r} cannot be the name of an HTTP header")
     if name.lower() in OURS:
         raise ValueError(f"the header {name} is written by the transport itself")

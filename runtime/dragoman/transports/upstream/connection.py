@@ -27,7 +27,7 @@ HEADERS: Final = 256
 """The most headers, informational answers and trailers that one answer may have; together they fill `HEAD_BYTES`."""
 
 _AT_ONCE_BYTES: Final = 256 * 1024
-_SWITCHING_PROTOCOLS: Final = 101
+SWITCHING_PROTOCOLS: Final = 101
 _LATE_S: Final = 0.001
 
 _Next = TypeVar("_Next", bound=asyncio.Protocol)
@@ -236,7 +236,7 @@ class HttpConnection(asyncio.Protocol):
         assert self._parser is not None
         assert self._answer is not None
         status = self._parser.get_status_code()
-        if status < 200 and status != _SWITCHING_PROTOCOLS:
+        if status < 200 and status != SWITCHING_PROTOCOLS:
             if status < 100:
                 raise Unexpected("its status is none")
             self._count(0)
@@ -256,7 +256,7 @@ class HttpConnection(asyncio.Protocol):
         assert self._answer is not None
         if self._answer.status:
             whole = self._rest is None and not self._full
-            keeps = self._parser.should_keep_alive() and self._answer.status != _SWITCHING_PROTOCOLS
+            keeps = self._parser.should_keep_alive() and self._answer.status != SWITCHING_PROTOCOLS
             self._reusable = whole and keeps
             self._answer.take_end()
 

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from dragoman.transports.upstream.config import (
+    HEADER_NAME,
     OURS,
     UpstreamConfig,
     check_header_name,
@@ -25,7 +26,6 @@ from dragoman.transports.upstream.config import (
 
 logger = logging.getLogger("dragoman.upstream")
 
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _ENDS_IT = re.compile(r"[\r\n\0]")
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PATH: Final = "/%:@!$&'()*+,;=~"
@@ -149,7 +149,7 @@ def _encode(headers: Iterable[tuple[str, str]]) -> bytes:
     """Write headers; a value that could end its line could say anything on the next."""
     lines = []
     for name, value in headers:
-        if not _NAME.match(name):
+        if not HEADER_NAME.match(name):
             raise ValueError("a header has a name that cannot be one")
         if _ENDS_IT.search(value):
             raise ValueError(f"the value of the header {name} holds a line end or NUL")

@@ -9,19 +9,16 @@ Source: RFC 6455, 4.1.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from websockets.utils import accept_key, generate_key
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.config import UpstreamConfig
-from dragoman.transports.upstream.connection import HttpConnection
+from dragoman.transports.upstream.connection import SWITCHING_PROTOCOLS, HttpConnection
 from dragoman.transports.upstream.connector import Dialler
 from dragoman.transports.upstream.heads import Heads
 from dragoman.transports.upstream.websocket_connection import WebSocketConnection
-
-_SWITCHING_PROTOCOLS: Final = 101
 
 
 async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
@@ -85,7 +82,7 @@ def _find_refusal(answer: HttpResponse, key: str) -> str:
     if 300 <= answer.status < 400 and answer.header("Location"):
         # Our headers would be sent there; they are for the configured origin alone.
         return "it redirects, which is not followed: give the URL where it leads"
-    if answer.status != _SWITCHING_PROTOCOLS:
+    if answer.status != SWITCHING_PROTOCOLS:
         return f"no WebSocket: it answered {answer.status}"
     if answer.header("Upgrade").lower() != "websocket" or "upgrade" not in _tokens(answer.header("Connection")):
         return "no WebSocket: it switches to another protocol"

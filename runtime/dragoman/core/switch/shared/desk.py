@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.core.calls import Call
 from dragoman.core.consent import Method
 from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.greeting import IDENTITY
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode
@@ -28,9 +29,6 @@ from dragoman.core.switch.shared.suspects import Suspects
 from dragoman.core.tally import Lines
 
 logger = logging.getLogger("dragoman.sharing")
-
-IDENTITY: Final = {"name": "dragoman", "version": "0"}
-"""Who a shared server is told that its client is, unless the caller knows better: no session stands for the others."""
 
 
 @dataclass(frozen=True, slots=True)

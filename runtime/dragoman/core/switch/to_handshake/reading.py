@@ -13,13 +13,10 @@ from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_initialize_params
 from dragoman.core.bridge.metadata import take_off
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER
-from dragoman.core.edges.greeting import Greeting
+from dragoman.core.edges.greeting import IDENTITY, Greeting
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, request_frame
 from dragoman.core.exact_json import decode
-
-IDENTITY: Final = {"name": "dragoman", "version": "0"}
-"""Who the server is told that its client is, where the client does not say its name."""
 
 _OPENING_KEY: Final = b'"dragoman-initialize"'
 _METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
