@@ -59,7 +59,7 @@ def wrap_schema(value: Any, at: At, out: Losses, *, key: str) -> Any:
     as is one whose references cannot be moved.
     """
     if not isinstance(value, dict) or value.get("type") == "object":
-        return _objects_only(value, at, out)
+        return objects_for_booleans(value, at, out)
     kinds = value.get("type")
     if kinds is None or (isinstance(kinds, list) and "object" in kinds) or _unmovable(value):
         out.add(at, "dropped", value)
@@ -74,18 +74,20 @@ def wrap_schema(value: Any, at: At, out: Losses, *, key: str) -> Any:
 @action("value", losses=["rewritten"])
 def objects_for_booleans(value: Any, at: At, out: Losses) -> Any:
     """Spell `true` and `false` among a schema's `properties` as objects, for revisions that ask for objects there."""
-    return _objects_only(value, at, out)
-
-
-def _objects_only(value: Any, at: At, out: Losses) -> Any:
-    properties = value.get("properties") if isinstance(value, dict) else None
-    if not isinstance(properties, dict) or bool not in map(type, properties.values()):
+    properties = value.get("properties") if type(value) is dict else None
+    if type(properties) is not dict:
         return value
-    out.add((at, "properties"), "rewritten", properties)
-    spelled = {
-        name: ({} if item else {"not": {}}) if isinstance(item, bool) else item for name, item in properties.items()
-    }
-    return {**value, "properties": spelled}
+    for item in properties.values():
+        if type(item) is bool:
+            out.add((at, "properties"), "rewritten", properties)
+            return {**value, "properties": {name: _as_object(inner) for name, inner in properties.items()}}
+    return value
+
+
+def _as_object(schema: Any) -> Any:
+    if type(schema) is not bool:
+        return schema
+    return {} if schema else {"not": {}}
 
 
 @action("frame", losses=["dropped"])
