@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 import dragoman_spec
@@ -204,7 +203,7 @@ class ByRequests:
         if level not in self._facts.log_levels:
             known = ", ".join(self._facts.log_levels)
             raise LocalProtocolError(INVALID_PARAMS, f"expected a log level, one of {known}, found {level!r}")
-        self._metadata = replace(self._metadata, log_level=level)
+        self._metadata = self._metadata._replace(log_level=level)
 
     def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Give name and version of the server, if it says them."""

@@ -121,13 +121,15 @@ class Calls:
 
     def remove(self, call: Call) -> bool:
         """Take this request off the table; False where it is not there, or another one has its id."""
-        for table in (self.waiting, self.cancelled):
-            if table.get(call.key) is call:
-                del table[call.key]
-                if self.tokens:
-                    self._forget_token(call)
-                return True
-        return False
+        key, table = call.key, self.waiting
+        if table.get(key) is not call:
+            table = self.cancelled
+            if table.get(key) is not call:
+                return False
+        del table[key]
+        if self.tokens:
+            self._forget_token(call)
+        return True
 
     def cancel(self, key: bytes) -> Call | None:
         """Note that the sender does not wait any more; give the request.

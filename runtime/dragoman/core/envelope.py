@@ -39,6 +39,10 @@ class Frame(NamedTuple):
     sender: str = ""
 
 
+new_frame: Final = tuple.__new__
+"""Makes a frame of all its fields in a third of the time: for what happens several times a call."""
+
+
 class Malformed(NamedTuple):
     """A line that is not a JSON-RPC frame.
 
@@ -154,7 +158,7 @@ def decoded(frame: Frame) -> Frame:
     if frame.body is not None:
         return frame
     raw, kind, key, method, _, stream, headers, sender = frame  # `_replace` takes three times as long
-    return Frame(raw, kind, key, method, decode(raw), stream, headers, sender)
+    return new_frame(Frame, (raw, kind, key, method, decode(raw), stream, headers, sender))
 
 
 def written(frame: Frame) -> Frame:
@@ -162,7 +166,7 @@ def written(frame: Frame) -> Frame:
     if frame.raw:
         return frame
     _, kind, key, method, body, stream, headers, sender = frame
-    return Frame(encode_line(body), kind, key, method, body, stream, headers, sender)
+    return new_frame(Frame, (encode_line(body), kind, key, method, body, stream, headers, sender))
 
 
 def rewrite(frame: Frame, body: Any) -> Frame:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
-from dragoman.core.envelope import Frame, Malformed, classify
+from dragoman.core.envelope import Frame, Malformed, classify, new_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import HEAD_BYTES, Overlong
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
@@ -57,11 +57,11 @@ def peek(line: bytes) -> Frame | None:
     if member == b"result" or member == b"error":
         if key is None or method is not None or not _ends_with_brace(line):
             return None
-        return Frame(line, member.decode(), key, None)
+        return new_frame(Frame, (line, member.decode(), key, None, None, None, (), ""))
     if method is None or not _ends_with_brace(line):
         return None
     if key is not None:
-        return Frame(line, "request", key, method.decode())
+        return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), ""))
     if member is None or (method.startswith(b"notifications/") and b'"id"' not in line):
         return Frame(line, "notification", None, method.decode())
     return None

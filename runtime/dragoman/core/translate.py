@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.commands import Side
-from dragoman.core.envelope import Frame, error_frame, written
+from dragoman.core.envelope import Frame, error_frame, new_frame, written
 from dragoman.core.exact_json import decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Translation
@@ -229,8 +229,8 @@ class Adaptor:
         self.counters.translated += 1
         method = frame.method and translated["method"]
         if not self.writes:
-            return Frame(b"", frame.kind, frame.key, method, translated, frame.stream)
-        return Frame(encode_line(translated), frame.kind, frame.key, method, None, frame.stream)
+            return new_frame(Frame, (b"", frame.kind, frame.key, method, translated, frame.stream, (), ""))
+        return new_frame(Frame, (encode_line(translated), frame.kind, frame.key, method, None, frame.stream, (), ""))
 
     def _refuse(self, frame: Frame, method: str | None, refusal: Refusal) -> Refusal:
         self.counters.refused += 1

@@ -62,11 +62,6 @@ class RequestLevels:
             self._lower_at_s = now_s + self.pause_s
 
     @property
-    def is_set(self) -> bool:
-        """Whether the server has been told a level."""
-        return self._told is not None
-
-    @property
     def next_s(self) -> float | None:
         """When `settle` has something to say; None while it has not."""
         return self._lower_at_s

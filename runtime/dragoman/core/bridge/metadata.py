@@ -11,8 +11,7 @@ has used comes off before the steps, so it is no loss.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.names import (
     FACTS,
@@ -30,8 +29,7 @@ _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAP
 _OF_RESULTS: Final = frozenset({META_SERVER_INFO})
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NamedTuple):
     """What one request says of its client.
 
     Attributes:

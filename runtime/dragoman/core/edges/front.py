@@ -122,10 +122,12 @@ class FrontEdge(FrontActions):
                 self.exchange.reject(Side.CLIENT, frame)
         elif self.state is FrontState.READY and frame.method not in _WATCHED:
             self.exchange.relay(Side.CLIENT, frame)
-        elif self.per_request is not None:
-            self._take_per_request(self.per_request, frame)
-        else:
+        elif self.per_request is None:
             self._take_early(frame)
+        elif self.state is FrontState.PER_REQUEST and frame.method != "initialize":
+            self.per_request.take(frame)
+        else:
+            self._take_per_request(self.per_request, frame)
 
     def close(self, reason: str) -> None:
         """Take note that the client says no more."""

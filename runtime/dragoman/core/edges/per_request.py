@@ -24,7 +24,7 @@ from dragoman.core.bridge.names import META_SUBSCRIPTION_ID
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, twin_of
+from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, new_frame, twin_of
 from dragoman.core.exact_json import encode_line
 from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.lines import show
@@ -106,7 +106,7 @@ class PerRequestEdge:
         self._lent[lent.key] = lent
         body = {"jsonrpc": "2.0", "id": lent.number, "method": method, "params": params}
         headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
-        self.upstream.send(Frame(encode_line(body), "request", lent.key, method, body, None, headers))
+        self.upstream.send(new_frame(Frame, (encode_line(body), "request", lent.key, method, body, None, headers, "")))
         return lent
 
     def withdraw(self, lent: Lent, reason: str | None = None) -> None:

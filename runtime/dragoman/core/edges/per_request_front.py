@@ -45,6 +45,8 @@ _OLDER: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in l
 _GONE: Final = _OLDER - _KNOWN - TASK_METHODS.keys()
 """Methods that only older revisions have; whoever sends one here means something that is not there any more."""
 
+_NOT_SERVED: Final = _GONE | (_KNOWN & _NO_REQUESTS)
+
 
 class Request:
     """A request that is not answered yet.
@@ -206,12 +208,10 @@ class PerRequestFront:
         except ValueError as error:
             self._write_error(frame.key, None, PARSE_ERROR, str(error), None)
             return
-        unfit = self._find_unfit(key, frame.method or "")
-        if unfit is not None:
-            self._counters.malformed += 1
-            logger.warning("%s request of the client refused: %s", frame.method, unfit.message)
-            is_known = key in self.requests  # under its id, the answer would end the one that rightly has it
-            self._write_error(key, None if is_known else body["id"], unfit.code, unfit.message, unfit.data)
+        requests = self.requests
+        is_short = len(key) + len(frame.method or "") <= NAME_BYTES
+        if key in requests or len(requests) >= self._settings.open_requests or not is_short:
+            self._refuse_unfit(key, frame)
             return
         try:
             request = read_request(frame)
@@ -220,9 +220,16 @@ class PerRequestFront:
             logger.warning("%s request of the client refused: %s", frame.method, error.message)
             self._write_error(key, body["id"], error.code, error.message, error.data)
             return
-        self.requests[key] = request
+        requests[key] = request
         if self._around is None or not self._around.take_request(request):
             self.carry(request)
+
+    def _refuse_unfit(self, key: bytes, frame: Frame) -> None:
+        unfit = self._explain_unfit(key)
+        self._counters.malformed += 1
+        logger.warning("%s request of the client refused: %s", frame.method, unfit.message)
+        is_known = key in self.requests  # under its id, the answer would end the one that rightly has it
+        self._write_error(key, None if is_known else frame.body["id"], unfit.code, unfit.message, unfit.data)
 
     def carry(self, request: Request) -> None:
         """Have a request served, once middleware has let it go on."""
@@ -245,16 +252,14 @@ class PerRequestFront:
         """Take back a request that middleware has answered meanwhile."""
         self._behind.cancel(request, reason)
 
-    def _find_unfit(self, key: bytes, method: str) -> Failed | None:
+    def _explain_unfit(self, key: bytes) -> Failed:
         if key in self.requests:
             return Failed(INVALID_REQUEST, "the id of this request belongs to one that is not answered yet", {})
         if len(self.requests) >= self._settings.open_requests:
             reason = f"more than {self._settings.open_requests} requests of the client are unanswered"
             return Failed(CONNECTION_CLOSED, reason, {"limit": self._settings.open_requests})
-        if len(key) + len(method) > NAME_BYTES:
-            reason = f"expected id and method to have at most {NAME_BYTES} bytes together"
-            return Failed(INVALID_REQUEST, reason, {"limit": NAME_BYTES})
-        return None
+        reason = f"expected id and method to have at most {NAME_BYTES} bytes together"
+        return Failed(INVALID_REQUEST, reason, {"limit": NAME_BYTES})
 
     # What is behind does
 
@@ -331,7 +336,7 @@ def read_request(frame: Frame) -> Request:
             raise
         said = unsupported_version((error.data or {}).get("requested"), served_versions())
         raise RemoteProtocolError(said.code, said.message, said.data) from None
-    if method in _GONE or (method in _KNOWN and method in _NO_REQUESTS):
+    if method in _NOT_SERVED:
         raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
     return Request(frame, metadata)
 

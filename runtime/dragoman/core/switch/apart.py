@@ -223,4 +223,4 @@ def _take_off_tasks(request: Request) -> None:
     if isinstance(extensions, dict) and TASKS_EXTENSION in extensions:
         left: dict[str, Any] = {name: value for name, value in extensions.items() if name != TASKS_EXTENSION}
         told = {**capabilities, "extensions": left}
-        request.metadata = dataclasses.replace(request.metadata, capabilities=told)
+        request.metadata = request.metadata._replace(capabilities=told)

@@ -21,7 +21,7 @@ from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
-from dragoman.core.envelope import Frame, error_frame, id_of, notification_frame, request_frame
+from dragoman.core.envelope import Frame, error_frame, id_of, new_frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.methods import PROGRESS, ROOTS
 from dragoman.errors import RemoteProtocolError
@@ -233,14 +233,16 @@ class RunningCall:
 
     def _finish(self, result: Mapping[str, Any]) -> None:
         self._end()
-        rest, _ = take_identity(result)
-        rest = self._switch.tools.note(self._call.method, rest)
-        body = {"jsonrpc": "2.0", "id": id_of(self._call.key), "result": rest}
-        self._switch.front.take_answer(self._call, Frame(b"", "result", self._call.key, None, body))
+        call, switch = self._call, self._switch
+        rest = take_identity(result)[0] if "_meta" in result else result
+        rest = switch.tools.note(call.method, rest)
+        body = {"jsonrpc": "2.0", "id": id_of(call.key), "result": rest}
+        switch.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "")))
 
     def _end(self) -> None:
         self._is_over = True
-        self._stop()
+        if self._alarm is not None:
+            self._stop()
         if self._posed:
             for key in list(self._posed):
                 self._switch.withdraw(key, "the call that it belongs to is over")

@@ -169,11 +169,13 @@ class PerRequest:
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a request of the client: answer it, or send it to the server."""
-        try:
-            body = decoded(frame).body
-        except ValueError as error:
-            self.front.take_answer(call, error_frame(call.key, PARSE_ERROR, str(error)), own=True)
-            return
+        body = frame.body
+        if body is None:
+            try:
+                body = decode(frame.raw)
+            except ValueError as error:
+                self.front.take_answer(call, error_frame(call.key, PARSE_ERROR, str(error)), own=True)
+                return
         params = body.get("params")
         params = params if isinstance(params, dict) else {}
         if self._tasks is not None and call.method in METHODS:
@@ -184,7 +186,7 @@ class PerRequest:
             if self.tools.needs_list(call.method, params):
                 self.tools.list(self.ask_page, running.start)
             else:
-                running.start()
+                running.send(params)
         elif call.method == SET_LEVEL:
             self.front.take_answer(call, self._set_level(call, params), own=True)
         elif call.method == PING:
@@ -222,7 +224,7 @@ class PerRequest:
     def send(self, asker: Asker, method: str, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
         if takes_tasks:
-            stamped = stamp(params, replace(self.metadata, capabilities=self._with_tasks))
+            stamped = stamp(params, self.metadata._replace(capabilities=self._with_tasks))
         else:
             if self._spelled is None or self._spelled[0] is not self.metadata:
                 self._spelled = self.metadata, spell(self.metadata)
@@ -285,7 +287,7 @@ class PerRequest:
         if level not in FACTS.log_levels:
             message = f"expected level to be one of {', '.join(FACTS.log_levels)}"
             return error_frame(call.key, INVALID_PARAMS, message, {"pointer": "/params/level"})
-        self.metadata = replace(self.metadata, log_level=level)
+        self.metadata = self.metadata._replace(log_level=level)
         return result_frame(call.key, {})
 
 

@@ -17,7 +17,7 @@ from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.tasks import leave_off_relation
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, new_frame
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.to_handshake.reading import read_response
 from dragoman.core.switch.to_handshake.works import Work
@@ -94,5 +94,5 @@ class Answers:
             if self._strips and method == LIST_TOOLS:
                 result = dict(offer_valid(result, strips=True))
             body["result"] = self.sign(result)
-        adapted = self.downward.adapt(Frame(b"", kind, key, None, body), method)
+        adapted = self.downward.adapt(new_frame(Frame, (b"", kind, key, None, body, None, (), "")), method)
         return adapted or Refusal(INTERNAL_ERROR, "the answer has no counterpart for the client", {})

@@ -43,6 +43,10 @@ class ServerNotices:
         downward: Translates for the clients.
         capabilities: Of the server, in the form of the newest revision with a handshake.
         shares_channel: Whether all that a client hears comes on one channel, so that the end of a stream is told.
+
+    Attributes:
+        follows_levels: Whether a request has wanted log messages, so that the end of one matters for what the server
+            is told.
     """
 
     __slots__ = (
@@ -59,6 +63,7 @@ class ServerNotices:
         "_shares_channel",
         "_tasks",
         "_works",
+        "follows_levels",
     )
 
     def __init__(
@@ -86,6 +91,7 @@ class ServerNotices:
         self._listens = Listens(capabilities)
         self._requests: dict[ListenId, Request] = {}
         self._levels = RequestLevels()
+        self.follows_levels = False
 
     def take(self, frame: Frame) -> None:
         """Take a notification of the server that is not about a request of its own."""
@@ -129,12 +135,8 @@ class ServerNotices:
     def prepare(self, request: Request) -> None:
         """Have the server say as much as this request wants to hear, and others that are under way."""
         if "logging" in self._capabilities:
+            self.follows_levels = self.follows_levels or request.metadata.log_level is not None
             self._set_level(self._levels.start(request, request.metadata.log_level))
-
-    @property
-    def follows_levels(self) -> bool:
-        """Whether some request has wanted log messages, so that others matter for what the server is told."""
-        return self._levels.is_set
 
     def finish(self, request: Request, now_s: float) -> None:
         """Take note that a request is not under way any more: a while later the server may say less."""

@@ -15,7 +15,7 @@ from dragoman.core.bridge.metadata import take_off
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER
 from dragoman.core.edges.greeting import IDENTITY, Greeting
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame, decoded, request_frame
+from dragoman.core.envelope import Frame, decoded, new_frame, request_frame
 from dragoman.core.exact_json import decode
 
 _OPENING_KEY: Final = b'"dragoman-initialize"'
@@ -64,14 +64,14 @@ def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Fr
         key: The id.
         params: Of it, or those that it goes on with.
     """
-    taken = take_off(params)
+    taken, number = take_off(params), int(key)
     if request.method not in KNOWN:  # the steps leave alone what they do not know
         taken = {**taken, "_meta": {name: value for name, value in taken["_meta"].items() if name not in _METADATA}}
-    number = int(key)
     if request.token is not None:
         taken = {**taken, "_meta": {**taken["_meta"], "progressToken": number}}
-    body = {**request.frame.body, "id": number, "params": taken}
-    return Frame(b"", "request", key, request.method, body)
+    body = request.frame.body.copy()
+    body["id"], body["params"] = number, taken
+    return new_frame(Frame, (b"", "request", key, request.method, body, None, (), ""))
 
 
 def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
