@@ -47,7 +47,7 @@ class Translation:
         self.frame = frame
         self._losses: tuple[Loss, ...] | None = None if steps else losses
         self._notes: list[Note] | None = None
-        self._steps = steps or []
+        self._steps = steps
         self._given = given
 
     @property
@@ -78,7 +78,7 @@ class Translation:
 
     def _settled(self) -> list[Note]:
         if self._notes is None:
-            self._notes = settle(self._steps, self._given)
+            self._notes = settle(self._steps or [], self._given)
         return self._notes
 
     def __eq__(self, other: object) -> bool:
@@ -91,15 +91,14 @@ class Translation:
 
 
 class _Route(NamedTuple):
-    """What happens to the frames of one kind and method: functions by step, or the reason why they do not pass."""
+    """What happens to the frames of one kind and method: functions by step, or the reason why they do not pass.
+
+    Where nothing happens to them, it is `_IDLE` itself.
+    """
 
     steps: tuple[tuple[Convert, ...], ...] = ()
     refusal: Refusal | None = None
     swallowed: bool = False
-
-    @property
-    def idle(self) -> bool:
-        return not (self.steps or self.refusal or self.swallowed)
 
 
 _IDLE = _Route()
@@ -147,7 +146,7 @@ class Translator:
             kind: What the frame is.
             method: Its method, or the method of the request that it answers.
         """
-        return self.source != self.target and not self._route(kind, method).idle
+        return self.source != self.target and self._route(kind, method) is not _IDLE
 
     def translate(self, frame: Frame, method: str | None = None) -> Translation:
         """Translate one frame.
@@ -165,8 +164,8 @@ class Translator:
         kind, method = _classify(frame, method)
         if kind == "error" and not (isinstance(frame["error"], dict) or self._takes_odd_errors(1)):
             raise TranslationError("/error", "an object", type(frame["error"]).__name__)
-        route = self._route(kind, method)
-        if route.idle:
+        route = self._routes.get((kind, method)) or self._route(kind, method)
+        if route is _IDLE:
             return Translation(frame)
         try:
             return self._run(frame, route)
@@ -214,17 +213,18 @@ class Translator:
         if route.swallowed:
             return Translation(None, (Loss("", "swallowed", frame),))
         collected: list[Losses] = []
+        losses = Losses(self.target)
         new = frame
         try:
             for functions in route.steps:
-                losses = Losses(self.target)
                 for function in functions:
                     new = function(new, None, losses)
                 if losses.notes:
                     collected.append(losses)
+                    losses = Losses(self.target)
         except Swallowed:
             return Translation(None, (Loss("", "swallowed", frame),))
-        return Translation(new, steps=collected, given=frame)
+        return Translation(new, steps=collected, given=frame) if collected else Translation(new)
 
     def _route(self, kind: str, method: str | None) -> _Route:
         route = self._routes.get((kind, method))
