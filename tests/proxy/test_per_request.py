@@ -58,6 +58,23 @@ def opening(revision: str = OLD, probe: int = 1, **server_has: Any) -> list[Step
     ]
 
 
+@pytest.mark.parametrize("second", [b"{}", b"5", b'"tools/call"'])
+def test_a_request_with_two_methods_is_refused(second: bytes) -> None:
+    meta = b'"_meta":{"%s":"%s","%s":{}}' % (VERSION.encode(), NEW.encode(), CAPABILITIES.encode())
+    line = b'{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{%s},"method":%s}\n' % (meta, second)
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            *opening(tools={}),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+            client(line),
+            expect_to_client(lambda frame: (frame["id"], frame["error"]["code"]) == (2, -32600)),
+            server(result(1, {"tools": []})),
+            expect_to_client(lambda frame: frame["id"] == 1),
+        ]
+    )
+
+
 def test_a_server_is_introduced() -> None:
     def is_introduction(frame: Any) -> bool:
         found = frame["result"]

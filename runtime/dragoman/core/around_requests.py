@@ -57,7 +57,8 @@ class AroundRequests:
         if request.method == DISCOVER:  # it is to this era what the handshake is to the other
             return False
         call = Call(request.key, request.method, None, self._front)
-        deferral = self._deferrals[request] = Deferral(self._front, Side.CLIENT, request.frame, call, self)
+        frame = request.frame._replace(body=request.body)
+        deferral = self._deferrals[request] = Deferral(self._front, Side.CLIENT, frame, call, self)
         self._outbox.add(Defer(deferral))
         return True
 
@@ -92,7 +93,7 @@ class AroundRequests:
             self._requests.put_notice(frame)
             return
         request = self._requests.requests[deferral.call.key]
-        request.frame = _with_metadata(frame, request)
+        request.go_on_as(_with_metadata(frame, request))
         self._requests.carry(request)
 
     def conclude(self, deferral: Deferral, frame: Frame) -> None:

@@ -6,7 +6,7 @@ Lives here: what a decoded JSON value is as a frame, ids as keys, writing result
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.exact_json import decode, encode, encode_line

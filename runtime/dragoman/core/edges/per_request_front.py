@@ -11,6 +11,7 @@ own; it is never asked anything, other than by a result (2026-07-28/basic/patter
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.core.bridge.discovery import served_versions
@@ -23,6 +24,7 @@ from dragoman.core.envelope import Frame, Malformed, decoded
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.methods import CANCELLED, PROGRESS
+from dragoman.core.repeats import TWO_FRAMES
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import TIMED_OUT
 from dragoman.core.translate import Counters
@@ -55,25 +57,27 @@ class Request:
         key: What it is known as at the connection; the id as canonical JSON, where the connection has one client.
         id: As the client wrote it.
         method: What it asks.
-        frame: As it came, decoded.
+        frame: As it came, or as middleware lets it go on.
+        body: The same, decoded.
+        params: Of the request; they have the metadata at least.
         metadata: What it says of its client.
     """
 
-    __slots__ = ("frame", "id", "key", "metadata", "method")
+    __slots__ = ("body", "frame", "id", "key", "metadata", "method", "params")
 
-    def __init__(self, frame: Frame, metadata: Metadata) -> None:
+    def __init__(self, frame: Frame, body: dict[str, Any], metadata: Metadata) -> None:
         assert frame.key is not None
         self.key = frame.key
-        self.id = frame.body["id"]
-        self.method: str = frame.body["method"]
+        self.id = body["id"]
+        self.method: str = body["method"]
         self.frame = frame
+        self.body = body
+        self.params: dict[str, Any] = body["params"]
         self.metadata = metadata
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """Of the request; they have the metadata at least."""
-        params: dict[str, Any] = self.frame.body["params"]
-        return params
+    def go_on_as(self, frame: Frame) -> None:
+        """Take note of what middleware has made of it: a frame that is decoded."""
+        self.frame, self.body, self.params = frame, frame.body, frame.body["params"]
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -83,7 +87,7 @@ class Request:
     @property
     def token(self) -> Any:
         """The progress token; None without one."""
-        return self.frame.body["params"]["_meta"].get("progressToken")
+        return self.params["_meta"].get("progressToken")
 
 
 class BehindRequests(Protocol):
@@ -203,18 +207,20 @@ class PerRequestFront:
         key = frame.key
         assert key is not None
         try:
-            frame = decoded(frame)
-            body = frame.body
+            body = decode(frame.raw) if frame.body is None else frame.body
         except ValueError as error:
             self._write_error(frame.key, None, PARSE_ERROR, str(error), None)
+            return
+        if body.get("method") != frame.method:  # it has two, and a peek has seen the other one
+            self.reject(Malformed(INVALID_REQUEST, TWO_FRAMES, key))
             return
         requests = self.requests
         is_short = len(key) + len(frame.method or "") <= NAME_BYTES
         if key in requests or len(requests) >= self._settings.open_requests or not is_short:
-            self._refuse_unfit(key, frame)
+            self._refuse_unfit(key, body)
             return
         try:
-            request = read_request(frame)
+            request = read_request(frame, body)
         except RemoteProtocolError as error:
             self._counters.refused += 1
             logger.warning("%s request of the client refused: %s", frame.method, error.message)
@@ -224,12 +230,12 @@ class PerRequestFront:
         if self._around is None or not self._around.take_request(request):
             self.carry(request)
 
-    def _refuse_unfit(self, key: bytes, frame: Frame) -> None:
+    def _refuse_unfit(self, key: bytes, body: Mapping[str, Any]) -> None:
         unfit = self._explain_unfit(key)
         self._counters.malformed += 1
-        logger.warning("%s request of the client refused: %s", frame.method, unfit.message)
+        logger.warning("%s request of the client refused: %s", body["method"], unfit.message)
         is_known = key in self.requests  # under its id, the answer would end the one that rightly has it
-        self._write_error(key, None if is_known else frame.body["id"], unfit.code, unfit.message, unfit.data)
+        self._write_error(key, None if is_known else body["id"], unfit.code, unfit.message, unfit.data)
 
     def carry(self, request: Request) -> None:
         """Have a request served, once middleware has let it go on."""
@@ -322,13 +328,17 @@ class PerRequestFront:
         self._sink.send(Frame(encode_line(body), "error", key, None, body))
 
 
-def read_request(frame: Frame) -> Request:
+def read_request(frame: Frame, body: dict[str, Any]) -> Request:
     """Check a request as far as that can be done without knowing the server.
+
+    Args:
+        frame: As it came.
+        body: The same, decoded.
 
     Raises:
         RemoteProtocolError: It cannot be served.
     """
-    body, method = frame.body, frame.body["method"]
+    method = body["method"]
     try:
         metadata = read(body.get("params"), PER_REQUEST_REVISIONS)
     except RemoteProtocolError as error:
@@ -338,7 +348,7 @@ def read_request(frame: Frame) -> Request:
         raise RemoteProtocolError(said.code, said.message, said.data) from None
     if method in _NOT_SERVED:
         raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
-    return Request(frame, metadata)
+    return Request(frame, body, metadata)
 
 
 def _read_reason(frame: Frame) -> str:

@@ -69,7 +69,7 @@ def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Fr
         taken = {**taken, "_meta": {name: value for name, value in taken["_meta"].items() if name not in _METADATA}}
     if request.token is not None:
         taken = {**taken, "_meta": {**taken["_meta"], "progressToken": number}}
-    body = request.frame.body.copy()
+    body = request.body.copy()
     body["id"], body["params"] = number, taken
     return new_frame(Frame, (b"", "request", key, request.method, body, None, (), ""))
 

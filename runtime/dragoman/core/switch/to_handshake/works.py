@@ -46,6 +46,7 @@ class Work:
 
     Attributes:
         key: Our id for it.
+        name: What it is called among parked calls; no other call of any server is called so.
         method: What it asks.
         request: The client's request that waits for the answer; None while nobody is there.
         frame: What is to be sent when its turn comes; None once it is with the server.
@@ -60,6 +61,7 @@ class Work:
     """
 
     key: bytes
+    name: str
     method: str
     request: Request | None
     frame: Frame | None = None
