@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.verdict import PROBE, Era, judge
+from dragoman.core.bridge.names import DISCOVER
+from dragoman.core.bridge.verdict import Era, judge
 
 D = "2025-11-25"
 E = "2026-07-28"
@@ -100,4 +101,4 @@ def test_a_verdict_has_the_newest_common_revision(answer: Any, revision: str | N
 
 
 def test_the_probe_is_discover() -> None:
-    assert PROBE == "server/discover"
+    assert DISCOVER == "server/discover"
