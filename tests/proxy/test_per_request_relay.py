@@ -69,6 +69,25 @@ def test_frames_pass_as_the_bytes_that_they_are() -> None:
     )
 
 
+def test_a_server_that_rejects_the_question_and_names_a_revision_of_ours_is_asked_again() -> None:
+    rejection = {"code": -32022, "message": "not this one", "data": {"supported": [NEW], "requested": NEW}}
+    listed = result(1, {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            expect_to_server(lambda frame: frame["id"] == "dragoman-discover-1"),
+            server({"jsonrpc": "2.0", "id": "dragoman-discover-1", "error": rejection}),
+            expect_to_server(lambda frame: frame["id"] == "dragoman-discover-2"),
+            server(result("dragoman-discover-2", INTRODUCED)),
+            expect_to_server(asks(1, "tools/list")),
+            server(listed),
+            expect_to_client(listed),
+            client_closes(),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
 def test_cancellations_and_notifications_pass() -> None:
     listens = asks("l", "subscriptions/listen", notifications={"toolsListChanged": True})
     changed = notification("notifications/tools/list_changed", _meta={SUBSCRIPTION: "l"})

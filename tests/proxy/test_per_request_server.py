@@ -29,13 +29,26 @@ from tests.proxy.conversation import (
     server_restarts,
     time_passes,
 )
-from tests.proxy.per_request import IDENTITY, META, NEWER, asks, complete, discovered, opening, stamped, valid
+from tests.proxy.per_request import (
+    IDENTITY,
+    META,
+    NEWER,
+    NO_HANDSHAKE,
+    asks,
+    complete,
+    discovered,
+    opening,
+    stamped,
+    valid,
+)
 
 A, B, C, D = HANDSHAKE_REVISIONS
-PROBE = "dragoman-discover-1"
+PROBE, PROBE_AGAIN = "dragoman-discover-1", "dragoman-discover-2"
 
 
 def probes(frame: Any) -> bool:
+    about = frame["params"]["_meta"]
+    assert about[META + "clientInfo"]["name"] == "dragoman"
     return frame["method"] == "server/discover" and frame["id"] == PROBE and valid(frame, NEWER)
 
 
@@ -83,6 +96,76 @@ def test_who_refuses_in_words_of_the_per_request_era_is_asked_what_it_is(refusal
             expect_to_server(probes),
             server(discovered(PROBE)),
             expect_to_client(lambda frame: frame["result"]["protocolVersion"] == D),
+        ]
+    )
+
+
+def test_who_accepts_in_a_revision_without_a_handshake_is_asked_what_it_is() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(offers),
+            server(initialized(NEWER)),
+            expect_to_server(probes),
+            server(discovered(PROBE)),
+            expect_to_client(lambda frame: frame["result"]["protocolVersion"] == D),
+        ]
+    )
+
+
+def test_who_accepts_in_a_revision_without_a_handshake_and_has_nothing_to_say_fails_the_session() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(offers),
+            server(initialized(NEWER)),
+            expect_to_server(probes),
+            server(error(PROBE, -32601)),
+            expect_to_client(an_error(0, -32602, f"the server answered with {NEWER}", "per-request era")),
+            expect_end(Outcome.INITIALIZATION_FAILED),
+        ]
+    )
+
+
+def test_who_rejects_the_revision_of_the_question_is_asked_again_in_one_that_it_names() -> None:
+    hold(
+        [
+            client(initialize(B)),
+            expect_to_server(probes),
+            server({"jsonrpc": "2.0", "id": PROBE, "error": NO_HANDSHAKE}),
+            expect_to_server(lambda frame: frame["id"] == PROBE_AGAIN and valid(frame, NEWER)),
+            server(discovered(PROBE_AGAIN)),
+            expect_to_client(lambda frame: frame["result"]["protocolVersion"] == B),
+        ],
+        server_revision=NEWER,
+    )
+
+
+def test_who_rejects_that_one_too_is_not_asked_a_third_time() -> None:
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(offers),
+            server(error(0, -32601, "not yet")),
+            expect_to_server(probes),
+            server({"jsonrpc": "2.0", "id": PROBE, "error": NO_HANDSHAKE}),
+            expect_to_server(lambda frame: frame["id"] == PROBE_AGAIN),
+            server({"jsonrpc": "2.0", "id": PROBE_AGAIN, "error": NO_HANDSHAKE}),
+            expect_to_client(error(0, -32601, "not yet")),
+        ]
+    )
+
+
+def test_who_names_no_revision_of_ours_is_not_asked_again() -> None:
+    later = {**NO_HANDSHAKE, "data": {"supported": ["2099-01-01"], "requested": NEWER}}
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(offers),
+            server(error(0, -32601, "not yet")),
+            expect_to_server(probes),
+            server({"jsonrpc": "2.0", "id": PROBE, "error": later}),
+            expect_to_client(error(0, -32601, "not yet")),
         ]
     )
 

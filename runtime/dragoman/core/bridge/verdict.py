@@ -46,12 +46,14 @@ class Verdict:
         why: For the log, or for the operator where there is no verdict.
         supported: The revisions that it named, in its order; empty where it named none.
         discovered: Its discover result, if that is what it answered.
+        is_rejection: Whether it turned down the revision of the question.
     """
 
     era: Era
     why: str
     supported: tuple[str, ...] = ()
     discovered: Mapping[str, Any] | None = None
+    is_rejection: bool = False
 
     @property
     def revision(self) -> str | None:
@@ -96,7 +98,8 @@ def _judge_error(error: Mapping[str, Any]) -> Verdict:
         return Verdict(Era.HANDSHAKE, f"error {str(code)[:40]}, which is not one of a newer server")
     if code == UNSUPPORTED_VERSION and supported and not _names_newer(supported):
         return Verdict(Era.HANDSHAKE, f"it supports only {', '.join(supported)[:200]}", supported)
-    return Verdict(Era.PER_REQUEST, f"error {code}, which only a newer server sends", supported)
+    is_rejection = code == UNSUPPORTED_VERSION and bool(supported)
+    return Verdict(Era.PER_REQUEST, f"error {code}, which only a newer server sends", supported, None, is_rejection)
 
 
 def _names_newer(supported: Sequence[str]) -> bool:

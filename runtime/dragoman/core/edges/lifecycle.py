@@ -97,6 +97,7 @@ class UpstreamEvent(Enum):
     HANDSHAKE_FOUND = "handshake found"
     DISCOVERED = "discovered"
     REVISION_REJECTED = "revision rejected"
+    PROBE_REJECTED = "probe rejected"
     LOST_ON_RETRY = "lost on retry"
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -238,13 +239,15 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.OFFERED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
         (_U.OFFERED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
         (_U.OFFERED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
-        # It refuses in the words of a server without a handshake: it is asked what it is.
+        # It answers in the words of a server without a handshake: it is asked what it is.
         (_U.OFFERED, _V.ERA_DOUBTED): (_U.PROBED, (_B.PROBE,)),
         (_U.IDLE, _V.ERA_PINNED): (_U.PROBED, (_B.PROBE,)),
         # Its client speaks for itself: a server that does so too is not to be offered a session.
         (_U.IDLE, _V.ERA_OPEN): (_U.PROBED, (_B.PROBE,)),
         (_U.PROBED, _V.HANDSHAKE_FOUND): (_U.OFFERED, (_B.OFFER,)),
         (_U.PROBED, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED, _B.WATCH)),
+        # It has no handshake, and wants to be asked in another revision.
+        (_U.PROBED, _V.PROBE_REJECTED): (_U.PROBED, (_B.PROBE,)),
         (_U.PROBED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
         (_U.PROBED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
         (_U.PROBED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),

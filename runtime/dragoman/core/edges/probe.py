@@ -28,6 +28,7 @@ from dragoman.core.bridge.names import (
 )
 from dragoman.core.bridge.verdict import Era, Verdict, judge
 from dragoman.core.codes import METHOD_NOT_FOUND
+from dragoman.core.edges.greeting import IDENTITY
 from dragoman.core.envelope import Frame, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import read_rejection
@@ -64,14 +65,14 @@ class Probe:
     """One `server/discover`, and what came of it.
 
     Args:
-        metadata: What it says of the client.
-        number: How many probes of this server came before.
+        number: How many probes of this server there are, with this one.
+        revision: That it is written in; None for the oldest of the era.
     """
 
     __slots__ = ("_metadata", "key")
 
-    def __init__(self, metadata: Metadata | None = None, number: int = 1) -> None:
-        self._metadata = metadata or Metadata(NEWER, {})
+    def __init__(self, number: int = 1, revision: str | None = None) -> None:
+        self._metadata = Metadata(revision or NEWER, {}, IDENTITY)
         self.key = encode(f"{PROBE_ID}{number}")
 
     def write(self) -> Frame:

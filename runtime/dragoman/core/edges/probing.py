@@ -19,6 +19,7 @@ from dragoman.core.edges.offer import Accepted, InitializeRefused, Offer, Retrie
 from dragoman.core.edges.restarting import Restarting
 from dragoman.core.envelope import Frame, Malformed, decoded, result_frame
 from dragoman.core.failures import Failed
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.verdict import Verdict
@@ -28,6 +29,9 @@ GLANCES: Final = 5
 """How often the clock is looked at while a server is asked what it is. One that has read the question, and is silent at
 the first look, may have died of it without ending: it is started again at once if it can be offered a session. One that
 has not read it is still starting."""
+
+_NO_HANDSHAKE: Final = frozenset(revision.encode() for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
+"""The revisions that no answer to `initialize` may name, as they stand in a frame."""
 
 logger = logging.getLogger("dragoman.session")
 
@@ -45,7 +49,7 @@ class Probing(Restarting):
     _offer: Offer | None
     _probe: Probe | None
     _probes: int
-    _verdict: Verdict | None
+    _verdict: Verdict | None  # the last one: it has discovered, or rejected the revision of the question
     _waiting: Frame | None
 
     def _follow_answer(self, answer: Accepted | InitializeRefused | Retried | Failed) -> None:
@@ -90,11 +94,16 @@ class Probing(Restarting):
     def _take_verdict(self, verdict: Verdict | None, why: str) -> None:
         if not self.takes_headers:
             self._outbox.add(Wake(self, None))
+        rejected, self._verdict = self._verdict, verdict
         if verdict is not None and verdict.discovered is not None and verdict.revision is not None:
-            self._verdict = verdict
             self._doubted = None
             self._advance(UpstreamEvent.DISCOVERED)
-        elif self._doubted is not None:
+            return
+        if verdict is not None and verdict.is_rejection and verdict.revision is not None and rejected is None:
+            self._advance(UpstreamEvent.PROBE_REJECTED)
+            return
+        self._verdict = None
+        if self._doubted is not None:
             self._take_doubted()
         elif self._waiting is not None:
             self._offer_session()
@@ -127,7 +136,8 @@ class Probing(Restarting):
         from dragoman.core.edges.probe import Probe
 
         self._probes += 1
-        self._probe = Probe(number=self._probes)
+        # A client chooses among the revisions that a rejection names: 2026-07-28/basic/versioning.
+        self._probe = Probe(self._probes, self._verdict.revision if self._verdict is not None else None)
         self.send(self._probe.write())
         self._glances = GLANCES
         if not self.takes_headers:  # over HTTP it is answered, or the transport gives up
@@ -139,7 +149,7 @@ class Probing(Restarting):
         from dragoman.core.edges.probe import Probe
 
         self._probes += 1
-        return Probe(number=self._probes).write()
+        return Probe(self._probes).write()
 
     def _probe_glance_s(self) -> float:
         from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S
@@ -149,12 +159,15 @@ class Probing(Restarting):
 
 def is_doubtful(frame: Frame, offered: str) -> bool:
     """Whether its answer may be that of a server that has no handshake."""
-    if frame.kind != "error":
+    if frame.kind == "result" and not any(revision in frame.raw for revision in _NO_HANDSHAKE):
         return False
     try:
-        error = decoded(frame).body["error"]
+        body = decoded(frame).body
     except ValueError:  # whoever reads the answer says so
         return False
+    if frame.kind == "result":
+        result = body["result"]
+        return isinstance(result, dict) and str(result.get("protocolVersion")).encode() in _NO_HANDSHAKE
     from dragoman.core.edges.probe import suspects_newer
 
-    return isinstance(error, dict) and suspects_newer(error, offered)
+    return isinstance(body["error"], dict) and suspects_newer(body["error"], offered)

@@ -141,7 +141,7 @@ class UpstreamEdge(Probing):
         if self._settings.server_revision in REVISIONS and self._settings.server_revision not in HANDSHAKE_REVISIONS:
             self.pin()
             return None
-        self._doubted = None
+        self._doubted = self._verdict = None
         self._offer = Offer(self._settings, greeting, introduce, key)
         self._reopened = 0
         frame = self._offer.write()
@@ -159,7 +159,7 @@ class UpstreamEdge(Probing):
 
     def pin(self) -> None:
         """Begin without a handshake: the server is known to have none."""
-        self._doubted = self._waiting = None
+        self._doubted = self._verdict = self._waiting = None
         self._advance(UpstreamEvent.ERA_PINNED)
 
     def serve(self, follower: Follower) -> None:
