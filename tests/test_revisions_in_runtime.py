@@ -14,7 +14,7 @@ REVISION = re.compile(r"\b20\d\d-[01]\d-[0-3]\d\b")
 RESERVED_KEY = re.compile(r"\bio\.modelcontextprotocol/")
 
 ALLOWED = {
-    "dragoman/demo/server.py": "the demo's peers stand for other people's programs, which have what their revision has",
+    "dragoman/demo/client.py": "the demo's client stands for other people's, which have what their revision has",
 }
 """Files that may name a revision, and why."""
 

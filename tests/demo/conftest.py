@@ -9,9 +9,10 @@ import pytest
 
 from dragoman.demo.stage import perform
 from dragoman.demo.taps import Record
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, REVISIONS
 
 PAIRS = [(client, server) for client in HANDSHAKE_REVISIONS for server in HANDSHAKE_REVISIONS]
+ACROSS = [(client, server) for client in REVISIONS for server in REVISIONS if LATEST in (client, server)]
 
 
 @cache
@@ -21,6 +22,11 @@ def performed(client: str, server: str) -> Record:
 
 @pytest.fixture(params=PAIRS, ids="-".join)
 def record(request: pytest.FixtureRequest) -> Record:
+    return performed(*request.param)
+
+
+@pytest.fixture(params=[*PAIRS, *ACROSS], ids="-".join)
+def any_record(request: pytest.FixtureRequest) -> Record:
     return performed(*request.param)
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 import dragoman
 from dragoman.check.check import check_server
-from dragoman.core.envelope import Frame, Malformed, decoded, notification_frame, request_frame
+from dragoman.core.envelope import Frame, Malformed, decoded, notification_frame, request_frame, result_frame
 from dragoman.core.exact_json import encode
-from dragoman.errors import McpError, UnsupportedRevision
+from dragoman.errors import McpError, RemoteProtocolError, UnsupportedRevision
 from dragoman.server import Server
-from dragoman.transports.memory import MemoryTransport
+from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, REVISIONS, load, v2024_11_05
 from tests.server.rooms import NOTE, make
-from tests.support.waiting import run, until
+from tests.support.waiting import PATIENCE_S, run, until
 
 LONGEST_S = 30
 
@@ -231,3 +234,126 @@ def test_a_notification_that_was_not_announced_is_an_error() -> None:
 def test_a_revision_that_there_is_not_is_an_error() -> None:
     with pytest.raises(UnsupportedRevision):
         Server("a", "1", revision="2023-01-01")
+
+
+# What servers that stand for others' programs need
+
+
+def test_it_says_more_of_itself_if_it_has_more_to_say() -> None:
+    async def work() -> None:
+        async with dragoman.connect(Server("a", "1", about={"title": "A server"}).connect) as client:
+            assert client.server_info is not None
+            assert (client.server_info.name, client.server_info.title) == ("a", "A server")
+
+    run(work())
+
+
+def test_a_capability_that_is_an_object_is_declared_as_one_and_may_have_more_members() -> None:
+    requests = {"requests": {"tools": {"call": {}}}}
+    handlers = {"tasks/list": lambda params, context: {"tasks": []}}
+    server = Server(
+        "a", "1", revision="2025-11-25", handlers=handlers, declares={"tasks": requests, "experimental": {}}
+    )
+    assert server.capabilities == {"tasks": {"list": {}, **requests}, "experimental": {}}
+
+
+@pytest.mark.parametrize(("revision", "message"), [("2024-11-05", None), ("2025-03-26", "half")])
+def test_progress_has_a_message_where_the_revision_has_one(revision: str, message: str | None) -> None:
+    async def call(params: Any, context: Any) -> dict[str, Any]:
+        context.progress(1, 2, "half")
+        return {"content": []}
+
+    async def work() -> None:
+        client = Client(Server("a", "1", revision=revision, handlers={"tools/call": call}))
+        await client.ask(0, "initialize", opening(revision))
+        await client.ask(1, "tools/call", {"name": "x", "_meta": {"progressToken": "p"}})
+        (told,) = [one["params"] for one in client.heard if one.get("method") == "notifications/progress"]
+        assert told.get("message") == message
+
+    run(work())
+
+
+def opening(revision: str) -> dict[str, Any]:
+    return {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+
+
+def test_a_question_may_be_asked_without_a_look_at_what_the_client_declared() -> None:
+    async def call(params: Any, context: Any) -> dict[str, Any]:
+        roots = await context.ask({"method": "roots/list"}, anyway=params.name == "anyway")
+        return {"content": [{"type": "text", "text": str(len(roots.roots))}]}
+
+    async def work() -> None:
+        client = Client(Server("a", "1", revision="2025-06-18", handlers={"tools/call": call}))
+        await client.ask(0, "initialize", opening("2025-06-18"))
+        refused = await client.ask(1, "tools/call", {"name": "properly"})
+        assert "roots" in refused["error"]["message"]
+        client.send(2, "tools/call", {"name": "anyway"})
+        await until(lambda: any(one.get("id") == "ask-1" for one in client.heard), LONGEST_S)
+        client.transport.send([result_frame(b'"ask-1"', {"roots": []})])
+        assert (await client.answer(2))["result"]["content"][0]["text"] == "0"
+
+    run(work())
+
+
+def test_a_plain_server_takes_and_gives_json_that_nobody_checks() -> None:
+    seen: list[Any] = []
+
+    def call(params: Any, context: Any) -> dict[str, Any]:
+        seen.append(params)
+        return {"content": "wrong"}
+
+    async def work() -> None:
+        client = Client(Server("a", "1", handlers={"tools/call": call}, plain=True))
+        await client.ask(0, "initialize", opening("2025-11-25"))
+        assert (await client.ask(1, "tools/call", {"name": 5}))["result"] == {"content": "wrong"}
+
+    run(work())
+    assert seen == [{"name": 5}]
+
+
+PLAIN = """
+import asyncio, sys
+from dragoman.server import Server
+from dragoman.transports.memory import connect_pair
+
+async def main():
+    server = Server("a", "1", handlers={"tools/list": lambda params, context: {"tools": []}}, plain=True)
+    near, far = connect_pair()
+    asyncio.ensure_future(server.serve_directly(far))
+    heard = asyncio.get_running_loop().create_future()
+    class Hears:
+        def data_received(self, data): heard.set_result(data)
+        def ended(self, reason): pass
+    near.start_raw(Hears())
+    near.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}\\n')
+    assert b'"capabilities":{"tools":{}}' in await heard
+
+asyncio.run(main())
+assert "pydantic" not in sys.modules
+"""
+
+
+def test_a_plain_server_loads_no_models() -> None:
+    done = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, check=False, timeout=PATIENCE_S)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_client_that_is_served_directly_gets_the_servers_revision() -> None:
+    async def work() -> None:
+        near, far = connect_pair()
+        serving = asyncio.ensure_future(make("2025-06-18").serve_directly(far))
+        with pytest.raises(RemoteProtocolError, match="expected revision 2024-11-05, found 2025-06-18"):
+            async with dragoman.connect(lambda: near, revision="2024-11-05"):
+                pass
+        await serving
+
+    run(work())
+
+
+@pytest.mark.parametrize(("revision", "method"), [("2025-11-25", "server/discover"), ("2026-07-28", "initialize")])
+def test_a_client_of_the_other_era_is_told_that_there_is_no_such_method(revision: str, method: str) -> None:
+    async def work() -> None:
+        answer = await Client(make(revision)).ask(0, method, {})
+        assert (answer["error"]["code"], answer["error"]["message"]) == (-32601, f"there is no method '{method}'")
+
+    run(work())

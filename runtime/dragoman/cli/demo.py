@@ -40,10 +40,16 @@ def run(args: argparse.Namespace) -> int:
     from dragoman.demo.ink import choose_ink, fit_encoding
     from dragoman.demo.narrate import narrate
     from dragoman.demo.stage import perform, try_directly
+    from dragoman.demo.taps import Record
 
     raise_on_interrupt()
-    directly = "" if args.client == args.server else try_directly(args.client, args.server)
-    record = asyncio.run(perform(args.client, args.server))
+
+    async def show() -> tuple[Record, str]:
+        if args.client == args.server:
+            return await perform(args.client, args.server), ""
+        return await asyncio.gather(perform(args.client, args.server), try_directly(args.client, args.server))
+
+    record, directly = asyncio.run(show())
     eras = {revision in dragoman_spec.HANDSHAKE_REVISIONS for revision in (args.client, args.server)}
     tell = narrate if eras == {True} else narrate_across
     sys.stdout.write(fit_encoding(tell(record, directly, choose_ink(sys.stdout)), sys.stdout))

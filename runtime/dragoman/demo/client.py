@@ -3,6 +3,10 @@
 It is as strict as released clients are: a revision that it does not speak, or content that its revision does not have,
 makes it give up. Lives here: the questions, and the answers to what the server asks. Must not: know that there are
 other revisions than its own, or that there is a proxy. Called by `demo.stage`, as a process of its own.
+
+It does not stand on `dragoman.connect`, for three reasons. Behind that is the proxy itself, and what a proxy says to a
+proxy does not show what happens to somebody else's client. It looks at what a server declared before it asks, and this
+client is one that does not. And it loads the models of a revision, which takes as long as the whole conversation.
 """
 
 from __future__ import annotations
@@ -11,8 +15,18 @@ import sys
 from typing import Any, Final
 
 from dragoman.demo.peer import Answers, Frame, GivenUp, Peer, run_client
-from dragoman.demo.server import AUDIO, MINUTES, SINCE_AUDIO, SINCE_ICONS, SINCE_STRUCTURE
 
+SINCE_AUDIO: Final = "2025-03-26"
+SINCE_STRUCTURE: Final = "2025-06-18"
+SINCE_ICONS: Final = "2025-11-25"
+"""When what came; revisions compare as texts."""
+
+MINUTES: Final = "file:///studio/minutes.txt"
+AUDIO: Final = {
+    "type": "audio",
+    "data": "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=",
+    "mimeType": "audio/wav",
+}
 CONTENT_TYPES: Final = {
     "text": "",
     "image": "",
@@ -114,5 +128,5 @@ class DemoClient:
 
 
 if __name__ == "__main__":
-    client = DemoClient(sys.argv[1], Peer(0))
+    client = DemoClient(sys.argv[1], Peer())
     sys.exit(run_client(lambda: client.converse(is_brief=BRIEF in sys.argv[2:])))

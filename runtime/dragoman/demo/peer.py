@@ -1,7 +1,7 @@
-"""One peer of the demonstration: JSON-RPC frames, one a line, on stdin and stdout.
+"""A client of the demonstration, as far as it moves frames: JSON-RPC, one a line, on stdin and stdout.
 
 Lives here: reading, writing, asking, answering and waiting. Must not: know a method, or import more than the standard
-library and a few constants, so that a peer starts in a moment. Called by the clients and servers of the demonstration.
+library and a few constants, so that a client starts in a moment. Called by `client` and `stateless_client`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
+from dragoman.core.codes import METHOD_NOT_FOUND
 
 Frame = dict[str, Any]
 
 Answers = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
-"""By method, what gives the result of a request with these params; a KeyError says what there is not."""
+"""By method, what gives the result of a request with these params."""
 
 
 class GivenUp(Exception):
@@ -24,14 +24,9 @@ class GivenUp(Exception):
 
 
 class Peer:
-    """Speaks JSON-RPC over stdin and stdout, and blocks while it waits.
+    """Speaks JSON-RPC over stdin and stdout, and blocks while it waits."""
 
-    Args:
-        first_id: The id of the first request; an integer or a text, to which numbers are appended.
-    """
-
-    def __init__(self, first_id: int | str) -> None:
-        self._first_id = first_id
+    def __init__(self) -> None:
         self._asked = 0
 
     def frames(self) -> Iterator[Frame]:
@@ -57,13 +52,8 @@ class Peer:
         if answer is None:
             error = {"code": METHOD_NOT_FOUND, "message": f"revision {revision} has no {frame['method']}"}
             self.send(id=frame["id"], error=error)
-            return
-        try:
-            result = answer(frame.get("params", {}))
-        except KeyError as missing:
-            self.send(id=frame["id"], error={"code": INVALID_PARAMS, "message": f"there is no {missing}"})
         else:
-            self.send(id=frame["id"], result=result)
+            self.send(id=frame["id"], result=answer(frame.get("params", {})))
 
     def ask_result(self, method: str, params: dict[str, Any], meanwhile: Callable[[Frame], None]) -> dict[str, Any]:
         """Send a request and wait for its result, as `ask` does for its response.
@@ -92,18 +82,14 @@ class Peer:
         Raises:
             EOFError: The other side closed without a response.
         """
-        key = self._next_id()
+        key = self._asked
+        self._asked += 1
         self.send(id=key, method=method, **_present(params))
         for frame in self.frames():
             if frame.get("id") == key and "method" not in frame:
                 return frame
             meanwhile(frame)
         raise EOFError(f"no response to {method}")
-
-    def _next_id(self) -> int | str:
-        self._asked += 1
-        first = self._first_id
-        return first + self._asked - 1 if isinstance(first, int) else f"{first}{self._asked}"
 
 
 def run_client(converse: Callable[[], None]) -> int:

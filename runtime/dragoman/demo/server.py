@@ -1,111 +1,103 @@
-"""`python -m dragoman.demo.server REVISION`: a recording studio that speaks one revision, whatever it is offered.
+"""A recording studio that speaks one revision, whatever it is offered, with what this revision has.
 
-Lives here: a server as people write them, with what its revision has and nothing that came later. Must not: know that
-there are other revisions than its own, or that there is a proxy. Called by `demo.stage`, as a process of its own.
+Lives here: a server of functions, as the library's users write them. Must not: know that there is a proxy. Called by
+`demo.stage`.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Final
 
-from dragoman.demo.peer import Answers, Frame, Peer
+import dragoman_spec
+from dragoman.core.codes import INVALID_PARAMS
+from dragoman.demo.client import AUDIO, MINUTES, SINCE_AUDIO, SINCE_ICONS, SINCE_STRUCTURE
+from dragoman.errors import McpError
+from dragoman.server import Context, Server
+from dragoman.server.definition import RequestHandler
 
-SINCE_AUDIO: Final = "2025-03-26"
-SINCE_STRUCTURE: Final = "2025-06-18"
-SINCE_ICONS: Final = "2025-11-25"
-"""When what came; revisions compare as texts."""
-
-MINUTES: Final = "file:///studio/minutes.txt"
-AUDIO: Final = {
-    "type": "audio",
-    "data": "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=",
-    "mimeType": "audio/wav",
-}
 ICON: Final = {"src": "https://studio.example/icon.png", "mimeType": "image/png", "sizes": ["48x48"]}
 PLACES: Final = {"web": "On the web site", "team": "To the team only"}
+NOTIFIES: Final = ("notifications/tools/list_changed", "notifications/message")
+SECONDS: Final = {"type": "object", "properties": {"seconds": {"type": "integer"}}, "required": ["seconds"]}
+
+
+def make_studio(revision: str) -> Server:
+    """Make the server.
+
+    Args:
+        revision: The one that it speaks.
+    """
+    studio = Studio(revision)
+    handlers: dict[str, RequestHandler] = {
+        "tools/list": lambda params, context: {"tools": studio.tools()},
+        "tools/call": studio.call,
+        "resources/list": lambda params, context: {"resources": [{"uri": MINUTES, "name": "minutes"}]},
+        "resources/read": studio.read,
+        "completion/complete": lambda params, context: {"completion": {"values": ["weekly meeting"], "total": 1}},
+    }
+    said: dict[str, Any] = {"about": studio.about(), "notifies": NOTIFIES}
+    if studio.has_tasks:
+        handlers["tasks/list"] = lambda params, context: {"tasks": []}
+        said["declares"] = {"tasks": {"requests": {"tools": {"call": {}}}}}
+    return Server("studio", "1.0", revision=revision, handlers=handlers, plain=True, **said)
 
 
 class Studio:
-    """Answers requests, one after the other.
+    """What there is in the studio, in the words of a revision.
 
     Args:
-        revision: The revision spoken.
-        peer: Where requests come from and answers go.
+        revision: The one spoken.
     """
 
-    def __init__(self, revision: str, peer: Peer) -> None:
+    def __init__(self, revision: str) -> None:
         self.revision = revision
-        self.peer = peer
-        self.answers: Answers = {
-            "initialize": self.initialize,
-            "ping": lambda params: {},
-            "tools/list": lambda params: {"tools": self.tools()},
-            "tools/call": self.call,
-            "resources/list": lambda params: {"resources": [{"uri": MINUTES, "name": "minutes"}]},
-            "resources/read": self.read,
-            "logging/setLevel": lambda params: {},
-            "completion/complete": lambda params: {"completion": {"values": ["weekly meeting"], "total": 1}},
-        }
-        if self.has(SINCE_ICONS):
-            self.answers = {**self.answers, "tasks/list": lambda params: {"tasks": []}}
+        self.has_tasks = "tasks/list" in dragoman_spec.load(revision).METHODS
 
     def has(self, since: str) -> bool:
         """Whether what came with a revision is there."""
         return self.revision >= since
 
-    def serve(self) -> None:
-        """Answer until the client closes."""
-        for frame in self.peer.frames():
-            self.take(frame)
-
-    def take(self, frame: Frame) -> None:
-        """Take what the client sends."""
-        self.peer.answer(frame, self.answers, self.revision)
-
-    def initialize(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Introduce the server, in its own revision: "another protocol version it supports" (basic/lifecycle)."""
-        capabilities: dict[str, Any] = {"tools": {"listChanged": True}, "resources": {}, "logging": {}}
-        info: dict[str, Any] = {"name": "studio", "version": "1.0"}
-        if self.has(SINCE_AUDIO):
-            capabilities["completions"] = {}
+    def about(self) -> dict[str, Any]:
+        """Say what the server is, beside its name."""
+        about: dict[str, Any] = {}
         if self.has(SINCE_STRUCTURE):
-            info["title"] = "Recording studio"
+            about["title"] = "Recording studio"
         if self.has(SINCE_ICONS):
-            capabilities["tasks"] = {"list": {}, "requests": {"tools": {"call": {}}}}
-            info["icons"] = [ICON]
-        return {"protocolVersion": self.revision, "capabilities": capabilities, "serverInfo": info}
+            about["icons"] = [ICON]
+        return about
 
     def tools(self) -> list[dict[str, Any]]:
         """Give the tools, each with what the revision can say about one."""
-        seconds = {"type": "object", "properties": {"seconds": {"type": "integer"}}, "required": ["seconds"]}
-        record: dict[str, Any] = {"name": "record", "description": "Record a meeting.", "inputSchema": seconds}
+        record: dict[str, Any] = {"name": "record", "description": "Record a meeting.", "inputSchema": SECONDS}
         publish: dict[str, Any] = {"name": "publish", "inputSchema": {"type": "object"}}
         if self.has(SINCE_AUDIO):
             record["annotations"] = {"readOnlyHint": False}
         if self.has(SINCE_STRUCTURE):
-            record |= {"title": "Record", "outputSchema": {**seconds}}
+            record |= {"title": "Record", "outputSchema": SECONDS}
             publish["title"] = "Publish"
-        if not self.has(SINCE_ICONS):
+        if self.has(SINCE_ICONS):
+            record["icons"] = [ICON]
+        if not self.has_tasks:
             return [record, publish]
-        record["icons"] = [ICON]
         transcribe = {"name": "transcribe", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}
         return [record, transcribe, publish]
 
-    def call(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def call(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
         """Run a tool."""
-        tools = {"publish": lambda params: self.publish(), "record": self.record}
-        return tools[params["name"]](params)
+        match params:
+            case {"name": "publish"}:
+                return await self.publish(context)
+            case {"name": "record", "arguments": {"seconds": int(seconds)}}:
+                return await self.record(seconds, context)
+            case {"name": "record"}:
+                raise McpError(INVALID_PARAMS, "expected a number of seconds")
+        raise McpError(INVALID_PARAMS, f"there is no tool {params.get('name')}")
 
-    def record(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def record(self, seconds: int, context: Context) -> dict[str, Any]:
         """Tell how it goes, ask the client's model for a caption, and give a recording of every kind there is."""
-        progress: dict[str, Any] = {"progress": 1, "total": 2}
-        if self.has(SINCE_AUDIO):
-            progress["message"] = "half of it"
-        self.peer.notify("notifications/progress", progressToken=params["_meta"]["progressToken"], **progress)
-        self.peer.notify("notifications/message", level="info", logger="studio", data="recording")
-        seconds = params["arguments"]["seconds"]
-        content: list[dict[str, Any]] = [{"type": "text", "text": f"{seconds} seconds: {self.caption()}"}]
+        context.progress(1, 2, "half of it" if self.has(SINCE_AUDIO) else None)
+        context.log("info", "recording", "studio")
+        content: list[dict[str, Any]] = [{"type": "text", "text": f"{seconds} seconds: {await self.caption(context)}"}]
         if self.has(SINCE_AUDIO):
             content.append(AUDIO)
         if not self.has(SINCE_STRUCTURE):
@@ -113,38 +105,35 @@ class Studio:
         link = {"type": "resource_link", "uri": MINUTES, "name": "minutes", "title": "The minutes"}
         return {"content": [*content, link], "structuredContent": {"seconds": seconds}}
 
-    def caption(self) -> str:
+    async def caption(self, context: Context) -> str:
         """Ask the client's model what was said."""
         text = {"type": "text", "text": "What was this meeting about?"}
-        content: Any = text
-        if self.has(SINCE_AUDIO):
-            content = AUDIO
+        content: Any = AUDIO if self.has(SINCE_AUDIO) else text
         if self.has(SINCE_ICONS):
             content = [text, AUDIO]
         question = {"messages": [{"role": "user", "content": content}], "maxTokens": 50}
-        response = self.peer.ask("sampling/createMessage", question, self.take)
-        said = response.get("result", {}).get("content", {})
-        texts = [block.get("text", "(spoken)") for block in (said if isinstance(said, list) else [said])]
-        return " ".join(texts)
+        said = (await context.ask({"method": "sampling/createMessage", "params": question}))["content"]
+        return " ".join(block.get("text", "(spoken)") for block in (said if isinstance(said, list) else [said]))
 
-    def read(self, params: dict[str, Any]) -> dict[str, Any]:
+    def read(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
         """Read a file."""
-        if params["uri"] != MINUTES:
-            raise KeyError(params["uri"])
-        contents: dict[str, Any] = {"uri": params["uri"], "mimeType": "text/plain", "text": "All agreed."}
+        if params.get("uri") != MINUTES:
+            raise McpError(INVALID_PARAMS, f"there is no {params.get('uri')}")
+        contents: dict[str, Any] = {"uri": MINUTES, "mimeType": "text/plain", "text": "All agreed."}
         if self.has(SINCE_STRUCTURE):
             contents["_meta"] = {"studio.example/pages": 1}
         return {"contents": [contents]}
 
-    def publish(self) -> dict[str, Any]:
+    async def publish(self, context: Context) -> dict[str, Any]:
         """Ask the user where to publish, without a look at what the client declared; without an answer, do not."""
         if not self.has(SINCE_STRUCTURE):
             return {"content": [{"type": "text", "text": "Published for the team."}]}
-        response = self.peer.ask("elicitation/create", self.question(), self.take)
-        if "error" in response:
+        try:
+            answer = await context.ask({"method": "elicitation/create", "params": self.question()}, anyway=True)
+        except McpError:
             reason = "Not published: the user could not be asked."
             return {"content": [{"type": "text", "text": reason}], "isError": True}
-        place = response["result"].get("content", {}).get("place", "nowhere")
+        place = answer.get("content", {}).get("place", "nowhere")
         return {"content": [{"type": "text", "text": f"Published: {place}."}]}
 
     def question(self) -> dict[str, Any]:
@@ -155,7 +144,3 @@ class Studio:
         form = {"type": "object", "properties": {"place": place}, "required": ["place"]}
         mode = {"mode": "form"} if self.has(SINCE_ICONS) else {}
         return {**mode, "message": "Where shall the minutes be published?", "requestedSchema": form}
-
-
-if __name__ == "__main__":
-    Studio(sys.argv[1], Peer("ask-")).serve()

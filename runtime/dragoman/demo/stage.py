@@ -1,4 +1,4 @@
-"""Where the demonstration happens: two processes, and the proxy between them.
+"""Where the demonstration happens: a client in a process of its own, a server in ours, and the proxy between them.
 
 Lives here: starting the peers and joining them, with taps where the proxy meets them. Must not: interpret what the taps
 wrote down. Called by `dragoman.cli.demo`.
@@ -7,8 +7,8 @@ wrote down. Called by `dragoman.cli.demo`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-import os
 import subprocess
 import sys
 
@@ -40,9 +40,12 @@ async def perform(client_revision: str, server_revision: str) -> Record:
     record = Record(client_revision, server_revision)
     client = spawn(_client(client_revision, server_revision))
 
+    from dragoman.demo.server import make_studio  # the client starts meanwhile
+
+    studio = make_studio(server_revision)
+
     def connect() -> Transport:
-        server = spawn(_command("server", server_revision))
-        return TransportTap(ChildTransport(server), Side.SERVER, record)
+        return TransportTap(studio.connect(), Side.SERVER, record)
 
     def translate(source: str, target: str) -> Translator:
         return TranslatorTap(dragoman_spec.translator(source, target), record)
@@ -59,36 +62,25 @@ async def perform(client_revision: str, server_revision: str) -> Record:
     return record
 
 
-def try_directly(client_revision: str, server_revision: str) -> str:
+async def try_directly(client_revision: str, server_revision: str) -> str:
     """Let the same two talk without the proxy.
 
     Returns:
         Why the client gave up; empty if it did not.
     """
-    from_server, to_client = os.pipe()
-    with subprocess.Popen(
-        _command("server", server_revision), stdin=subprocess.PIPE, stdout=to_client, start_new_session=True
-    ) as server:
-        os.close(to_client)
-        done = subprocess.run(
-            _client(client_revision, server_revision),
-            stdin=from_server,
-            stdout=server.stdin,
-            stderr=subprocess.PIPE,
-            timeout=PATIENCE_S,
-            check=False,
-            start_new_session=True,  # as in `spawn`: Ctrl-C is for us
-        )
-        os.close(from_server)
-    return done.stderr.decode().strip()
+    client = spawn(_client(client_revision, server_revision), stderr=subprocess.PIPE)
+    from dragoman.demo.server import make_studio
+
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            await make_studio(server_revision).serve_directly(ChildTransport(client))
+    assert client.stderr is not None
+    with client.stderr as words:
+        return words.read().decode().strip() or ("the client waits for ever" if client.returncode else "")
 
 
 def _client(revision: str, server_revision: str) -> list[str]:
     """Give the client's command: across the eras it calls one tool."""
-    command = _command("client", revision)
-    return [*command, BRIEF] if server_revision not in dragoman_spec.HANDSHAKE_REVISIONS else command
-
-
-def _command(peer: str, revision: str) -> list[str]:
-    module = peer if revision in dragoman_spec.HANDSHAKE_REVISIONS else f"stateless_{peer}"
-    return [sys.executable, "-m", f"dragoman.demo.{module}", revision]
+    module = "client" if revision in dragoman_spec.HANDSHAKE_REVISIONS else "stateless_client"
+    brief = [] if server_revision in dragoman_spec.HANDSHAKE_REVISIONS else [BRIEF]
+    return [sys.executable, "-m", f"dragoman.demo.{module}", revision, *brief]

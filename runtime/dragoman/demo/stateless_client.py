@@ -52,4 +52,4 @@ class StatelessClient:
 
 
 if __name__ == "__main__":
-    sys.exit(run_client(StatelessClient(sys.argv[1], Peer(0)).converse))
+    sys.exit(run_client(StatelessClient(sys.argv[1], Peer()).converse))

@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import dragoman_spec
 from dragoman.core.declared import find_missing, read_declared
 from dragoman.errors import CapabilityNotSupported
-from dragoman.server.definition import LOGS, ServerDefinition
+from dragoman.server.definition import LOGS, PROGRESS, ServerDefinition
 
 
 @dataclass(slots=True)
@@ -50,9 +49,9 @@ class Context:
         params: dict[str, Any] = {"progressToken": self._token, "progress": progress}
         if total is not None:
             params["total"] = total
-        if message is not None:
+        if message is not None and self._definition.has_member(PROGRESS, "message"):
             params["message"] = message
-        self._say("notifications/progress", params)
+        self._say(PROGRESS, params)
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """Send a log message, unless the client wants none of this level.
@@ -74,14 +73,16 @@ class Context:
         params = {"level": level, "data": data}
         self._say(LOGS, params if logger is None else {**params, "logger": logger})
 
-    async def ask(self, request: Any) -> Any:
+    async def ask(self, request: Any, *, anyway: bool = False) -> Any:
         """Ask the client: for a completion, for a person's answer, for roots.
 
         Args:
             request: A request of the server in its revision, `CreateMessageRequest(params=…)`, or the same as a dict.
+            anyway: Whether to ask without a look at what the client declared. Servers must not; many do, and a server
+                that stands for one of them can.
 
         Returns:
-            The result, as a model of the revision.
+            The result, as a model of the revision; as an object where the server is plain.
 
         Raises:
             CapabilityNotSupported: The client did not declare what the request needs.
@@ -90,11 +91,9 @@ class Context:
         body = request if isinstance(request, dict) else request.model_dump()
         method, params = body["method"], body.get("params") or {}
         missing = find_missing(method, params, read_declared(self.client_capabilities))
-        if missing is not None:
+        if missing is not None and not anyway:
             raise CapabilityNotSupported(method, missing)
-        result = await self._ask(method, params)
-        definition = self._definition.asked_result(method)
-        return dragoman_spec.adapter(self._definition.revision, definition).validate_python(result)
+        return self._definition.read_asked(method, await self._ask(method, params))
 
     def renew(self, request_id: str | int, token: str | int | None, log_level: str | None) -> None:
         """Go on in another request of the client, which brought what the handler had asked for."""

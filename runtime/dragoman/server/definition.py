@@ -22,6 +22,7 @@ RequestHandler = Callable[[Any, "Context"], Any]
 """Takes params and context; gives a result, a model or a dict, at once or as a coroutine."""
 
 LOGS: Final = "notifications/message"
+PROGRESS: Final = "notifications/progress"
 SET_LEVEL: Final = "logging/setLevel"
 SUBSCRIBE: Final = "resources/subscribe"
 UNSUBSCRIBE: Final = "resources/unsubscribe"
@@ -36,10 +37,12 @@ class ServerDefinition:
         name: Of it.
         version: Of it.
         revision: That it speaks.
+        about: What else it says of itself.
         instructions: For whoever uses it.
         notifies: The notifications that it sends on its own account.
         declares: Capabilities beside those that follow from handlers.
         parked_s: How long a question waits for its answer in a revision without server requests, in seconds.
+        is_plain: Whether handlers take and give JSON as it is, so that no model is loaded.
         handlers: By method.
         parked: What waits there, by the state that the client was given.
     """
@@ -47,10 +50,12 @@ class ServerDefinition:
     name: str
     version: str
     revision: str
+    about: Mapping[str, Any]
     instructions: str | None
     notifies: Collection[str]
     declares: Mapping[str, Any]
     parked_s: float
+    is_plain: bool
     handlers: dict[str, RequestHandler] = field(default_factory=dict)
     parked: dict[str, ParkedRun] = field(default_factory=dict)
 
@@ -68,7 +73,7 @@ class ServerDefinition:
     @property
     def info(self) -> dict[str, Any]:
         """How it names itself."""
-        return {"name": self.name, "version": self.version}
+        return {"name": self.name, "version": self.version, **self.about}
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -77,8 +82,17 @@ class ServerDefinition:
         for method in (*self.handlers, *self.notifies):
             needed = self.methods[method].capability
             if needed is not None and needed in self.facts.server_capabilities:
-                _declare(found, needed)
-        return {**found, **self.declares}
+                self._declare(found, needed)
+        for name, value in self.declares.items():
+            derived = found.get(name)
+            found[name] = {**derived, **value} if isinstance(derived, dict) and isinstance(value, Mapping) else value
+        return found
+
+    def _declare(self, capabilities: dict[str, Any], path: str) -> None:
+        first, *rest = path.split(".")
+        inner = capabilities.setdefault(first, {})
+        if rest:
+            inner[rest[0]] = True if path in self.facts.server_flags else {}
 
     def add(self, method: str, handler: RequestHandler) -> None:
         """Let a function answer a request, or take a notification.
@@ -93,11 +107,49 @@ class ServerDefinition:
             raise ValueError(f"{method} has a handler already")
         self.handlers[method] = handler
 
-    def asked_result(self, method: str) -> str:
-        """Give the definition of what answers a question of the server."""
+    def check_request(self, body: dict[str, Any]) -> None:
+        """Make sure that a request or notification of a client is valid.
+
+        Raises:
+            ValidationFailed: It is not.
+        """
+        if not self.is_plain:
+            dragoman_spec.validate(body, self.revision)
+
+    def check_result(self, method: str, result: dict[str, Any]) -> None:
+        """Make sure that what answers a request is valid.
+
+        Raises:
+            ValidationFailed: It is not.
+        """
+        if not self.is_plain:
+            dragoman_spec.validate({"jsonrpc": "2.0", "id": 0, "result": result}, self.revision, method)
+
+    def read_params(self, method: str, body: Mapping[str, Any]) -> Any:
+        """Give params as a handler takes them: as a model, None where there are none; in plain JSON as an object."""
+        if self.is_plain:
+            return body.get("params") or {}
+        params = self.methods[method].params
+        if params is None or "params" not in body:
+            return None
+        return dragoman_spec.adapter(self.revision, params).validate_python(body["params"])
+
+    def read_asked(self, method: str, result: dict[str, Any]) -> Any:
+        """Give what answers a question of the server as a handler takes it."""
+        if self.is_plain:
+            return result
         entry = self.methods.get(method) or dragoman_spec.load(HANDSHAKE_REVISIONS[-1]).METHODS[method]
         assert entry.result is not None, "requests have results"
-        return entry.result
+        return dragoman_spec.adapter(self.revision, entry.result).validate_python(result)
+
+    def has_member(self, method: str, member: str) -> bool:
+        """Whether the params of a method name this member in the revision; it is taken for granted in plain JSON."""
+        if self.is_plain:
+            return True
+        params = self.methods[method].params
+        assert params is not None, "it has a member of them"
+        fields = getattr(dragoman_spec.load(self.revision), params).model_fields
+        return any(member in (name, field.alias) for name, field in fields.items())
 
     def check_notice(self, method: str) -> None:
         """Make sure that a notification was announced.
@@ -107,10 +159,3 @@ class ServerDefinition:
         """
         if method not in self.notifies:
             raise ValueError(f"the server does not say that it sends {method}: name it in `notifies`")
-
-
-def _declare(capabilities: dict[str, Any], path: str) -> None:
-    first, *rest = path.split(".")
-    inner = capabilities.setdefault(first, {})
-    if rest:
-        inner[rest[0]] = True

@@ -96,6 +96,8 @@ class HandshakeOpening:
             return result if definition.instructions is None else {**result, "instructions": definition.instructions}
         if method == PING:
             return {}
+        if method not in definition.methods:
+            return None  # a client of the other era asks first: it is told that there is no such method
         if self._client is None:
             raise McpError(INVALID_REQUEST, f"expected initialize, found {method[:80]}")
         if method in definition.handlers:
@@ -167,6 +169,8 @@ class PerRequestOpening:
     def answer(self, request_id: str | int, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """Answer `server/discover` and `subscriptions/listen`; hold the metadata of every request against the rules."""
         definition = self._definition
+        if method not in definition.methods:
+            return None  # a client of the other era opens a session: it is told that there is no such method
         self._read(params)
         if method == definition.facts.lifecycle["discover"]:
             result: dict[str, Any] = {"supportedVersions": [definition.revision]}
@@ -227,7 +231,7 @@ class PerRequestOpening:
         facts = self._definition.facts
         whole = {"resultType": "complete", **result}
         if method in facts.cacheable and whole["resultType"] == "complete":
-            whole = {"ttlMs": 0, "cacheScope": "private", **whole}
+            whole = {**whole, "ttlMs": whole.get("ttlMs", 0), "cacheScope": whole.get("cacheScope", "private")}
         return put_identity(whole, self._definition.info)
 
     def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -47,12 +47,15 @@ class Server:
         name: Of it.
         version: Of it.
         revision: Whose models its handlers take and give. Clients of every revision are served; see `serve`.
+        about: What else it says of itself, with the names of the protocol: `{"title": …, "icons": […]}`.
         instructions: For whoever uses it.
         handlers: By method; `on` adds more.
         notifies: The notifications that it sends on its own account, `notifications/tools/list_changed`. What they need
             is declared: `notifications/message` means logging, `notifications/resources/updated` subscriptions.
-        declares: Capabilities beside those that follow from handlers and `notifies`.
+        declares: Capabilities beside those that follow from handlers and `notifies`, or members of them.
         parked_s: How long a question to a client waits, in a revision without server requests, in seconds.
+        plain: Whether handlers take params and give results as plain JSON, which nobody checks: no model is loaded, so
+            the server starts in a tenth of a second less, and it can break rules on purpose.
 
     Raises:
         UnsupportedRevision: There is no such revision.
@@ -65,15 +68,18 @@ class Server:
         version: str,
         *,
         revision: str = HANDSHAKE_REVISIONS[-1],
+        about: Mapping[str, Any] | None = None,
         instructions: str | None = None,
         handlers: Mapping[str, RequestHandler] | None = None,
         notifies: Collection[str] = (),
         declares: Mapping[str, Any] | None = None,
         parked_s: float = 600.0,
+        plain: bool = False,
     ) -> None:
         if revision not in REVISIONS:
             raise UnsupportedRevision(revision, REVISIONS)
-        self._definition = ServerDefinition(name, version, revision, instructions, notifies, declares or {}, parked_s)
+        said = name, version, revision, about or {}, instructions
+        self._definition = ServerDefinition(*said, notifies, declares or {}, parked_s, plain)
         for method in notifies:
             entry = self._definition.methods.get(method)
             if entry is None or entry.kind != "notification" or "server" not in entry.sender:
@@ -139,10 +145,33 @@ class Server:
     def connect(self) -> Transport:
         """Open a session: give the transport to this server, for a proxy, a router or a check; no port is needed."""
         near, far = connect_pair("the proxy", self._definition.name)
-        session = ServerSession(self._definition, far, self._sessions.discard)
-        self._sessions.add(session)
-        far.start(session)
+        self._open(far, self._sessions.discard)
         return near
+
+    async def serve_directly(self, client: Transport) -> None:
+        """Serve one client of the server's own revision to the end of its session, with no proxy in between.
+
+        Nothing is translated: a client of another revision finds out that the server has not its revision.
+
+        Args:
+            client: The transport to it.
+        """
+        is_over = asyncio.Event()
+
+        def end(session: ServerSession) -> None:
+            self._sessions.discard(session)
+            is_over.set()
+
+        self._open(client, end)
+        try:
+            await is_over.wait()
+        finally:
+            await client.close()
+
+    def _open(self, client: Transport, on_end: Callable[[ServerSession], None]) -> None:
+        session = ServerSession(self._definition, client, on_end)
+        self._sessions.add(session)
+        client.start(session)
 
     async def serve(self, front: Transport, config: ProxyConfig | None = None) -> Finish:
         """Serve one client, of any revision, to the end of its session.

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import dragoman_spec
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.envelope import (
     Frame,
@@ -181,9 +180,9 @@ class ServerSession:
 
     async def _run_notice(self, method: str, body: dict[str, Any], handler: Callable[..., Any]) -> None:
         try:
-            dragoman_spec.validate(body, self._definition.revision)
+            self._definition.check_request(body)
             context = self._opening.make_context(method, 0, body.get("params") or {}, self.ask)
-            returned = handler(self._read(method, body), context)
+            returned = handler(self._definition.read_params(method, body), context)
             if inspect.isawaitable(returned):
                 await returned
         except Exception:
@@ -217,11 +216,11 @@ class ServerSession:
         handler = self._definition.handlers.get(method)
         if handler is None:
             raise McpError(METHOD_NOT_FOUND, f"there is no method {method[:80]!r}")
-        dragoman_spec.validate(body, self._definition.revision)
+        self._definition.check_request(body)
         if method in self._definition.facts.input_required:
             return await self._answer_with_questions(request_id, method, body, handler)
         context = self._opening.make_context(method, request_id, params, self.ask)
-        return self._opening.complete(method, await _run(handler, self._read(method, body), context))
+        return self._opening.complete(method, await self._run(handler, method, body, context))
 
     async def _answer_with_questions(
         self, request_id: str | int, method: str, body: dict[str, Any], handler: Callable[..., Any]
@@ -235,7 +234,7 @@ class ServerSession:
         else:
             run = ParkedRun(method, named)
             run.context = self._opening.make_context(method, request_id, params, run.ask)
-            run.task = asyncio.get_running_loop().create_task(_run(handler, self._read(method, body), run.context))
+            run.task = asyncio.get_running_loop().create_task(self._run(handler, method, body, run.context))
         try:
             asked = await run.until_asked()
         except asyncio.CancelledError:
@@ -248,12 +247,16 @@ class ServerSession:
             method, {"resultType": "input_required", "inputRequests": asked, "requestState": state}
         )
 
-    def _read(self, method: str, body: Mapping[str, Any]) -> Any:
-        """Give params as a model of the revision; None where there are none."""
-        definition = self._definition.methods[method].params
-        if definition is None or "params" not in body:
-            return None
-        return dragoman_spec.adapter(self._definition.revision, definition).validate_python(body["params"])
+    async def _run(
+        self, handler: Callable[..., Any], method: str, body: Mapping[str, Any], context: Context
+    ) -> dict[str, Any]:
+        result = handler(self._definition.read_params(method, body), context)
+        if inspect.isawaitable(result):
+            result = await result
+        if result is None:
+            return {}
+        found: dict[str, Any] = result if isinstance(result, dict) else result.model_dump()
+        return found
 
     def _check(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """Make sure that a result is valid: what is not must not leave the server.
@@ -261,20 +264,9 @@ class ServerSession:
         Raises:
             McpError: It is not.
         """
-        frame = {"jsonrpc": "2.0", "id": 0, "result": result}
         try:
-            dragoman_spec.validate(frame, self._definition.revision, method)
+            self._definition.check_result(method, result)
         except ValidationFailed as error:
             logger.error("the handler of %s gave a result that is %s", method, error)
             raise McpError(INTERNAL_ERROR, f"the server's handler gave a result that is {error}") from error
         return result
-
-
-async def _run(handler: Callable[..., Any], params: Any, context: Context) -> dict[str, Any]:
-    result = handler(params, context)
-    if inspect.isawaitable(result):
-        result = await result
-    if result is None:
-        return {}
-    found: dict[str, Any] = result if isinstance(result, dict) else result.model_dump()
-    return found
