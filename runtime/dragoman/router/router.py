@@ -19,6 +19,7 @@ from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.router.link import MemberLink
+from dragoman.router.outages import Outages
 from dragoman.router.transport import RouterTransport
 from dragoman.status import ProxyStatus, StatusBoard
 from dragoman.transports.base import Transport
@@ -51,6 +52,7 @@ class Router:
         self._config = behind_router(config or ProxyConfig())
         self.board = self._config.board or StatusBoard()
         self._config = dataclasses.replace(self._config, board=self.board)
+        self._outages = Outages()
         self._open_server = open_server
         self._sessions: list[RouterTransport] = []
         self._servers: dict[str, ServerConfig] = {}
@@ -71,6 +73,7 @@ class Router:
             self._config.to_settings().restart,
             self._sessions.remove,
             self.board,
+            self._outages,
         )
         self._sessions.append(session)
         return session
@@ -83,6 +86,8 @@ class Router:
         gone = [name for name in before if name not in after]
         new = [name for name in after if name not in before]
         self.configuration = configuration
+        for name in (*gone, *changed):
+            self._outages.forget_server(name)
         self._set_servers(configuration, changed)
         for session in self._sessions:
             if not session.is_over:

@@ -26,6 +26,7 @@ from dragoman.transports.base import Receiver
 if TYPE_CHECKING:
     from dragoman.core.commands import Finish
     from dragoman.core.settings import RestartPolicy
+    from dragoman.router.outages import Outages
     from dragoman.status import StatusBoard
 
 logger = logging.getLogger("dragoman.router")
@@ -46,6 +47,7 @@ class RouterTransport:
         restart: How a server that cannot be opened, or is lost for good, is tried again; None where it is not.
         closed: Called when the session is over.
         board: Is told which servers cannot be used.
+        outages: Says it in the log.
 
     Attributes:
         catalogue: Who decides where a frame goes.
@@ -64,6 +66,7 @@ class RouterTransport:
         restart: RestartPolicy | None,
         closed: Callable[[RouterTransport], None],
         board: StatusBoard,
+        outages: Outages,
     ) -> None:
         self.catalogue = Catalogue(self, names, members, identity, page_size)
         self.proxies: dict[Member, Proxy] = {}
@@ -74,6 +77,7 @@ class RouterTransport:
         self._opened_s: dict[Member, float] = {}
         self._closed = closed
         self._board = board
+        self._outages = outages
         self._receiver: Receiver | None = None
         self._links: dict[Member, MemberLink] = {}
         self._tasks: dict[asyncio.Task[Finish], Member] = {}
@@ -132,6 +136,8 @@ class RouterTransport:
         if self._tasks:  # servers that are not even open, as like as not
             self.hurry()
             await asyncio.wait(self._tasks)
+        for member in self.catalogue.members.values():
+            self._outages.forget(member)
         self._closed(self)
 
     # What the catalogue asks for
@@ -171,15 +177,17 @@ class RouterTransport:
     def note_state(self, member: Member) -> None:
         """Take note of since when a server is open."""
         if member.state is MemberState.OPEN:
+            self._outages.note_open(member)
             self._opened_s.setdefault(member, asyncio.get_running_loop().time())
         elif member.state is MemberState.FAILED and self.catalogue.members.get(member.name) is member:
             was_there = member in self._opened_s
+            self._outages.note_failure(member, was_there)
             (self._board.note_loss if was_there else self._board.note_problem)(member.name, member.reason)
             if not was_there:
                 self.close_member(member)  # it will not be asked again; it may be tried again
 
     def close_member(self, member: Member) -> None:
-        """Close a server that does not belong to the session any more."""
+        """Close a server that does not belong to the session any more, or could not be opened."""
         link = self._links.get(member)
         if link is not None:
             link.end()

@@ -228,6 +228,7 @@ class Catalogue:
 
     def joined(self, member: Member, is_late: bool) -> None:
         """Take note that a server is open; late, if the client has been answered without it."""
+        member.is_known = True
         self.inspects = self.inspects or "tasks" in (member.capabilities or {})
         if is_late:
             if self.listens is not None:
@@ -327,20 +328,22 @@ class Catalogue:
             if not member.lacks(capability):
                 self.changes.tell(method)
 
+    def _tell_gone(self, member: Member) -> None:
+        if member.is_known:
+            member.is_known = False
+            self.tell_lists_changed(member)
+
     # Servers that come and go
 
     def lost(self, member: Member, reason: str) -> None:
         """Take note that a server is gone; the others go on."""
-        if member.state is not MemberState.FAILED:
-            logger.warning("%s cannot be used: %s; the other servers go on", member.name, reason)
-            self.set_state(member, MemberState.FAILED, reason)
+        self.fail(member, reason)
         self._clear(member, reason)
-        self.tell_lists_changed(member)
+        self._tell_gone(member)
 
     def fail(self, member: Member, reason: str) -> None:
         """Take note that a server cannot be used, though it is there."""
         if member.state is not MemberState.FAILED:
-            logger.warning("%s cannot be used: %s; the other servers go on", member.name, reason)
             self.set_state(member, MemberState.FAILED, reason)
 
     def _clear(self, member: Member, reason: str) -> None:
@@ -361,7 +364,7 @@ class Catalogue:
             self.set_state(member, MemberState.FAILED, "it was removed from the configuration")
             self._clear(member, member.reason)
             self.routes.forget(member)
-            self.tell_lists_changed(member)
+            self._tell_gone(member)
 
     def add(self, members: Mapping[str, Member]) -> None:
         """Take servers in, or servers again that were lost.

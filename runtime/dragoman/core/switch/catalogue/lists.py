@@ -268,7 +268,9 @@ class Lists:
     def _leave_out(self, gathering: Gathering, listing: MemberListing, why: str) -> None:
         member, method = listing.member, gathering.kind.method
         stale = method in member.listed and member.state is not MemberState.FAILED
-        if not stale:
+        if stale:
+            member.is_known = True
+        else:
             gathering.missing[member.name] = why
         if (member.name, method) not in self._said:
             self._said.add((member.name, method))
