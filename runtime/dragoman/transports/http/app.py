@@ -31,6 +31,7 @@ from dragoman.transports.http.exchange import (
 )
 from dragoman.transports.http.health import HEALTH, READY, answer_health
 from dragoman.transports.http.legacy import LegacyFront
+from dragoman.transports.http.pending import KnownPost
 from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
@@ -92,8 +93,8 @@ class HttpFront:
         await self.sessions.close(reason)
         await self._websocket.close()
 
-    def serve_at_once(self, scope: Scope, receive: Receive, send: Send, body: bytes, later: Later) -> bool:
-        """Serve a POST whose body is here, if that takes no task; false if it has to be served as ASGI has it.
+    def serve_at_once(self, scope: Scope, receive: Receive, send: Send, body: bytes, later: Later) -> KnownPost | None:
+        """Serve a POST whose body is here, if that takes no task; None if it has to be served as ASGI has it.
 
         Args:
             scope: Of ASGI.
@@ -101,22 +102,50 @@ class HttpFront:
             send: Of ASGI.
             body: The whole.
             later: Runs a part that takes a task after all.
+
+        Returns:
+            What was found out, for `serve_again`.
         """
         if find_path(scope) != self.config.paths.mcp:
-            return False
+            return None
         token = LABEL.set("")
         try:
             exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
             self._let_in(exchange)
             self._identify(exchange)
-            pending = self._streamable.begin_post(exchange, body)
-            if pending is not None:
-                pending.run(lambda work: later(lambda *_: self._answer(exchange, work)))
-            return pending is not None
+            session = self._streamable.find_known(exchange)
+            known = None if session is None else KnownPost(exchange, session)
+            return known if known is not None and self._post(known, body, later) else None
+        except RequestRefused:  # the other way says so
+            return None
+        finally:
+            LABEL.reset(token)
+
+    def serve_again(
+        self, known: KnownPost, scope: Scope, receive: Receive, send: Send, body: bytes, later: Later
+    ) -> bool:
+        """Serve a POST that differs in its body alone from one that was served at once, on the same connection.
+
+        Args:
+            known: What was found out then. Whether the session is still there is looked at again.
+            scope: Of ASGI; the other arguments too are those of `serve_at_once`.
+
+        Returns:
+            False if it has to be served as ASGI has it.
+        """
+        token = LABEL.set(known.session.label)
+        try:
+            return self._post(KnownPost(known.exchange.repeat(scope, receive, send), known.session), body, later)
         except RequestRefused:  # the other way says so
             return False
         finally:
             LABEL.reset(token)
+
+    def _post(self, known: KnownPost, body: bytes, later: Later) -> bool:
+        pending = self._streamable.begin_post(known, body)
+        if pending is not None:
+            pending.run(lambda work: later(lambda *_: self._answer(known.exchange, work)))
+        return pending is not None
 
     async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         LABEL.set("")  # a task of the request before, on the same connection, may have begun this one

@@ -161,6 +161,12 @@ class HttpExchange:
         self._receive = receive
         self._send = send
 
+    def repeat(self, scope: Scope, receive: Receive, send: Send) -> HttpExchange:
+        """Give another request with the same head, of which the same is known."""
+        again = HttpExchange(scope, receive, send, self.headers, self.hold, self.extra)
+        again.principal = self.principal
+        return again
+
     def header(self, name: bytes) -> str | None:
         """Give the value of a header."""
         value = self.headers.get(name)

@@ -7,18 +7,18 @@ Lives here: its HTTP protocol with a limit for headers, deadlines for headers an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from dragoman.transports.defects import describe
 from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
 from dragoman.transports.http.closing import ClosingTransport, ReadingFlow
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import ABORT, HOLD, LARGE_BYTES, REPLY, Receive, Scope, Send
+from dragoman.transports.http.exchange import ABORT, HOLD, REPLY, Receive, Scope, Send
+from dragoman.transports.http.guard_at_once import AtOnceProtocol
 from dragoman.transports.http.refusals import Refusals
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _REASONS: Final = {
 }
 
 
-class GuardedProtocol(HttpToolsProtocol):
+class GuardedProtocol(AtOnceProtocol):
     """One connection. What all connections of a front share is set by the subclass that `guard` makes.
 
     Attributes:
@@ -99,9 +99,10 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._closer.is_lingering:
             return
         try:
-            self._take(data)
-            if self._unstarted is not None:
-                self._start()
+            if not self._take_again(data):
+                self._take(data)
+                if self._unstarted is not None:
+                    self._start(data)
         except Exception as error:  # a defect of ours, or of the libraries below
             self.refusals.note(_DEFECT, f"{_DEFECT}: {describe(error)}")
             self._closer.abort()
@@ -227,52 +228,6 @@ class GuardedProtocol(HttpToolsProtocol):
         else:
             super()._start_asgi_task(cycle, app)
 
-    def _start(self) -> None:
-        """Serve a request that has begun: at once, if it is here as a whole and small."""
-        cycle, self._unstarted = self._unstarted, None
-        assert cycle is not None
-        later = partial(super()._start_asgi_task, cycle)
-        is_small = not cycle.more_body and not cycle.disconnected and len(cycle.body) < LARGE_BYTES
-        receive: Any = cycle.receive
-        send: Any = cycle.send
-        if is_small and self.serving.serve_at_once(cycle.scope, receive, send, bytes(cycle.body), later):  # type: ignore[arg-type]
-            cycle.body.clear()
-            cycle.message_event.clear()
-        else:
-            later(self.app)
-
-    def _reply(self, scope: Scope, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Write a whole answer: head and body in one packet, which wakes the client up once.
-
-        What uvicorn does in two messages, for the common case. It is left to it to wait for a client that does not
-        read, to close after an answer that says so, and to complain of a header that is none.
-        """
-        cycle = self.cycle
-        if cycle.scope is not scope or cycle.disconnected or cycle.response_started or self.flow.write_paused:
-            return False
-        parts = [STATUS_LINE[status]]
-        for listed in (self.server_state.default_headers, headers):
-            for name, value in listed:
-                if name == b"connection":
-                    return False
-                parts += (name, b": ", value, b"\r\n")
-        if not cycle.keep_alive:
-            parts += (b"connection", b": ", b"close", b"\r\n")
-        parts.append(b"\r\n")
-        head = b"".join(parts)
-        lines = len(parts) // 4 + 2
-        if head.count(b"\n") != lines or head.count(b"\r") != lines or b"\0" in head or scope["method"] == "HEAD":
-            return False
-        cycle.response_started = cycle.response_complete = True
-        cycle.waiting_for_100_continue = False
-        self._closer.write(head + body)
-        cycle.message_event.set()
-        if not cycle.keep_alive:
-            self.transport.close()
-        complete, cycle.on_response = cycle.on_response, _do_nothing
-        complete()
-        return True
-
     def on_response_complete(self) -> None:
         """Whatever came in for it is not needed any more, and the next one is served."""
         if self._hold.size:
@@ -358,6 +313,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """Whether the client is still sending a body, which nobody wants."""
         return self._in_body
 
+    def _is_reading(self) -> bool:
+        return self._in_headers or self._in_body or self._deadline is not None
+
     def _is_next(self) -> bool:
         """Whether what is written now is the answer to what the client is sending."""
         if self._in_body:
@@ -382,10 +340,6 @@ async def _refuse_surplus(_: Scope, __: Receive, send: Send) -> None:
     headers = [(b"content-length", b"0"), (b"connection", b"close"), (b"retry-after", b"5")]
     await send({"type": "http.response.start", "status": 503, "headers": headers})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _do_nothing() -> None:
-    """What is left to do once an answer is complete."""
 
 
 def guard(front: HttpFront) -> type[GuardedProtocol]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core.label import LABEL
 from dragoman.transports.http.exchange import JSON, LARGE_BYTES, HttpExchange
@@ -25,23 +25,31 @@ if TYPE_CHECKING:
     from dragoman.transports.http.streamable import StreamableFront
 
 
+class KnownPost(NamedTuple):
+    """What was found out from the head of a POST; it holds for each one with the same head on the same connection.
+
+    Attributes:
+        exchange: It.
+        session: Whose it is.
+    """
+
+    exchange: HttpExchange
+    session: HttpSession[StreamableSession]
+
+
 class PendingPost:
     """A POST that has been checked and not delivered yet.
 
     Args:
-        exchange: It.
-        session: Whose it is.
+        known: It, and whose it is.
         posted: Its body.
         front: Answers it if that takes a task.
     """
 
     __slots__ = ("_call", "_exchange", "_front", "_later", "_posted", "_session", "_timer")
 
-    def __init__(
-        self, exchange: HttpExchange, session: HttpSession[StreamableSession], posted: Posted, front: StreamableFront
-    ) -> None:
-        self._exchange = exchange
-        self._session = session
+    def __init__(self, known: KnownPost, posted: Posted, front: StreamableFront) -> None:
+        self._exchange, self._session = known
         self._posted = posted
         self._front = front
         self._call: PostedCall | None = None

@@ -23,7 +23,7 @@ from dragoman.transports.http.exchange import (
     accepts,
     encode_headers,
 )
-from dragoman.transports.http.pending import PendingPost
+from dragoman.transports.http.pending import KnownPost, PendingPost
 from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
@@ -75,29 +75,41 @@ class StreamableFront:
             case _:
                 raise RequestRefused(405, "expected GET, POST or DELETE", _ALLOW)
 
-    def begin_post(self, exchange: HttpExchange, body: bytes) -> PendingPost | None:
-        """Take a POST of a session whose body is here, if nothing about it has to wait; None if `serve` has to do it.
+    def find_known(self, exchange: HttpExchange) -> HttpSession[StreamableSession] | None:
+        """Give the session of a POST that may be served at once, as far as its head says; None if `serve` has to do it.
 
         Raises:
             RequestRefused: It is not served.
         """
-        headers, limits = exchange.headers, self._config.limits
-        is_common = all(_check_post(headers)) and self._config.answers == "auto" and len(body) <= limits.body_bytes
+        headers = exchange.headers
         if (
-            not is_common
+            not all(_check_post(headers))
+            or self._config.answers != "auto"
             or b"mcp-session-id" not in headers
             or b"content-encoding" in headers
             or exchange.speaks_for_itself
         ):
             return None
-        session = self._find(exchange)
-        if not session.takes_at_once or session.visits >= VISITS_A_STREAM * limits.streams:
+        return self._find(exchange)
+
+    def begin_post(self, known: KnownPost, body: bytes) -> PendingPost | None:
+        """Take a POST whose body is here, if nothing about it has to wait; None if `serve` has to do it.
+
+        Raises:
+            RequestRefused: It is not served.
+        """
+        session, limits = known.session, self._config.limits
+        if (
+            len(body) > limits.body_bytes
+            or not session.takes_at_once
+            or session.visits >= VISITS_A_STREAM * limits.streams
+        ):
             return None
         transport = session.transport
         posted = read_posted(body, limits.nesting)
         check_batch(posted, transport.revision)
         self._check_posted(transport, posted)
-        return PendingPost(exchange, session, posted, self)
+        return PendingPost(known, posted, self)
 
     async def _take_post(self, exchange: HttpExchange) -> None:
         takes_json, takes_stream = _check_post(exchange.headers)

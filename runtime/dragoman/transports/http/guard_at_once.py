@@ -1,0 +1,128 @@
+"""Requests that uvicorn's protocol serves without a task: read where they come, answered in one write.
+
+Lives here: what is done where a POST has come as a whole, remembering its head, and writing its answer. Must not: limit
+anything (`guard`), or know what a request is for: the front says whether it can be served at once. Imports uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from dragoman.transports.http.closing import ClosingTransport
+from dragoman.transports.http.exchange import LARGE_BYTES, Scope
+from dragoman.transports.http.known_heads import KnownHead, know_head
+from dragoman.transports.http.pending import KnownPost
+
+if TYPE_CHECKING:
+    from dragoman.transports.http.app import HttpFront
+
+
+class AtOnceProtocol(HttpToolsProtocol):
+    """One connection.
+
+    A cycle, in uvicorn's words, is one request and its answer.
+    """
+
+    serving: HttpFront
+    _closer: ClosingTransport
+    _known: KnownHead[KnownPost] | None = None
+    _unstarted: RequestResponseCycle | None
+
+    def _start(self, data: bytes) -> None:
+        """Serve a request that has begun: at once, if it is here as a whole and small.
+
+        Args:
+            data: What came last.
+        """
+        cycle, self._unstarted = self._unstarted, None
+        assert cycle is not None
+        later = partial(super()._start_asgi_task, cycle)
+        if cycle.more_body or cycle.disconnected or len(cycle.body) >= LARGE_BYTES:
+            later(self.app)
+            return
+        body = bytes(cycle.body)
+        receive: Any = cycle.receive
+        send: Any = cycle.send
+        known = self.serving.serve_at_once(cycle.scope, receive, send, body, later)  # type: ignore[arg-type]
+        if known is None:
+            later(self.app)
+            return
+        cycle.body.clear()
+        cycle.message_event.clear()
+        self._known = know_head(data, body, known) if cycle.keep_alive else None
+
+    def _take_again(self, data: bytes) -> bool:
+        """Serve a request whose head is known, if it is here as a whole; false if it has to be read."""
+        known, before = self._known, self.cycle
+        if known is None or not before.response_complete or self._is_reading():
+            return False
+        body = known.find_body(data)
+        if body is None or len(body) >= LARGE_BYTES or self._closer.is_closing():
+            return False
+        self._unset_keepalive_if_required()
+        cycle = self.cycle = RequestResponseCycle(
+            scope=before.scope.copy(),
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=True,
+            on_response=self.on_response_complete,
+        )
+        cycle.more_body = False
+        receive: Any = cycle.receive
+        send: Any = cycle.send
+        later = partial(super()._start_asgi_task, cycle)
+        if self.serving.serve_again(known.meaning, cycle.scope, receive, send, body, later):  # type: ignore[arg-type]
+            return True
+        self.cycle, self._known = before, None
+        return False
+
+    def _is_reading(self) -> bool:
+        """Whether something has come of the next request already."""
+        raise NotImplementedError
+
+    def _reply(self, scope: Scope, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Write a whole answer: head and body in one packet, which wakes the client up once.
+
+        What uvicorn does in two messages, for the common case. It is left to it to wait for a client that does not
+        read, to close after an answer that says so, and to complain of a header that is none.
+        """
+        cycle = self.cycle
+        if cycle.scope is not scope or cycle.disconnected or cycle.response_started or self.flow.write_paused:
+            return False
+        parts = [STATUS_LINE[status]]
+        for listed in (self.server_state.default_headers, headers):
+            for name, value in listed:
+                if name == b"connection":
+                    return False
+                parts += (name, b": ", value, b"\r\n")
+        if not cycle.keep_alive:
+            parts += (b"connection", b": ", b"close", b"\r\n")
+        parts.append(b"\r\n")
+        head = b"".join(parts)
+        lines = len(parts) // 4 + 2
+        if head.count(b"\n") != lines or head.count(b"\r") != lines or b"\0" in head or scope["method"] == "HEAD":
+            return False
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        self._closer.write(head + body)
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self.transport.close()
+        complete, cycle.on_response = cycle.on_response, _do_nothing
+        complete()
+        return True
+
+
+def _do_nothing() -> None:
+    """What is left to do once an answer is complete."""
