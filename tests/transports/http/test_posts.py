@@ -16,13 +16,13 @@ ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
 def asked() -> PostedCall:
-    return PostedCall(frozenset((b"1",)), True, False, asyncio.get_running_loop().create_future())
+    return PostedCall(frozenset((b"1",)), True, False)
 
 
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
-        (lambda one: one.answer(frozenset((b"1",)), ANSWER), ANSWER),
+        (lambda one: one.answer(ANSWER, b"1"), ANSWER),
         (PostedCall.give_up, b""),
         (lambda one: one.forgo(b"1"), b""),
     ],

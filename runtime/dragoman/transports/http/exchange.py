@@ -7,7 +7,7 @@ the JSON-RPC error that explains a refusal. Called by the fronts beside it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -63,8 +63,11 @@ HOLD: Final = "dragoman.hold"
 REPLY: Final = "dragoman.reply"
 """The name under which it offers to write a whole answer at once: a `Reply`."""
 
-Reply = Callable[[Scope, int, Sequence[tuple[bytes, bytes]], bytes], bool]
-"""Takes the scope, status, headers and body; false if it did not write: it has to wait, or nobody is there any more."""
+Headers = tuple[tuple[bytes, bytes], ...]
+
+Reply = Callable[[Scope, int, Headers, bytes], bool]
+"""Takes the scope, status, headers without the length, and body; false if it did not write: it has to wait, or nobody
+is there any more."""
 
 RETRY_AFTER: Final = (b"retry-after", b"5")
 
@@ -150,7 +153,7 @@ class HttpExchange:
         send: Send,
         headers: dict[bytes, bytes],
         hold: Hold,
-        extra: tuple[tuple[bytes, bytes], ...] = (),
+        extra: Headers = (),
     ) -> None:
         self.scope = scope
         self.method: str = scope["method"]
@@ -248,20 +251,15 @@ class HttpExchange:
     async def reply(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
         """Answer, whole."""
         if not self.reply_at_once(status, body, *headers):
-            listed = self._list_headers(status, body, headers)
+            length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
+            listed = [*headers, *length, *self.extra]
             await self._send({"type": "http.response.start", "status": status, "headers": listed})
             await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     def reply_at_once(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> bool:
         """Answer, whole, if the server can do that at once; false if `reply` is needed."""
         write: Reply | None = self.scope.get("extensions", {}).get(REPLY)
-        return write is not None and write(self.scope, status, self._list_headers(status, body, headers), body)
-
-    def _list_headers(
-        self, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...]
-    ) -> list[tuple[bytes, bytes]]:
-        length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
-        return [*headers, *length, *self.extra]
+        return write is not None and write(self.scope, status, headers + self.extra, body)
 
     async def reply_large(self, body: bytes, stall_s: float, *headers: tuple[bytes, bytes]) -> None:
         """Answer with 200 and a body that may take long to send; a client that takes nothing of it is cut off."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from dragoman.transports.http.closing import ClosingTransport
-from dragoman.transports.http.exchange import LARGE_BYTES, Scope
+from dragoman.transports.http.exchange import LARGE_BYTES, Headers, Scope
 from dragoman.transports.http.known_heads import KnownHead, know_head
 from dragoman.transports.http.pending import KnownPost
 
@@ -32,6 +32,10 @@ class AtOnceProtocol(HttpToolsProtocol):
     _closer: ClosingTransport
     _known: KnownHead[KnownPost] | None = None
     _unstarted: RequestResponseCycle | None
+    _wanted: tuple[int, Headers, bool] | None = None
+    _defaults: Sequence[tuple[bytes, bytes]] = ()
+    _head: bytes | None = None
+    _idle_since = 0.0
 
     def _start(self, data: bytes) -> None:
         """Serve a request that has begun: at once, if it is here as a whole and small.
@@ -64,7 +68,6 @@ class AtOnceProtocol(HttpToolsProtocol):
         body = known.find_body(data)
         if body is None or len(body) >= LARGE_BYTES or self._closer.is_closing():
             return False
-        self._unset_keepalive_if_required()
         cycle = self.cycle = RequestResponseCycle(
             scope=before.scope.copy(),
             transport=self.transport,
@@ -91,7 +94,7 @@ class AtOnceProtocol(HttpToolsProtocol):
         """Whether something has come of the next request already."""
         raise NotImplementedError
 
-    def _reply(self, scope: Scope, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+    def _reply(self, scope: Scope, status: int, headers: Headers, body: bytes) -> bool:
         """Write a whole answer: head and body in one packet, which wakes the client up once.
 
         What uvicorn does in two messages, for the common case. It is left to it to wait for a client that does not
@@ -100,28 +103,60 @@ class AtOnceProtocol(HttpToolsProtocol):
         cycle = self.cycle
         if cycle.scope is not scope or cycle.disconnected or cycle.response_started or self.flow.write_paused:
             return False
-        parts = [STATUS_LINE[status]]
-        for listed in (self.server_state.default_headers, headers):
-            for name, value in listed:
-                if name == b"connection":
-                    return False
-                parts += (name, b": ", value, b"\r\n")
-        if not cycle.keep_alive:
-            parts += (b"connection", b": ", b"close", b"\r\n")
-        parts.append(b"\r\n")
-        head = b"".join(parts)
-        lines = len(parts) // 4 + 2
-        if head.count(b"\n") != lines or head.count(b"\r") != lines or b"\0" in head or scope["method"] == "HEAD":
+        wanted = status, headers, cycle.keep_alive
+        if wanted != self._wanted or self._defaults is not self.server_state.default_headers:
+            self._wanted, self._defaults = wanted, self.server_state.default_headers
+            self._head = _write_head(status, [*self._defaults, *headers], cycle.keep_alive)
+        if self._head is None or scope["method"] == "HEAD":
             return False
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
-        self._closer.write(head + body)
+        self._closer.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
         cycle.message_event.set()
         if not cycle.keep_alive:
             self.transport.close()
         complete, cycle.on_response = cycle.on_response, _do_nothing
         complete()
         return True
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or serve one that waits.
+
+        uvicorn sets a timer anew after each answer. This one is set once: it looks how long nothing has been asked.
+        """
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._time_idleness(self.timeout_keep_alive)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection of which nothing has been asked for long."""
+        self.timeout_keep_alive_task = None
+        if self.cycle.response_complete:
+            left_s = self._idle_since + self.timeout_keep_alive - self.loop.time()
+            if left_s > 0:
+                self._time_idleness(left_s)
+            else:
+                super().timeout_keep_alive_handler()
+
+    def _time_idleness(self, after_s: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(after_s, self.timeout_keep_alive_handler)
+
+
+def _write_head(status: int, headers: Sequence[tuple[bytes, bytes]], keeps_alive: bool) -> bytes | None:
+    """Write the head of an answer up to the length of its body; None for one that is left to uvicorn."""
+    if status == 204 or any(name == b"connection" for name, _ in headers):
+        return None
+    closing = () if keeps_alive else ((b"connection", b"close"),)
+    lines = [b"%b: %b\r\n" % header for header in (*headers, *closing)]
+    head = b"".join((STATUS_LINE[status], *lines, b"content-length: "))
+    if head.count(b"\n") != len(lines) + 1 or head.count(b"\r") != len(lines) + 1 or b"\0" in head:
+        return None
+    return head
 
 
 def _do_nothing() -> None:

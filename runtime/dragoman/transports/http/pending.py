@@ -71,7 +71,7 @@ class PendingPost:
                 self._session.__exit__()
             else:
                 later(self._finish)
-        elif call.decided.done():
+        elif call.is_decided:
             self._take_decision()
         else:
             call.on_decided = self._take_decision
@@ -80,7 +80,6 @@ class PendingPost:
     def _take_decision(self) -> None:
         call = self._call
         assert call is not None
-        call.on_decided = None
         if self._timer is not None:
             self._timer.cancel()
         if self._reply(call):

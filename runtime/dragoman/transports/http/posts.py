@@ -23,20 +23,20 @@ class PostedCall:
         keys: The ids of its requests, as JSON.
         takes_stream: Whether it may be answered with a stream.
         is_batch: Whether an array was posted.
-        decided: Done as soon as it is clear how to answer.
 
     Attributes:
+        is_decided: Whether it is clear how to answer.
         headers: What goes with the answer; such an answer refuses the request, for now.
         connection: That of the POST, once it is answered with a stream: it is there to read from the first event on.
-        on_decided: Called at the same time, if somebody waits without a task.
+        on_decided: Called as soon as it is clear how to answer, by whoever waits for that.
     """
 
     __slots__ = (
         "answers",
         "connection",
-        "decided",
         "headers",
         "is_batch",
+        "is_decided",
         "keys",
         "on_decided",
         "opened",
@@ -49,7 +49,6 @@ class PostedCall:
         keys: frozenset[bytes],
         takes_stream: bool,
         is_batch: bool,
-        decided: asyncio.Future[None],
     ) -> None:
         self.keys = set(keys)
         self.takes_stream = takes_stream
@@ -59,12 +58,12 @@ class PostedCall:
         self.stream: Stream | None = None
         self.connection: StreamConnection | None = None
         self.answers: list[bytes] = []
-        self.decided = decided
+        self.is_decided = False
         self.on_decided: Callable[[], None] | None = None
 
-    def answer(self, keys: frozenset[bytes], line: bytes) -> None:
+    def answer(self, line: bytes, *keys: bytes) -> None:
         """Take an answer to some of the requests; the last one completes the call."""
-        self.keys -= keys
+        self.keys.difference_update(keys)
         if self.stream is not None:
             self.stream.append(line)
         else:
@@ -83,7 +82,7 @@ class PostedCall:
         for line in self.answers:
             stream.append(line)
         self.answers.clear()
-        if self.decided.done():
+        if self.is_decided:
             stream.finish()  # the last answer, or the end, came first
         self.decide()
 
@@ -95,10 +94,18 @@ class PostedCall:
 
     def decide(self) -> None:
         """Let the POST be answered."""
-        if not self.decided.done():
-            self.decided.set_result(None)
-            if self.on_decided is not None:
-                self.on_decided()
+        if not self.is_decided:
+            self.is_decided = True
+            tell, self.on_decided = self.on_decided, None
+            if tell is not None:
+                tell()
+
+    async def wait(self) -> None:
+        """Wait until it is clear how to answer."""
+        if not self.is_decided:
+            decided = asyncio.Event()
+            self.on_decided = decided.set
+            await decided.wait()
 
     def body(self) -> bytes:
         """Give the answers as the body of a JSON response."""
@@ -124,7 +131,7 @@ class PostedCalls:
         for key in call.keys:
             self._calls[key] = call
 
-    def count(self) -> int:
+    def __len__(self) -> int:
         """Give how many requests wait for their answers."""
         return len(self._calls)
 
@@ -150,7 +157,7 @@ class PostedCalls:
             return False
         if frame.headers:
             call.headers = frame.headers
-        call.answer(frozenset((frame.key,)), frame.raw)
+        call.answer(frame.raw, frame.key)
         return True
 
     def _answer_batch(self, frame: Frame) -> bool:
@@ -159,7 +166,7 @@ class PostedCalls:
         keys = frozenset(key for key in ids if key is not None)
         calls = {id(call): call for key in keys if (call := self._calls.pop(key, None)) is not None}
         for call in calls.values():
-            call.answer(keys, _for_call(frame, call, len(calls)))
+            call.answer(_for_call(frame, call, len(calls)), *keys)
         return bool(calls)
 
     def forgo(self, key: bytes) -> None:

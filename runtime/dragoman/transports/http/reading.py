@@ -25,6 +25,8 @@ from dragoman.transports.http.exchange import RequestRefused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
 
+_NO_PARAMS: Final[dict[str, Any]] = {}
+
 _EDGES: Final = frozenset({"jsonrpc", "id", "method"})
 """What may stand between a member and the edge of its object where a peek finds it."""
 
@@ -71,17 +73,32 @@ def read_posted(body: bytes, nesting: int) -> Posted:
     if body.count(b"[") + body.count(b"{") > nesting and _is_deeper(value, nesting):
         raise RequestRefused(400, f"expected no more than {nesting} levels of arrays and objects")
     line = _on_one_line(body)
+    seen = peek(line)
+    if seen is not None and _is_this_request(value, seen):
+        return _read_single(seen._replace(body=value), seen)
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))
         if repeats_name(body):
             raise RequestRefused(400, TWO_FRAMES)
         return posted
     frame = _read_frame(line, value, in_batch=False)
-    seen = peek(line)
     # The core, or the server, could take it for another frame than we do, and what one waits for the other never see.
     if repeats_name(body) if seen is None else seen[1:4] != frame[1:4] or _is_in_the_middle("id", value):
         raise RequestRefused(400, TWO_FRAMES)
     return _read_single(frame, frame._replace(body=None) if seen is None else seen)
+
+
+def _is_this_request(value: Any, seen: Frame) -> bool:
+    """Whether a value is the request that a peek has seen, and nothing is wrong with it; nearly all are."""
+    return (
+        seen.kind == "request"
+        and type(value) is dict
+        and value.get("jsonrpc") == "2.0"
+        and value.get("method") == seen.method
+        and type(value.get("params", _NO_PARAMS)) is dict
+        and key_of(value.get("id")) == seen.key
+        and not _is_in_the_middle("id", value)
+    )
 
 
 def _read_single(frame: Frame, told: Frame) -> Posted:

@@ -201,11 +201,11 @@ class StreamableFront:
         if call.takes_stream:
             if not takes_json or self._config.answers == "sse":
                 transport.begin_stream(call)
-            if not call.decided.done():
+            if not call.is_decided:
                 timer = self.time_call(transport, call)
-                await call.decided
+                await call.wait()
                 timer.cancel()
-        elif not call.decided.done():
+        elif not call.is_decided:
             await _wait(exchange, call)
         await self.finish(exchange, transport, call, takes_json)
 
@@ -313,12 +313,13 @@ def _check_post(headers: dict[bytes, bytes]) -> tuple[bool, bool]:
 
 async def _wait(exchange: HttpExchange, call: PostedCall) -> None:
     """Wait for answers that cannot be streamed, as long as the client does."""
-    watch = asyncio.ensure_future(exchange.wait_for_disconnect())
+    watch, decided = asyncio.ensure_future(exchange.wait_for_disconnect()), asyncio.ensure_future(call.wait())
     try:
-        await asyncio.wait({watch, call.decided}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({watch, decided}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         watch.cancel()
-    if not call.decided.done():
+        decided.cancel()
+    if not call.is_decided:
         raise Disconnected
 
 

@@ -89,7 +89,7 @@ class StreamableSession(FlowingTransport):
     @property
     def open_streams(self) -> int:
         """How many POSTs wait for answers and how many GET streams are read."""
-        return self._calls.count() + sum(stream.attached for stream in self._standing)
+        return len(self._calls) + (sum(stream.attached for stream in self._standing) if self._standing else 0)
 
     def post(self, posted: Posted, takes_stream: bool) -> PostedCall | None:
         """Deliver what a client posted.
@@ -103,8 +103,7 @@ class StreamableSession(FlowingTransport):
         """
         call = None
         if posted.keys:
-            decided = self.loop.create_future()
-            call = PostedCall(posted.keys, takes_stream, posted.is_batch, decided)
+            call = PostedCall(posted.keys, takes_stream, posted.is_batch)
             self._calls.add(call)
             if posted.initializes and self._initialize is None:
                 self._initialize = call
