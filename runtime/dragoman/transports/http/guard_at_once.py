@@ -36,6 +36,7 @@ class AtOnceProtocol(HttpToolsProtocol):
     _defaults: Sequence[tuple[bytes, bytes]] = ()
     _head: bytes | None = None
     _idle_since = 0.0
+    _spare: RequestResponseCycle | None = None
 
     def _start(self, data: bytes) -> None:
         """Serve a request that has begun: at once, if it is here as a whole and small.
@@ -45,7 +46,7 @@ class AtOnceProtocol(HttpToolsProtocol):
         """
         cycle, self._unstarted = self._unstarted, None
         assert cycle is not None
-        later = partial(super()._start_asgi_task, cycle)
+        later = partial(self._serve_in_task, cycle)
         if cycle.more_body or cycle.disconnected or len(cycle.body) >= LARGE_BYTES:
             later(self.app)
             return
@@ -68,7 +69,27 @@ class AtOnceProtocol(HttpToolsProtocol):
         body = known.find_body(data)
         if body is None or len(body) >= LARGE_BYTES or self._closer.is_closing():
             return False
-        cycle = self.cycle = RequestResponseCycle(
+        cycle = self.cycle = self._spare = self._begin(before)
+        receive: Any = cycle.receive
+        send: Any = cycle.send
+        later = partial(self._serve_in_task, cycle)
+        if self.serving.serve_again(known.meaning, cycle.scope, receive, send, body, later):  # type: ignore[arg-type]
+            return True
+        self.cycle, self._known, self._spare = before, None, None
+        return False
+
+    def _begin(self, before: RequestResponseCycle) -> RequestResponseCycle:
+        """Begin the cycle of a request that is here as a whole, with the head of the one before.
+
+        It may be the same object, if no task has ever seen that.
+        """
+        if before is self._spare:
+            before.response_started = before.response_complete = False
+            before.message_event.clear()
+            before.scope = before.scope.copy()  # which tells late answers to the last request from this one's
+            before.on_response = self.on_response_complete
+            return before
+        cycle = RequestResponseCycle(
             scope=before.scope.copy(),
             transport=self.transport,
             flow=self.flow,
@@ -82,13 +103,11 @@ class AtOnceProtocol(HttpToolsProtocol):
             on_response=self.on_response_complete,
         )
         cycle.more_body = False
-        receive: Any = cycle.receive
-        send: Any = cycle.send
-        later = partial(super()._start_asgi_task, cycle)
-        if self.serving.serve_again(known.meaning, cycle.scope, receive, send, body, later):  # type: ignore[arg-type]
-            return True
-        self.cycle, self._known = before, None
-        return False
+        return cycle
+
+    def _serve_in_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._spare = None
+        super()._start_asgi_task(cycle, app)
 
     def _is_reading(self) -> bool:
         """Whether something has come of the next request already."""

@@ -10,7 +10,6 @@ in. Any other case gets a task.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,14 +45,13 @@ class PendingPost:
         front: Answers it if that takes a task.
     """
 
-    __slots__ = ("_call", "_exchange", "_front", "_later", "_posted", "_session", "_timer")
+    __slots__ = ("_call", "_exchange", "_front", "_later", "_posted", "_session")
 
     def __init__(self, known: KnownPost, posted: Posted, front: StreamableFront) -> None:
         self._exchange, self._session = known
         self._posted = posted
         self._front = front
         self._call: PostedCall | None = None
-        self._timer: asyncio.TimerHandle | None = None
 
     def run(self, later: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
         """Deliver it, and answer it as soon as that can be done.
@@ -75,13 +73,11 @@ class PendingPost:
             self._take_decision()
         else:
             call.on_decided = self._take_decision
-            self._timer = self._front.time_call(transport, call)
+            transport.time(call)
 
     def _take_decision(self) -> None:
         call = self._call
         assert call is not None
-        if self._timer is not None:
-            self._timer.cancel()
         if self._reply(call):
             self._session.__exit__()
         else:

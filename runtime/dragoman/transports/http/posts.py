@@ -8,7 +8,8 @@ server belongs to: its frame says so (`core.streams`). `streamable` answers the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dragoman.core.envelope import Frame, decoded, key_of
@@ -26,6 +27,7 @@ class PostedCall:
 
     Attributes:
         is_decided: Whether it is clear how to answer.
+        due_at: When it is answered with a stream, by the clock of the loop.
         headers: What goes with the answer; such an answer refuses the request, for now.
         connection: That of the POST, once it is answered with a stream: it is there to read from the first event on.
         on_decided: Called as soon as it is clear how to answer, by whoever waits for that.
@@ -34,6 +36,7 @@ class PostedCall:
     __slots__ = (
         "answers",
         "connection",
+        "due_at",
         "headers",
         "is_batch",
         "is_decided",
@@ -54,6 +57,7 @@ class PostedCall:
         self.takes_stream = takes_stream
         self.is_batch = is_batch
         self.headers: tuple[tuple[str, str], ...] = ()
+        self.due_at = math.inf
         self.opened = False  # whether the session is open by this
         self.stream: Stream | None = None
         self.connection: StreamConnection | None = None
@@ -135,6 +139,10 @@ class PostedCalls:
         """Give how many requests wait for their answers."""
         return len(self._calls)
 
+    def __iter__(self) -> Iterator[PostedCall]:
+        """Give each call that waits, once."""
+        return iter({id(call): call for call in self._calls.values()}.values())
+
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether a request with one of these ids waits for its answer."""
         return not self._calls.keys().isdisjoint(keys)
@@ -177,9 +185,9 @@ class PostedCalls:
 
     def take_all(self) -> list[PostedCall]:
         """Give every call that waits, and forget them."""
-        calls = {id(call): call for call in self._calls.values()}
+        calls = list(self)
         self._calls.clear()
-        return list(calls.values())
+        return calls
 
 
 def _is_response(member: Any) -> bool:

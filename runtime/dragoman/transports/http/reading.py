@@ -75,7 +75,8 @@ def read_posted(body: bytes, nesting: int) -> Posted:
     line = _on_one_line(body)
     seen = peek(line)
     if seen is not None and _is_this_request(value, seen):
-        return _read_single(seen._replace(body=value), seen)
+        told = _with_body(seen, seen._replace(body=value)) if b"progressToken" in line else seen
+        return Posted(told, frozenset((seen.key,)), initializes=seen.method == "initialize")  # type: ignore[arg-type]
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))
         if repeats_name(body):

@@ -202,16 +202,11 @@ class StreamableFront:
             if not takes_json or self._config.answers == "sse":
                 transport.begin_stream(call)
             if not call.is_decided:
-                timer = self.time_call(transport, call)
+                transport.time(call)
                 await call.wait()
-                timer.cancel()
         elif not call.is_decided:
             await _wait(exchange, call)
         await self.finish(exchange, transport, call, takes_json)
-
-    def time_call(self, transport: StreamableSession, call: PostedCall) -> asyncio.TimerHandle:
-        """Answer a call with a stream, if it takes long."""
-        return transport.loop.call_later(self._config.patience.stream_after_s, transport.begin_stream, call)
 
     async def finish(
         self, exchange: HttpExchange, transport: StreamableSession, call: PostedCall, takes_json: bool
