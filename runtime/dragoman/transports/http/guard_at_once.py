@@ -76,6 +76,7 @@ class AtOnceProtocol(HttpToolsProtocol):
         if self.serving.serve_again(known.meaning, cycle.scope, receive, send, body, later):  # type: ignore[arg-type]
             return True
         self.cycle, self._known, self._spare = before, None, None
+        before.response_started = before.response_complete = True  # if it is the same, it has not begun again
         return False
 
     def _begin(self, before: RequestResponseCycle) -> RequestResponseCycle:

@@ -63,6 +63,6 @@ def know_head(data: bytes, body: bytes, meaning: MeaningT) -> KnownHead[MeaningT
     """
     head = data[: len(data) - len(body)]
     found = _LENGTH.search(head)
-    if found is None or not head.endswith(b"\r\n\r\n") or int(found[1]) != len(body) or not data.endswith(body):
+    if found is None or head.find(b"\r\n\r\n") != len(head) - 4 or int(found[1]) != len(body):
         return None
     return KnownHead(head[: found.start(1)], head[found.end(1) :], meaning)
