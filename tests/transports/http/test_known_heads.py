@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.transports.http.config import FrontConfig, Patience
-from dragoman.transports.http.known_heads import KnownHead, know_head
+from dragoman.transports.known_heads import KnownHead, know_head
 from tests.support.waiting import linger, until
 from tests.transports.http.stage import Stage, call, on_loop, serving, text_of, within
 from tests.transports.http.wire import connect, read_reply

@@ -15,8 +15,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from dragoman.transports.http.closing import ClosingTransport
 from dragoman.transports.http.exchange import LARGE_BYTES, Headers, Scope
-from dragoman.transports.http.known_heads import KnownHead, know_head
 from dragoman.transports.http.pending import KnownPost
+from dragoman.transports.known_heads import KnownHead, know_head
 
 if TYPE_CHECKING:
     from dragoman.transports.http.app import HttpFront

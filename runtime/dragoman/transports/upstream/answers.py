@@ -7,6 +7,7 @@ a socket. Filled by `connection`; read by `streamable`, `legacy`, `bodies` and `
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, Protocol
 
@@ -42,6 +43,8 @@ class HttpResponse:
 
     Attributes:
         status: Of HTTP; 0 as long as the head has not come.
+        headers: As they came; not to be changed.
+        on_news: Called once, when anything has come or nothing more will, if nobody waits here.
         length: How long the body is going to be, if the head says so.
         begun: Whether any of it has come.
         complete: Whether all of it has come, although perhaps not been read.
@@ -52,7 +55,6 @@ class HttpResponse:
     """
 
     __slots__ = (
-        "_headers",
         "_in_one",
         "_parts",
         "_source",
@@ -61,9 +63,11 @@ class HttpResponse:
         "complete",
         "failure",
         "framed",
+        "headers",
         "held",
         "length",
         "lost",
+        "on_news",
         "peer",
         "status",
     )
@@ -79,7 +83,8 @@ class HttpResponse:
         self.held = False
         self.framed = True
         self._source: Source | None = source
-        self._headers: Headers = {}
+        self.headers: Headers = {}
+        self.on_news: Callable[[], None] | None = None
         self._parts = Pieces()
         self._in_one = False
         self._waiter: asyncio.Future[None] | None = None
@@ -99,7 +104,7 @@ class HttpResponse:
 
     def header(self, name: str) -> str:
         """Give a header, or nothing."""
-        value = self._headers.get(name.lower().encode())
+        value = self.headers.get(name.lower().encode())
         return value.decode("latin-1").strip() if value else ""
 
     async def until_head(self) -> None:
@@ -141,6 +146,14 @@ class HttpResponse:
             await self._wait()
         return self._take_parts()
 
+    def take(self) -> bytes:
+        """Give what has come of the body."""
+        return self._parts.take()
+
+    def put_back(self, body: bytes) -> None:
+        """Take back what `take` gave."""
+        self._parts.add(body)
+
     def close(self) -> None:
         """Give the connection back if the answer is complete, drop it if not."""
         source, self._source = self._source, None
@@ -151,7 +164,7 @@ class HttpResponse:
     def take_head(self, status: int, headers: Headers) -> None:
         """The head has come."""
         self.status = status
-        self._headers = headers
+        self.headers = headers
         length = headers.get(b"content-length")
         if length is not None:
             self.length = int(length)
@@ -167,6 +180,13 @@ class HttpResponse:
             self._source.pause()
         self._wake()
 
+    def take_whole(self, status: int, headers: Headers, body: bytes) -> None:
+        """All of it has come, at once; the length is that of the body."""
+        self.status, self.headers, self.length = status, headers, len(body)
+        self._parts.add(body)
+        self.complete = True
+        self._wake()
+
     def take_end(self) -> None:
         """Everything has come."""
         self.complete = True
@@ -177,16 +197,28 @@ class HttpResponse:
 
         RFC 9112, 6.3: a body with neither length nor chunks ends with the connection.
         """
-        coding = self._headers.get(b"transfer-encoding", b"").lower()
+        coding = self.headers.get(b"transfer-encoding", b"").lower()
         if self.status and self.length is None and not coding.rstrip().endswith(b"chunked"):
             self.framed = False
             self.take_end()
+            self._tell_soon()
         return self.complete
 
     def fail(self, reason: str) -> None:
         """No more will come."""
         self.failure = reason
         self._wake()
+        self._tell_soon()
+
+    def tell(self) -> None:
+        """Say that something has come; its source says so once it has read all that came."""
+        tell, self.on_news = self.on_news, None
+        if tell is not None:
+            tell()
+
+    def _tell_soon(self) -> None:
+        if self.on_news is not None:
+            asyncio.get_running_loop().call_soon(self.tell)
 
     def _take_parts(self) -> bytes:
         taken = self._parts.take()

@@ -20,6 +20,7 @@ from typing import Final, TypeVar, cast
 
 import httptools
 
+from dragoman.transports.known_heads import KnownHead, know_head
 from dragoman.transports.upstream.answers import Headers, HttpResponse
 
 HEAD_BYTES: Final = 64 * 1024
@@ -27,6 +28,7 @@ HEADERS: Final = 256
 """The most headers, informational answers and trailers that one answer may have; together they fill `HEAD_BYTES`."""
 
 _AT_ONCE_BYTES: Final = 256 * 1024
+_KNOWN_BYTES: Final = 64 * 1024
 SWITCHING_PROTOCOLS: Final = 101
 _LATE_S: Final = 0.001
 
@@ -69,6 +71,7 @@ class HttpConnection(asyncio.Protocol):
         self._head_count = 0
         self._quiet_bytes = 0
         self._beyond = b""
+        self._known: KnownHead[tuple[int, Headers]] | None = None
         # Writing.
         self._full = False
         self._rest: memoryview | None = None
@@ -173,8 +176,26 @@ class HttpConnection(asyncio.Protocol):
         if answer is None or parser is None:
             self.drop()  # nobody asked
             return
-        answer.begun = True
+        is_first, answer.begun = not answer.begun, True
         self._alive_at = self._loop.time()
+        if not is_first or not self._take_again(answer, data):
+            self._parse(answer, parser, data)
+            if is_first and self._reusable and answer.length is not None and answer.length < _KNOWN_BYTES:
+                body = data[len(data) - answer.length :]
+                self._known = know_head(data, body, (answer.status, answer.headers))
+        answer.tell()
+
+    def _take_again(self, answer: HttpResponse, data: bytes) -> bool:
+        """Take an answer whose head is known, if it is here as a whole; false if it has to be read."""
+        body = None if self._known is None else self._known.find_body(data)
+        if body is None:
+            return False
+        assert self._known is not None
+        self._reusable = self._rest is None and not self._full
+        answer.take_whole(*self._known.meaning, body)
+        return True
+
+    def _parse(self, answer: HttpResponse, parser: httptools.HttpResponseParser, data: bytes) -> None:
         self._quiet_bytes += len(data)
         try:
             parser.feed_data(data)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dragoman.transports.upstream.cookies import Cookies
 
 _REDIRECTS: Final = 3
+_AT_ONCE_BYTES: Final = 64 * 1024
 _KEEP_ALIVE_S: Final = 4.0
 """Idle connections are dropped before the server does (uvicorn: after 5 s): a POST that meets a closing connection
 cannot be repeated, because nobody knows whether it was carried out."""
@@ -64,6 +65,7 @@ class ConnectionPool:
         body: bytes | None = None,
         on_sent: Callable[[], None] = _nothing,
         idle_s: float | None = None,
+        begun: HttpResponse | None = None,
     ) -> HttpResponse:
         """Send a request and wait for the head of its answer.
 
@@ -74,18 +76,38 @@ class ConnectionPool:
             body: JSON.
             on_sent: Called when the body has been written.
             idle_s: How long nothing at all may come; None waits for ever.
+            begun: What `post_at_once` gave, if it has been sent already.
 
         Raises:
             TransportError: No answer, or one that must not be followed.
         """
         for _ in range(_REDIRECTS):
             there = self._moved.get(url, url)
-            answer = await self._send_once(method, there, headers, body, on_sent, idle_s)
+            if begun is None:
+                answer = await self._send_once(method, there, headers, body, on_sent, idle_s)
+            else:
+                answer, begun = await self._receive(begun, there), None
             if not 300 <= answer.status < 400 or answer.status == HTTPStatus.NOT_MODIFIED:
                 return answer
             answer.close()
             self._moved[url] = self._follow(answer, there)
         raise TransportError(self.peer, f"it redirects more than {_REDIRECTS} times")
+
+    def post_at_once(
+        self, url: str, headers: Mapping[str, str], body: bytes, on_sent: Callable[[], None], idle_s: float | None
+    ) -> HttpResponse | None:
+        """Send a POST over a connection that is open and idle; None if there is none, or it has to be sent otherwise.
+
+        Whoever takes the answer hands it to `send`, unless it is complete, successful and sets no cookies.
+        """
+        if not self._idle or len(body) > _AT_ONCE_BYTES:
+            return None
+        try:
+            head = self._write_head("POST", self._moved.get(url, url), headers, body)
+        except TransportError:  # whoever waits is told by the other way
+            return None
+        connection = self._take_idle()
+        return None if connection is None else connection.begin(head, body, on_sent, idle_s)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -120,6 +142,16 @@ class ConnectionPool:
             else:
                 break
             connection = await self._connect()
+        return await self._receive(answer, url)
+
+    async def _receive(self, answer: HttpResponse, url: str) -> HttpResponse:
+        """Wait for the head of an answer."""
+        try:
+            if not answer.status:
+                await answer.until_head()
+        except BaseException:
+            answer.close()
+            raise
         if cookies := answer.header("Set-Cookie"):
             self._take_cookies(cookies, url)
         return answer

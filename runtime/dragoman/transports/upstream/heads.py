@@ -52,6 +52,7 @@ class Heads:
         self._always = _encode_always(config, {})
         self._cookie = "; ".join(value for name, value in config.headers if name.lower() == "cookie")
         self._lines: dict[str, bytes] = {}
+        self._last: tuple[tuple[Mapping[str, str], str, str, str], bytes] | None = None
         self._blocks: dict[tuple[tuple[str, str], ...], bytes] = {}
 
     def write(self, method: str, url: str, headers: Mapping[str, str], length: int | None, cookies: str = "") -> bytes:
@@ -60,13 +61,17 @@ class Heads:
         Args:
             method: Of HTTP.
             url: Where to; only its path and query are looked at.
-            headers: Beside what is always sent.
+            headers: Beside what is always sent; not to be changed later.
             length: Of the JSON that follows; None if nothing follows.
             cookies: What the server wants back, and those of the configuration; empty if the server has set none.
 
         Raises:
             ValueError: A header cannot be sent, or middleware has none.
         """
+        if length is not None and self._last is not None:
+            asked, start = self._last
+            if asked[0] is headers and asked[1:] == (method, url, cookies):
+                return b"%b%d\r\n\r\n" % (start, length)
         if self._config.header_middleware:  # what it gives is not kept: it may be a secret that is soon replaced
             always = _encode_always(self._config, _ask_middleware(self._config, headers))
             line = b" %s HTTP/1.1\r\n" % _target_of(url) + always
@@ -74,13 +79,15 @@ class Heads:
             line = self._lines.get(url) or _keep(self._lines, url, b" %s HTTP/1.1\r\n" % _target_of(url) + self._always)
         key = tuple(headers.items())
         block = self._blocks.get(key) or _keep(self._blocks, key, _encode_asked(headers))
-        cookies = cookies or self._cookie
-        cookie = _encode([("Cookie", cookies)]) if cookies else b""
-        if length is not None:
-            ending = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % length
-        else:
-            ending = b"Content-Length: 0\r\n\r\n" if method not in ("GET", "HEAD") else b"\r\n"
-        return b"".join((method.encode(), line, block, cookie, ending))
+        sent = cookies or self._cookie
+        cookie = _encode([("Cookie", sent)]) if sent else b""
+        start = b"".join((method.encode(), line, block, cookie))
+        if length is None:
+            return start + (b"Content-Length: 0\r\n\r\n" if method not in ("GET", "HEAD") else b"\r\n")
+        start += b"Content-Type: application/json\r\nContent-Length: "
+        if not self._config.header_middleware:
+            self._last = (headers, method, url, cookies), start
+        return b"%b%d\r\n\r\n" % (start, length)
 
 
 def host_of(url: str) -> str:

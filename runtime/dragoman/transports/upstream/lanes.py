@@ -20,6 +20,7 @@ from typing import Any, Final
 from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import CANCELLED
+from dragoman.transports.upstream.answers import HttpResponse
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -43,14 +44,19 @@ class Delivery:
     Attributes:
         frame: What to send.
         cancelled: Whether the client does not wait for its answer any more.
+        task: What sends it and takes its answer; none while that takes no task.
+        answer: What comes of it, if it has been sent without a task.
+        sent_in: In which session that was, for whoever has sent it.
     """
 
-    __slots__ = ("_settle", "cancelled", "frame", "task")
+    __slots__ = ("_settle", "answer", "cancelled", "frame", "sent_in", "task")
 
     def __init__(self, frame: Frame, settle: Callable[[int], None]) -> None:
         self.frame = frame
         self.cancelled = False
         self.task: asyncio.Task[None] | None = None
+        self.answer: HttpResponse | None = None
+        self.sent_in: tuple[int, bool] | None = None
         self._settle: Callable[[int], None] | None = settle
 
     def sent(self) -> None:
@@ -65,6 +71,8 @@ class Lanes:
 
     Args:
         carry: Sends one frame and deals with its answer; must not raise.
+        begin: Sends a request, if that can be done at once, and gives it an answer to come; false if `carry` has to do
+            it. Whoever takes that answer calls `end` or `go_on`.
         open_requests: How many requests may be under way at once.
         on_full: Called when more waits than should.
         on_room: Called when there is room again.
@@ -74,6 +82,7 @@ class Lanes:
     def __init__(
         self,
         carry: Callable[[Delivery], Coroutine[Any, Any, None]],
+        begin: Callable[[Delivery], bool],
         open_requests: int,
         on_full: Callable[[], None],
         on_room: Callable[[], None],
@@ -81,6 +90,7 @@ class Lanes:
     ) -> None:
         self.phase = SessionPhase.OPENING
         self._carry = carry
+        self._start_at_once = begin
         self._free = open_requests
         self._on_full = on_full
         self._on_room = on_room
@@ -129,6 +139,10 @@ class Lanes:
 
     async def drain(self, patience_s: float) -> None:
         """Wait for what is not a request to be sent, then drop everything else."""
+        for job in self._asked.values():
+            if job.task is None and job.answer is not None:
+                job.answer.on_news = None
+                job.answer.close()
         others = {task for task in self._tasks if task not in {job.task for job in self._asked.values()}}
         if others:
             await asyncio.wait(others, timeout=patience_s)
@@ -170,17 +184,29 @@ class Lanes:
             key = job.frame.key
             assert key is not None
             self._asked[key] = job
-            job.task = self._spawn(self._ask(job, key))
+            if not self._start_at_once(job):
+                job.task = self._spawn(self._ask(job))
 
-    async def _ask(self, job: Delivery, key: bytes) -> None:
+    def go_on(self, job: Delivery) -> None:
+        """Carry a request on in a task, that has been sent without."""
+        assert job.answer is not None
+        job.answer.on_news = None
+        job.task = self._spawn(self._ask(job))
+
+    def end(self, job: Delivery) -> None:
+        """Take note that a request has been dealt with."""
+        job.sent()
+        key = job.frame.key
+        if key is not None and self._asked.get(key) is job:
+            del self._asked[key]
+        self._free += 1
+        self._start_requests()
+
+    async def _ask(self, job: Delivery) -> None:
         try:
             await self._carry(job)
         finally:
-            job.sent()
-            if self._asked.get(key) is job:
-                del self._asked[key]
-            self._free += 1
-            self._start_requests()
+            self.end(job)
 
     async def _send_notices(self) -> None:
         try:
@@ -203,6 +229,8 @@ class Lanes:
         asked = None if key is None else self._asked.get(key)
         if asked is not None:
             asked.cancelled = True
+            if asked.task is None:
+                self.go_on(asked)
             if asked.frame.headers and asked.task is not None:  # closing its stream is all that there is to say
                 asked.task.cancel()
                 notice.sent()

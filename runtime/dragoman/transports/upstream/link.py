@@ -103,6 +103,18 @@ class Link:
                 return self._blame(read_broken(message, PARSE_ERROR, reason), TransportError(self.peer, reason), owed)
         return self._take(self._to_lines(message, has_lines), owed, watch)
 
+    def hand_on(self, line: bytes, owed: bytes) -> bool:
+        """Hand on one line of JSON, as `read_plain` gives it.
+
+        Args:
+            line: With its end.
+            owed: The id of the request that it may answer, in canonical JSON.
+
+        Returns:
+            Whether it answers that request.
+        """
+        return self._take([line], owed, None)
+
     def take_overlong(self, event: Overlong, owed: bytes | None = None) -> bool:
         """Deal with a message that is too long: tell who waits for it, if its beginning says who.
 
@@ -226,6 +238,14 @@ class Link:
     def _give_id(self, frame: Frame, key: bytes) -> Frame:
         """Put the id on an error that answers a POST: what it is about is known, whatever the server could read."""
         return rewrite(frame, {**decoded(frame).body, "id": decode(key)})._replace(key=key)
+
+
+def read_plain(message: bytes) -> bytes | None:
+    """Give a message as a line, if it is plainly one JSON object without line ends; else `Link.take` is to see it."""
+    message = message.strip()
+    if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not parses(message):
+        return None
+    return message + b"\n"
 
 
 def _is_response(frame: Frame | Malformed) -> bool:

@@ -23,18 +23,18 @@ from typing import Any, Final
 from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
-from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import HttpResponse
+from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
+from dragoman.transports.upstream.answers import Headers, HttpResponse
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.failures import StatusRefused, read_refusal
 from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
-from dragoman.transports.upstream.link import Link, Watch
+from dragoman.transports.upstream.link import Link, Watch, read_plain
 from dragoman.transports.upstream.questions import SessionQuestions
 from dragoman.transports.upstream.streams import EVENT_STREAM
-from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
+from dragoman.transports.upstream.taking import ACCEPT_BOTH, JSON, take_success
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
@@ -60,6 +60,8 @@ class Streamable:
         self._session_id: str | None = None
         self._revision: str | None = None
         self._questions = SessionQuestions(link)
+        self._asking: dict[str, str] = {}  # the headers of every request, as long as the session is the same
+        self._plain: Headers | None = None
         self._follower = StreamFollower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
 
@@ -79,6 +81,7 @@ class Streamable:
         def watch(frame: Frame) -> bool:
             if frame.kind == "result":
                 self._revision = _read_revision(frame)
+                self._asking = {}
                 opened()
             return True
 
@@ -86,8 +89,51 @@ class Streamable:
         session_id = self._read_session_id(answer)
         if answer.status == HTTPStatus.OK:
             self._session_id = session_id
+            self._asking = {}
             self._questions.epoch += 1
         await self._take_answer(answer, job, self._questions.epoch, watch)
+
+    def begin(self, job: Delivery, on_news: Callable[[], None]) -> bool:
+        """Send a request over a connection that is open already, if there is one.
+
+        Args:
+            job: The request; it gets the answer to come.
+            on_news: Called when something has come of it: then `take` or `carry` is to be called.
+        """
+        self._asking = self._asking or {**ACCEPT_BOTH, **self._headers()}
+        idle_s = self._config.idle_timeout_s
+        answer = self._wire.post_at_once(self._config.url, self._asking, job.frame.raw, job.sent, idle_s)
+        if answer is None:
+            return False
+        job.answer, job.sent_in, answer.on_news = answer, (self._questions.epoch, self._session_id is not None), on_news
+        return True
+
+    def take(self, job: Delivery) -> bytes | None:
+        """Give the line that answers a request which `begin` has sent, and close the answer.
+
+        Returns:
+            None if it is not plainly a short JSON object that has come as a whole: then `carry` has to deal with it.
+        """
+        answer = job.answer
+        assert answer is not None
+        if not answer.complete or answer.status != HTTPStatus.OK or not self._is_plain(answer):
+            return None
+        body = answer.take()
+        line = read_plain(body)
+        if line is None:
+            answer.put_back(body)
+        else:
+            answer.close()
+        return line
+
+    def _is_plain(self, answer: HttpResponse) -> bool:
+        if answer.length is None or answer.length > min(FREE_BYTES, self._config.limit_bytes):
+            return False
+        if answer.headers is not self._plain:  # the same object: a head that the connection knows already
+            if answer.media_type != JSON or answer.header("Content-Encoding") or answer.header("Set-Cookie"):
+                return False
+            self._plain = answer.headers
+        return True
 
     async def carry(self, job: Delivery) -> None:
         """Send one frame that is not `initialize`, and hand on what is answered.
@@ -99,8 +145,8 @@ class Streamable:
         """
         if self.drops(job.frame):
             return
-        epoch, in_session = self._questions.epoch, self._session_id is not None
-        answer = await self._post(job.frame, job.sent, self._headers())
+        epoch, in_session = job.sent_in or (self._questions.epoch, self._session_id is not None)
+        answer = await self._post(job.frame, job.sent, self._headers(), job.answer)
         if answer.status == HTTPStatus.NOT_FOUND and in_session:
             told, frame = await _read_shortly(answer), None if job.cancelled else job.frame
             self._questions.lose(epoch)
@@ -154,9 +200,11 @@ class Streamable:
                 headers[header.name] = self._revision
         return headers
 
-    async def _post(self, frame: Frame, sent: Callable[[], None], headers: dict[str, str]) -> HttpResponse:
-        idle_s = self._config.idle_timeout_s
-        return await self._wire.send("POST", self._config.url, {**ACCEPT_BOTH, **headers}, frame.raw, sent, idle_s)
+    async def _post(
+        self, frame: Frame, sent: Callable[[], None], headers: dict[str, str], begun: HttpResponse | None = None
+    ) -> HttpResponse:
+        idle_s, asking = self._config.idle_timeout_s, {**ACCEPT_BOTH, **headers}
+        return await self._wire.send("POST", self._config.url, asking, frame.raw, sent, idle_s, begun)
 
     async def _take_answer(self, answer: HttpResponse, job: Delivery, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""

@@ -20,6 +20,7 @@ from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.streams import EVENT_STREAM
 
 JSON: Final = "application/json"
+NO_RESPONSE: Final = "its answer holds no response to the request"
 ACCEPT_BOTH: Final = {"Accept": f"{JSON}, {EVENT_STREAM}"}
 
 
@@ -53,7 +54,7 @@ async def take_success(
         body = await read_message(answer, config.limit_bytes, link, allowance)
         await link.until_reading()
         if not await link.take(body, job.frame.key, watch, answer.framed) and not job.cancelled:
-            raise TransportError(link.peer, "its answer holds no response to the request")
+            raise TransportError(link.peer, NO_RESPONSE)
     else:
         named = f"{media_type[:80] or 'nothing'}{WEB_PAGE_HINT if media_type == WEB_PAGE else ''}"
         raise TransportError(link.peer, f"its answer must be {JSON} or {EVENT_STREAM}, and claims to be {named}")

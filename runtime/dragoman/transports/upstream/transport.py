@@ -31,6 +31,7 @@ from dragoman.transports.upstream.legacy import Legacy
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.per_request import PerRequestPosts
 from dragoman.transports.upstream.streamable import Streamable
+from dragoman.transports.upstream.taking import NO_RESPONSE
 
 if TYPE_CHECKING:
     from dragoman.middleware import HeaderMiddleware
@@ -74,7 +75,7 @@ class HttpTransport:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
         full, room = receiver.pause_writing, receiver.resume_writing
-        self._lanes = Lanes(self._carry, self._config.open_requests, full, room, self._link.give_back)
+        self._lanes = Lanes(self._carry, self._begin, self._config.open_requests, full, room, self._link.give_back)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)
         self._per_request = PerRequestPosts(self._config, self._wire, self._link, self._allowance)
@@ -141,6 +142,26 @@ class HttpTransport:
         if job.frame.method == "notifications/initialized":
             await self._client.listen()
             self._lanes.note_ready()
+
+    def _begin(self, job: Delivery) -> bool:
+        """Send a request without a task, if there is a connection for it."""
+        if job.frame.headers or not isinstance(self._client, Streamable):
+            return False
+        return self._client.begin(job, lambda: self._take(job))
+
+    def _take(self, job: Delivery) -> None:
+        """Hand on what has come of a request that was sent without a task, if that can be done at once."""
+        assert isinstance(self._client, Streamable)
+        assert self._lanes is not None
+        assert self._link is not None
+        assert job.frame.key is not None
+        line = None if self._link.paused else self._client.take(job)
+        if line is None:
+            self._lanes.go_on(job)
+            return
+        self._lanes.end(job)
+        if not self._link.hand_on(line, job.frame.key):
+            self._report(job, NO_RESPONSE)
 
     def _report(self, job: Delivery, reason: str, code: int = -32000, data: object = None) -> None:
         assert self._link is not None

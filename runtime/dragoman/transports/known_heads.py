@@ -1,11 +1,11 @@
-"""Heads of requests that a connection has sent before.
+"""Heads of HTTP messages that have come over a connection before.
 
 Lives here: recognising one. Must not: know what a head says: whoever has read it once remembers that with it. Used by
-`guard_at_once`.
+`http.guard_at_once` and `upstream.connection`.
 
 What a client posts differs from request to request; what stands before it, method, path and headers, is the same bytes
-each time but for the length of the body. The same bytes on the same connection mean the same thing again, so they need
-not be read again. Anything else, one byte more or less, is not recognised and is read as ever.
+each time but for the length of the body. So it is with answers. The same bytes on the same connection mean the same
+thing again, so they need not be read again. Anything else, one byte more or less, is not recognised and read as ever.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class KnownHead(Generic[MeaningT]):
         self.meaning = meaning
 
     def find_body(self, data: bytes) -> bytes | None:
-        """Give the body, if this is a request with this head, whole, and nothing else."""
+        """Give the body, if this is a message with this head, whole, and nothing else."""
         start = self._start
         if not data.startswith(self._before):
             return None
@@ -54,7 +54,7 @@ def know_head(data: bytes, body: bytes, meaning: MeaningT) -> KnownHead[MeaningT
     """Remember a head.
 
     Args:
-        data: What came: one request, whole, and nothing else, as far as its reader knows.
+        data: What came: one message, whole, and nothing else, as far as its reader knows.
         body: What its reader took for the body.
         meaning: What was found out.
 
