@@ -100,7 +100,7 @@ class ConnectionPool:
 
         Whoever takes the answer hands it to `send`, unless it is complete, successful and sets no cookies.
         """
-        if not self._idle or len(body) > _AT_ONCE_BYTES:
+        if not self._idle or len(body) > _AT_ONCE_BYTES or self.config.header_middleware:
             return None
         try:
             head = self._write_head("POST", self._moved.get(url, url), headers, body)

@@ -116,7 +116,7 @@ class Streamable:
         """
         answer = job.answer
         assert answer is not None
-        if not answer.complete or answer.status != HTTPStatus.OK or not self._is_plain(answer):
+        if not answer.complete or not self.is_plain(answer):
             return None
         body = answer.take()
         line = read_plain(body)
@@ -126,8 +126,13 @@ class Streamable:
             answer.close()
         return line
 
-    def _is_plain(self, answer: HttpResponse) -> bool:
-        if answer.length is None or answer.length > min(FREE_BYTES, self._config.limit_bytes):
+    def is_plain(self, answer: HttpResponse) -> bool:
+        """Whether an answer is a short one of JSON, as far as can be seen from its head."""
+        if (
+            answer.status != HTTPStatus.OK
+            or answer.length is None
+            or answer.length > min(FREE_BYTES, self._config.limit_bytes)
+        ):
             return False
         if answer.headers is not self._plain:  # the same object: a head that the connection knows already
             if answer.media_type != JSON or answer.header("Content-Encoding") or answer.header("Set-Cookie"):

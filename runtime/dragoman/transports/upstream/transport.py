@@ -155,6 +155,11 @@ class HttpTransport:
         assert self._lanes is not None
         assert self._link is not None
         assert job.frame.key is not None
+        answer = job.answer
+        assert answer is not None
+        if not (answer.complete or answer.failure) and self._client.is_plain(answer):
+            answer.on_news = lambda: self._take(job)  # the rest of a short body
+            return
         line = None if self._link.paused else self._client.take(job)
         if line is None:
             self._lanes.go_on(job)
