@@ -219,7 +219,7 @@ async def test_a_connection_is_closed_once_nothing_was_asked_for_long_and_not_be
         connection._unset_keepalive_if_required()
         for key in range(4, 8):
             await caller.begin(key)
-            await asyncio.sleep(0.15)
+            await linger(0.15)
             await caller.end(key, "still there")
         assert await within(caller.reader.read()) == b""
 
