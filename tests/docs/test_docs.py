@@ -17,6 +17,9 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]*`")
 PROMPT = "$ "
 IN_BACKGROUND = " &\n"
+COLUMNS = 120
+# These are written by programs.
+WRITTEN = {"compatibility.md", "configuration.md", "lifecycle.md", "pairs.md"}
 # What the shell sessions read: each file as it is shown by `cat` before it is used.
 SHOWN_FILE = re.compile(r"^\$ cat (\S+)$")
 
@@ -44,6 +47,12 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and target.suffix == ".md" and anchor[1:] not in anchors(target)):
             broken.append(path + anchor)
     assert broken == []
+
+
+@pytest.mark.parametrize("page", [page for page in ROOT.glob("docs/*.md") if page.name not in WRITTEN], ids=name)
+def test_lines_of_text_fit_a_screen(page: Path) -> None:
+    lines = BLOCK.sub("", page.read_text(encoding="utf-8")).splitlines()
+    assert [line for line in lines if len(line) > COLUMNS and not line.startswith("|")] == []
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")], ids=name)
