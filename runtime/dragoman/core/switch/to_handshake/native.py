@@ -22,6 +22,7 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.envelope import Frame, decoded, rewrite
 from dragoman.core.methods import CALL_TOOL
+from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.works import Work, Works, bind
@@ -37,6 +38,7 @@ class ServerTasks:
         bridging: What the bridge needs.
         front: The clients' edge.
         works: What the server is at work on.
+        leaving: What of it nobody waits for any more.
         promoting: The tasks of the clients.
         listed: What is known of the server's tools.
         capabilities: Of the server.
@@ -50,6 +52,7 @@ class ServerTasks:
         "_bridging",
         "_front",
         "_has_tasks",
+        "_leaving",
         "_listed",
         "_promoting",
         "_replays",
@@ -63,6 +66,7 @@ class ServerTasks:
         bridging: Bridging,
         front: PerRequestFront,
         works: Works,
+        leaving: Leaving,
         promoting: Promoting,
         listed: ListedTools,
         capabilities: Mapping[str, Any],
@@ -71,6 +75,7 @@ class ServerTasks:
         self._bridging = bridging
         self._front = front
         self._works = works
+        self._leaving = leaving
         self._promoting = promoting
         self._listed = listed
         self._has_tasks = runs_tools_as_tasks(capabilities)
@@ -111,24 +116,27 @@ class ServerTasks:
         return rewrite(frame, {**body, "params": {**body["params"], "task": task}})
 
     def follow(self, work: Work, frame: Frame) -> bool:
-        """Take an answer which says that a call has become a task; False where it says something else."""
+        """Take an answer which says that a call has become a task; False where it says something else.
+
+        A client that was asked about the call before goes on as it began: it waits for the result.
+        """
         if not work.wants_task:
             return False
         task_id, told = self._read_created(work, frame)
         if task_id is None:
             return False
         work.task_id, request = task_id, work.request
-        if request is not None and declares_tasks(request.metadata.capabilities):
+        is_left = request is None and work in self._leaving
+        if request is not None and work.way is None and declares_tasks(request.metadata.capabilities):
             binding = bind(self._bridging, request)
             work.caller = AskedCall(binding, request.metadata.capabilities, self._revision)
             if self._promoting.begin(work, told):
                 work.way = Strategy.TASK
             else:
-                work.request = None
+                is_left = True
                 self._front.refuse(request, INTERNAL_ERROR, "too many tasks are under way", {"method": work.method})
-        if work.request is None and work.way is not Strategy.TASK:  # nobody waits for it any more
-            self._works.tell_cancelled(work, "")
-            self._works.finish(work)
+        if is_left:
+            self._leaving.cancel(work, "")
         else:
             self._works.follow(work, "tasks/result", {"taskId": task_id})
         return True

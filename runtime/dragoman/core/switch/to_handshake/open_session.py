@@ -114,7 +114,7 @@ class OpenSession:
         self._headers = ArgumentHeaders(listed, checks_headers)
         self._promoting = promoting = Promoting(bridging, requests, upstream, works, leaving, answers)
         self._asking = Asking(bridging, requests, upstream, works, leaving, self, promoting, listed, revision)
-        self._tasks = ServerTasks(bridging, requests, works, promoting, listed, capabilities, revision)
+        self._tasks = ServerTasks(bridging, requests, works, leaving, promoting, listed, capabilities, revision)
         self._hearing = ServerNotices(
             requests,
             self.answer,
