@@ -77,10 +77,10 @@ class Asking:
         "_promoting",
         "_revision",
         "_roots",
-        "_undecided",
         "_upstream",
         "_works",
         "parking",
+        "undecided",
     )
 
     def __init__(
@@ -107,7 +107,7 @@ class Asking:
         self._roots = RootsCache(0.0 if bridging.shares_server else bridging.roots_ttl_s)
         self._due: dict[Work, float] = {}
         self._leaving = leaving
-        self._undecided = UndecidedQuestions()
+        self.undecided = UndecidedQuestions()
         leaving.listener = self._let_go
 
     # What the server asks
@@ -115,9 +115,6 @@ class Asking:
     def take(self, frame: Frame) -> None:
         """Take a request of the server."""
         key, method = frame.key or b"null", frame.method or ""
-        if method == "ping":
-            self._upstream.send(result_frame(key, {}))
-            return
         try:
             params = decoded(frame).body.get("params")
         except ValueError as error:
@@ -139,7 +136,7 @@ class Asking:
             self._refuse_unclear(key)
         else:
             until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
-            self._refuse_unclear(*self._undecided.add(Undecided(key, method, params, set(works), until_s)))
+            self._refuse_unclear(*self.undecided.add(Undecided(key, method, params, set(works), until_s)))
 
     def _find_roots(self, works: Sequence[Work]) -> Sequence[Any] | None:
         """Give the roots of those whose calls these are; None if they are not known, or these are several people's."""
@@ -265,8 +262,8 @@ class Asking:
     def withdraw(self, frame: Frame) -> None:
         """Take note that the server does not want an answer to a question any more."""
         key = cancelled_key(frame) or b""
-        self._undecided.withdraw(key)
-        work = next((work for work in self._works if key in work.questions), None)
+        self.undecided.withdraw(key)
+        work = self._works.find_asking(key)
         if work is not None:
             del work.questions[key]
             if work.way is Strategy.TASK:
@@ -320,20 +317,20 @@ class Asking:
         if resumed.asks_again:
             self._compose(work)
         else:
-            self._refuse_unclear(*self._undecided.relieve())
+            self._refuse_unclear(*self.undecided.relieve())
 
     # How calls end
 
     @property
     def heeds_ends(self) -> bool:
         """Whether the end of any call matters: it may be the one that is waited for."""
-        return bool(self._undecided or self._leaving)
+        return bool(self.undecided or self._leaving)
 
     def finish(self, work: Work, frame: Frame) -> bool:
         """Take the server's answer to a call; whether it is to be given to the client now."""
         self._due.pop(work, None)
         self._leaving.finish(work)
-        for question in self._undecided.finish(work) if self._undecided else ():
+        for question in self.undecided.finish(work) if self.undecided else ():
             self._ask(question.works.pop(), question.key, question.method, question.params)
         if work.way is Strategy.TASK:
             self._promoting.finish(work, frame)
@@ -350,11 +347,11 @@ class Asking:
 
     def interrupt(self) -> None:
         """Take note that the server is gone: what it has asked needs no answer any more."""
-        self._undecided.clear()
+        self.undecided.clear()
 
     def _let_go(self, work: Work) -> None:
         self._due.pop(work, None)
-        self._refuse_unclear(*self._undecided.leave(work))
+        self._refuse_unclear(*self.undecided.leave(work))
         if self.parking is not None:
             self.parking.forget(work.name)
 
@@ -363,10 +360,10 @@ class Asking:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
-        if self.parking is None and not (self._due or self._leaving or self._undecided):
+        if self.parking is None and not (self._due or self._leaving or self.undecided):
             return self._promoting.next_s  # as it is for most servers: few ask
         expiry = None if self.parking is None else self.parking.find_next_expiry()
-        parts = self._leaving.next_s, self._undecided.next_s, expiry, self._promoting.next_s
+        parts = self._leaving.next_s, self.undecided.next_s, expiry, self._promoting.next_s
         return min((time for time in (*self._due.values(), *parts) if time is not None), default=None)
 
     def expire(self) -> None:
@@ -375,7 +372,7 @@ class Asking:
         for work in [work for work, due_s in self._due.items() if due_s <= now_s]:
             self._compose(work)
         self._leaving.expire()
-        self._refuse_unclear(*self._undecided.expire(now_s))
+        self._refuse_unclear(*self.undecided.expire(now_s))
         self._promoting.expire()
         for name, is_running in [] if self.parking is None else self.parking.expire(now_s):
             work_or_none = self._works.find_named(name)

@@ -20,11 +20,12 @@ from dragoman.core.bridge.discovery import to_discover_result
 from dragoman.core.bridge.names import DISCOVER, NEWER, TASK_METHODS
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy
-from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from dragoman.core.calls import NAME_BYTES
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Side
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, classify
+from dragoman.core.envelope import Frame, Malformed, classify, error_frame, result_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
@@ -78,6 +79,7 @@ class OpenSession:
         "_requests",
         "_straight",
         "_tasks",
+        "_upstream",
         "_upward",
         "_works",
     )
@@ -97,6 +99,7 @@ class OpenSession:
         self._bridging = bridging
         self._exchange = exchange
         self._requests = requests
+        self._upstream = upstream
         self._discovered, losses = to_discover_result(initialized, path)
         if losses:
             named = ", ".join(loss.pointer for loss in losses)
@@ -251,12 +254,25 @@ class OpenSession:
             for member in frame.body:
                 self.take(classify(b"", member, frame.stream))
         elif frame.kind == "request":
-            self._asking.take(frame)
+            self._take_request(frame)
         elif frame.method == CANCELLED:
             self._asking.withdraw(frame)
         else:
             self._hearing.take(frame)
         return True
+
+    def _take_request(self, frame: Frame) -> None:
+        key = frame.key or b"null"
+        if frame.method == "ping":
+            self._upstream.send(result_frame(key, {}))
+        elif len(key) > NAME_BYTES:
+            self._exchange.counters.malformed += 1
+            self._upstream.send(error_frame(key, INVALID_REQUEST, f"expected ids to have at most {NAME_BYTES} bytes"))
+        elif self._works.find_asking(key) is not None or key in self._asking.undecided:
+            self._exchange.counters.malformed += 1  # an answer under its id would be one to the other request
+            logger.warning("%s request of the server dropped: its id belongs to one that is not answered", frame.method)
+        else:
+            self._asking.take(frame)
 
     def _take_malformed(self, malformed: Malformed) -> None:
         self._exchange.reject(Side.SERVER, malformed)

@@ -52,6 +52,9 @@ class UndecidedQuestions:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def __contains__(self, key: object) -> bool:
+        return any(waiting.key == key for waiting in self._waiting)
+
     def add(self, question: Undecided) -> list[bytes]:
         """Let a question wait; give those that cannot."""
         if len(self._waiting) >= MOST:

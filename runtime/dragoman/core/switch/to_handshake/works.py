@@ -176,6 +176,10 @@ class Works:
         found = (work for work in self._works.values() if work.task_id is not None and work.task_id == task_id)
         return next(found, None)
 
+    def find_asking(self, key: bytes) -> Work | None:
+        """Give the work about which the server has asked something under this id."""
+        return next((work for work in self._works.values() if key in work.questions), None)
+
     def find_by_token(self, token: object) -> Work | None:
         """Give the work that has this progress token of ours."""
         if isinstance(token, bool) or not isinstance(token, int):
