@@ -151,7 +151,11 @@ class Answer:
         return self._member("error")
 
     def to_frame(self, key: bytes) -> Frame:
-        """Give it as the answer to the request with this id; the bytes that came stay where that is its id."""
+        """Give it as the answer to a request; the bytes that came stay where the id is theirs.
+
+        Args:
+            key: The id of the request, as canonical JSON.
+        """
         if self._frame.key == key:
             return self._frame
         if self.error is not None:

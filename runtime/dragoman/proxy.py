@@ -217,7 +217,11 @@ class Proxy:
             self._switch.release()
 
     def stop(self, reason: str) -> None:
-        """End the session now; requests that wait are answered with this reason."""
+        """End the session now.
+
+        Args:
+            reason: Why, for a person: requests that wait are answered with it.
+        """
         self._host.stop(self._switch.front, reason)
 
 

@@ -26,10 +26,13 @@ class Entry:
 
     Args:
         name: Its name.
-        members: Its members.
-        offset: Where it begins.
+        node: The object that it is in the file.
         findings: What is wrong goes there.
         directory: Where the file is: relative paths begin there.
+
+    Attributes:
+        offset: Where it begins.
+        members: Its members, by the names that they have with us.
     """
 
     def __init__(self, name: str, node: Node, findings: Findings, directory: str) -> None:

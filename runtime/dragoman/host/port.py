@@ -31,6 +31,8 @@ class Port:
         host: Whom to tell.
         edge: Whose transport it is.
         transport: To the peer.
+        label: What the log calls the session.
+        principal: Who the client is, as far as that is known.
 
     Attributes:
         full: Whether the peer does not keep up with what we write.
@@ -38,8 +40,6 @@ class Port:
         backlog: What waits for a client that shares its server with others, and does not keep up.
         backlog_bytes: How much that is.
         stalled_at: Since when the client has taken nothing of it.
-        label: What the log calls the session.
-        principal: Who the client is, as far as that is known.
         closing: Closes the transport, if that has begun.
     """
 

@@ -79,7 +79,11 @@ class Router:
         return session
 
     def apply(self, configuration: Configuration) -> None:
-        """Take in another configuration: sessions go on, and servers that have not changed in it are not disturbed."""
+        """Take in another configuration: sessions go on, and servers that have not changed in it are not disturbed.
+
+        Args:
+            configuration: What is to be served from here on, as `read_config` gives it.
+        """
         before, names_before = self._servers, self._names.version
         after = {server.name: server for server in configuration.enabled}
         changed = [name for name, server in after.items() if name in before and before[name] != server]

@@ -2,7 +2,7 @@
 
 Lives here: the protocols, no code. A transport reads and writes frames, and says when a peer is gone. It finds
 out once what kind of frame it has read; nothing behind it has to look again. It knows nothing of revisions.
-`dragoman.proxy` is the receiver.
+`dragoman.host.port` is the proxy's receiver.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ class Receiver(Protocol):
     """Who is told what happens at the other end. All calls come from the event loop, never from within `send`."""
 
     def received(self, frames: Sequence[Frame | Malformed]) -> None:
-        """Frames came: all that one read brought, in order, and at least one.
+        """Frames came.
 
-        What is not a frame is told too: whoever sent it may have to be answered.
+        Args:
+            frames: All that one read brought, in order, and at least one. What is not a frame is among them: whoever
+                sent it may have to be answered.
         """
 
     def failed(self, frame: Frame) -> None:
-        """The transport gives up the request with the id of this frame, which is the error that answers it.
+        """The transport gives up a request.
 
         The server has not answered it: it may be at work on it, and speak about it later.
+
+        Args:
+            frame: The error that answers it, with its id.
         """
 
     def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
@@ -41,16 +46,27 @@ class Receiver(Protocol):
         """
 
     def unsent(self, frames: Sequence[Frame]) -> None:
-        """Another `initialize` is sent, and these frames waited for their turn in the session before it."""
+        """Another `initialize` is sent.
+
+        Args:
+            frames: What waited for its turn in the session before it, in order.
+        """
 
     def ended(self, reason: str) -> None:
-        """The peer says no more; called once, after the last frame. `reason` names it for a person.
+        """The peer says no more; called once, after the last frame.
 
         A last line without a line feed is a frame if it is whole.
+
+        Args:
+            reason: Why, for a person.
         """
 
     def broken(self, reason: str) -> None:
-        """The peer does not read any more: what was sent is lost."""
+        """The peer does not read any more: what was sent is lost.
+
+        Args:
+            reason: Why, for a person.
+        """
 
     def pause_writing(self) -> None:
         """More is waiting to be written than should be: hold back."""
@@ -65,12 +81,19 @@ class Transport(Protocol):
     def start(self, receiver: Receiver) -> None:
         """Begin to read; called once, from within the event loop.
 
+        Args:
+            receiver: Who is told what comes.
+
         Raises:
             TransportClosed: The peer cannot be reached.
         """
 
     def send(self, frames: Sequence[Frame]) -> None:
-        """Send frames in order, now or as soon as the peer takes them. Never blocks, never fails."""
+        """Send frames, now or as soon as the peer takes them. Never blocks, never fails.
+
+        Args:
+            frames: In their order.
+        """
 
     def pause_reading(self) -> None:
         """Take nothing more from the peer until told to go on."""

@@ -1,7 +1,8 @@
 """Starting a server as a child process.
 
 Lives here: what can be done before there is an event loop, and before asyncio is imported, so that the server starts
-while we still import. Must not: import anything heavy. Called by `dragoman.cli.proxy`; `transports.stdio` takes over.
+while we still import. Must not: import anything heavy. Called by whoever starts a server; `transports.stdio` takes
+over.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def spawn(
     warden: Warden | None = None,
     stderr: int | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a server; its stderr is ours, or the descriptor given.
+    """Start a server.
 
     It leads a session of its own: Ctrl-C at a terminal then reaches only us, who end the child in order, and a signal
     for it reaches what it started too (`npx`, `uvx` and shells are wrappers).
@@ -36,6 +37,7 @@ def spawn(
             meant for us (`DRAGOMAN_…`).
         directory: Where it runs; None is where we do.
         warden: Told of it, and ends it should we be killed.
+        stderr: The descriptor that it writes to; None is ours.
 
     Raises:
         TransportClosed: There is no such command, or it may not be run. The cause is the `OSError`.

@@ -1,7 +1,7 @@
 """One session of Streamable HTTP, as the transport that the proxy sees.
 
 Lives here: frames in from any POST, frames out to the right POST or stream, and what is held back. Must not: speak HTTP
-(`streamable`). Made by `sessions`; what runs it sees the protocol of `transports.base`.
+(`streamable`). Made by `streamable` and `pending`; what runs it sees the protocol of `transports.base`.
 
 An answer goes to the POST that asked. A request or notification that belongs to a call goes onto the stream of that
 call's POST; onto a GET stream, if the POST does not take a stream or is over. What belongs to no call goes onto a GET

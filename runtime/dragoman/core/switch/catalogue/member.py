@@ -51,7 +51,6 @@ class Member:
         reason: Why it failed.
         capabilities: What it declared, in the client's revision; None while that is not known.
         told: What else it said of itself when it was opened.
-        heard: Whether the client has been told since its last list that a list has changed, by the list's method.
         is_known: Whether the client may have been told what it has.
         listed: The answers that its lists were read from, by method.
     """

@@ -1,6 +1,7 @@
 """Requests of a shared server: which session each one goes to, and which answer counts.
 
-Lives here: the choice, and the refusals. Must not: send, or guess whom to ask. Called by `from_server`.
+Lives here: the choice, and the refusals. Must not: send, or guess whom to ask. One for each `desk`, by which
+`from_server`, `from_clients` and `switch` reach it.
 """
 
 from __future__ import annotations

@@ -4,5 +4,5 @@ Lives here: `switch` (opening), `open_session` (requests and answers), `answers`
 `works` (what the server is at work on), `asking` (its questions in the middle of a call, and when they are put),
 `promoting`, `repeating` and `visiting` (calls that become tasks, are made again, or need a URL visited), `native`
 (tools that are tasks at the server), `listed` (its tools) and `hearing` (what it says without being asked). Must not:
-open anything, or read a clock. Made by `dragoman.core.switch.direct` when the first request of such a client comes.
+open a transport, or read a clock. Made by `direct`, for a connection, and by `apart`, for a request.
 """
