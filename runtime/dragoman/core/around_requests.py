@@ -112,7 +112,7 @@ def _with_metadata(frame: Frame, request: Request) -> Frame:
     """Give a request what it says of its client, if middleware has left that out."""
     frame = decoded(frame)
     params = frame.body.get("params")
-    if isinstance(params, dict) and "_meta" in params:
+    if isinstance(params, dict) and isinstance(params.get("_meta"), dict):
         return frame
     meta = {"_meta": request.params["_meta"]}
     return rewrite(frame, {**frame.body, "params": {**(params or {}), **meta}})

@@ -197,15 +197,17 @@ class Adaptor:
         return adapted
 
     def _translate(self, translator: Translator, frame: Frame, method: str | None) -> Frame | Refusal | None:
+        body = frame.body
         try:
-            body = skim(frame.raw) if frame.body is None else frame.body
-        except ValueError as error:
-            return self._refuse(frame, method, Refusal(PARSE_ERROR, str(error), {}))
-        try:
-            body, translation = _convert(translator, frame, body, method)
+            if body is None:
+                body, translation = _translate_line(translator, frame.raw, method)
+            else:
+                translation = translator.translate(body, method)
             translated = None if translation.frame is None else self._encode(frame, body, translation.frame)
         except Untranslatable as error:
             return self._refuse(frame, method, Refusal(error.code, str(error), error.data))
+        except _NotJson as error:
+            return self._refuse(frame, method, Refusal(PARSE_ERROR, str(error), {}))
         except TranslationError as error:
             code = error.code if frame.kind == "request" else INTERNAL_ERROR
             return self._refuse(frame, method, Refusal(code, str(error), error.data))
@@ -272,24 +274,35 @@ class Adaptor:
         return {"method": method, "source": translator.source, "target": translator.target}
 
 
-def _convert(translator: Translator, frame: Frame, body: Any, method: str | None) -> tuple[Any, Translation]:
+class _NotJson(Exception):
+    """A line cannot be decoded."""
+
+
+def _translate_line(translator: Translator, line: bytes, method: str | None) -> tuple[Any, Translation]:
     """Translate what was only skimmed, unless it may hold numbers that matter: then decode it exactly first.
 
     They do not matter where nothing changes: the bytes that came go on then, and what takes a float takes an integer.
 
     Returns:
         The body that was translated, and what came of it.
+
+    Raises:
+        _NotJson: It cannot be decoded.
+        TranslationError: As the translator does.
     """
-    exact = frame.body is not None
+    try:
+        body = skim(line)
+    except ValueError as error:
+        raise _NotJson(str(error)) from None
     try:
         translation = translator.translate(body, method)
-        if exact or translation.frame is body or not may_hold_long_integer(frame.raw):
+        if translation.frame is body or not may_hold_long_integer(line):
             return body, translation
     except TranslationError:
-        if exact or not may_hold_long_integer(frame.raw):
+        if not may_hold_long_integer(line):
             raise
     try:
-        body = decode(frame.raw)
+        body = decode(line)
     except ValueError as error:
         raise Untranslatable(str(error), code=PARSE_ERROR) from None
     return body, translator.translate(body, method)

@@ -10,6 +10,7 @@ import dragoman_spec
 from dragoman.core.bridge import names
 from dragoman.core.bridge.metadata import (
     Metadata,
+    MetadataReader,
     claims_per_request,
     put_identity,
     read,
@@ -159,3 +160,36 @@ def test_a_result_without_identity_stays_the_same_object() -> None:
 
 def test_identity_that_is_no_object_is_nobody() -> None:
     assert take_identity({"_meta": {names.META_SERVER_INFO: "me"}}) == ({}, None)
+
+
+def test_what_a_request_says_like_the_one_before_is_read_once() -> None:
+    reader = MetadataReader([E])
+    first = reader.read(stamp({"a": 1}, ALL))
+    assert first == ALL
+    assert reader.read(stamp({"b": 2}, ALL)) is first
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (False, 0)])
+def test_what_only_looks_equal_is_read_again(one: Any, other: Any) -> None:
+    reader = MetadataReader([E])
+    for value in (one, other):
+        found = reader.read(stamp({}, Metadata(E, {"experimental": {"x": value}})))
+        assert type(found.capabilities["experimental"]["x"]) is type(value)
+
+
+def test_a_request_that_says_nothing_is_refused_after_one_that_did() -> None:
+    reader = MetadataReader([E])
+    reader.read(stamp({}, ALL))
+    for params in ({}, {"_meta": None}, None):
+        with pytest.raises(RemoteProtocolError):
+            reader.read(params)
+    assert reader.read(stamp({}, ALL)) == ALL
+
+
+def test_capabilities_that_are_nested_without_end_are_read() -> None:
+    capabilities: dict[str, Any] = {}
+    for _ in range(5_000):
+        capabilities = {"experimental": capabilities}
+    reader = MetadataReader([E])
+    assert reader.read(stamp({}, Metadata(E, capabilities))).capabilities["experimental"]
+    assert reader.read(stamp({}, ALL)) == ALL

@@ -104,6 +104,38 @@ def read(params: object, supported: Collection[str]) -> Metadata:
     return Metadata(revision, capabilities, client_info, level)
 
 
+class MetadataReader:
+    """Reads what the requests of one connection say of their client: most say what the one before has said.
+
+    Args:
+        supported: As for `read`.
+    """
+
+    __slots__ = ("_meta", "_metadata", "_supported")
+
+    def __init__(self, supported: Collection[str]) -> None:
+        self._supported = supported
+        self._meta: dict[str, Any] | None = None
+        self._metadata: Metadata | None = None
+
+    def read(self, params: object) -> Metadata:
+        """Do what `read` does; gives the same object for the same `_meta`, which nobody may change."""
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        if self._metadata is not None and meta == self._meta:
+            return self._metadata
+        metadata = read(params, self._supported)
+        self._metadata = metadata if _is_told_apart(meta) else None
+        self._meta = meta
+        return metadata
+
+
+def _is_told_apart(value: object, levels: int = 8) -> bool:
+    """Whether what equals this says the same: 1, 1.0 and true are equal, and three things to say."""
+    if type(value) is dict and levels:
+        return all(_is_told_apart(inner, levels - 1) for inner in value.values())
+    return type(value) is str
+
+
 def claims_per_request(params: object) -> bool:
     """Whether params claim to be of the per-request era: they name a version in `_meta`, whichever it is."""
     meta = params.get("_meta") if isinstance(params, dict) else None

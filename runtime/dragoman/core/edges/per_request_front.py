@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.core.bridge.discovery import served_versions
 from dragoman.core.bridge.errors import unsupported_version
-from dragoman.core.bridge.metadata import Metadata, read
+from dragoman.core.bridge.metadata import Metadata, MetadataReader, read
 from dragoman.core.bridge.names import PER_REQUEST_REVISIONS, TASK_METHODS, UNSUPPORTED_VERSION
 from dragoman.core.calls import NAME_BYTES, cancelled_key
 from dragoman.core.codes import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
@@ -129,7 +129,7 @@ class PerRequestFront:
         requests: Those that are not answered, by key.
     """
 
-    __slots__ = ("_around", "_behind", "_counters", "_settings", "_sink", "_timeouts", "requests")
+    __slots__ = ("_around", "_behind", "_counters", "_reader", "_settings", "_sink", "_timeouts", "requests")
 
     def __init__(self, sink: Sink, settings: Settings, counters: Counters, behind: BehindRequests) -> None:
         self.requests: dict[bytes, Request] = {}
@@ -139,6 +139,7 @@ class PerRequestFront:
         self._behind = behind
         self._around: AroundRequests | None = None
         self._timeouts: RequestTimeouts | None = None
+        self._reader: MetadataReader | None = MetadataReader(PER_REQUEST_REVISIONS)
 
     def let_around(self, front: FrontEdge, outbox: Outbox) -> None:
         """Let middleware have what crosses here from now on."""
@@ -146,6 +147,7 @@ class PerRequestFront:
         from dragoman.core.around_requests import AroundRequests
 
         self._around = AroundRequests(front, self, outbox)
+        self._reader = None  # middleware may change what has been read
 
     def limit_time(self, front: FrontEdge, outbox: Outbox, timeout_s: float, ceiling_s: float | None) -> None:
         """Give up what is not answered in time, from now on: see `RequestTimeouts`."""
@@ -220,7 +222,7 @@ class PerRequestFront:
             self._refuse_unfit(key, body)
             return
         try:
-            request = read_request(frame, body)
+            request = read_request(frame, body, self._reader)
         except RemoteProtocolError as error:
             self._counters.refused += 1
             logger.warning("%s request of the client refused: %s", frame.method, error.message)
@@ -328,19 +330,21 @@ class PerRequestFront:
         self._sink.send(Frame(encode_line(body), "error", key, None, body))
 
 
-def read_request(frame: Frame, body: dict[str, Any]) -> Request:
+def read_request(frame: Frame, body: dict[str, Any], reader: MetadataReader | None = None) -> Request:
     """Check a request as far as that can be done without knowing the server.
 
     Args:
         frame: As it came.
         body: The same, decoded.
+        reader: Knows what the requests before have said of their client.
 
     Raises:
         RemoteProtocolError: It cannot be served.
     """
     method = body["method"]
     try:
-        metadata = read(body.get("params"), PER_REQUEST_REVISIONS)
+        params = body.get("params")
+        metadata = read(params, PER_REQUEST_REVISIONS) if reader is None else reader.read(params)
     except RemoteProtocolError as error:
         if error.code != UNSUPPORTED_VERSION:
             raise

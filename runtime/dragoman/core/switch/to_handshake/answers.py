@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from dragoman.core.bridge import errors
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.metadata import put_identity
+from dragoman.core.bridge.names import META_SERVER_INFO
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.tasks import leave_off_relation
 from dragoman.core.codes import INTERNAL_ERROR
@@ -60,7 +61,7 @@ class Answers:
 
     __slots__ = ("_identity", "_path", "_strips", "downward")
 
-    def __init__(self, path: Path, identity: Mapping[str, Any], downward: Adaptor, strips: bool = False) -> None:
+    def __init__(self, path: Path, identity: dict[str, Any], downward: Adaptor, strips: bool = False) -> None:
         self._strips = strips
         self._path = path
         self._identity = identity
@@ -86,13 +87,15 @@ class Answers:
             return Refusal(INTERNAL_ERROR, reason, {"method": method})
         if frame.kind == "error" and isinstance(errors.answer_error(body["error"], method, self._path), errors.Visit):
             return VisitFirst(body["error"])
-        body, kind = {**body, "id": request_id}, frame.kind
+        body, kind = body.copy(), frame.kind
+        body["id"] = request_id
         if kind == "result":
             result = body["result"]
-            if "_meta" in result:
-                result = leave_off_relation(result)
             if self._strips and method == LIST_TOOLS:
                 result = dict(offer_valid(result, strips=True))
-            body["result"] = self.sign(result)
+            if "_meta" in result:
+                body["result"] = self.sign(leave_off_relation(result))
+            elif self._identity:
+                body["result"] = {**result, "_meta": {META_SERVER_INFO: self._identity.copy()}}
         adapted = self.downward.adapt(new_frame(Frame, (b"", kind, key, None, body, None, (), "")), method)
         return adapted or Refusal(INTERNAL_ERROR, "the answer has no counterpart for the client", {})

@@ -38,26 +38,24 @@ class Leaving:
         now_s: Reads a clock that never goes back, in seconds.
 
     Attributes:
+        ends: How long each of them may go on, and what its server is told then.
         listener: Is told of each call that begins to leave; None where nobody wants to hear of it.
     """
 
-    __slots__ = ("_ends", "_now_s", "_works", "listener")
+    __slots__ = ("_now_s", "_works", "ends", "listener")
 
     def __init__(self, works: Works, now_s: Callable[[], float]) -> None:
         self._works = works
         self._now_s = now_s
-        self._ends: dict[Work, _End] = {}
+        self.ends: dict[Work, _End] = {}
         self.listener: Callable[[Work], None] | None = None
 
-    def __len__(self) -> int:
-        return len(self._ends)
-
     def __contains__(self, work: object) -> bool:
-        return work in self._ends
+        return work in self.ends
 
     def was_told_of(self, work: Work) -> bool:
         """Whether the server knows that nobody waits for a call."""
-        return work in self._ends and self._ends[work].reason is None
+        return work in self.ends and self.ends[work].reason is None
 
     def cancel(self, work: Work, reason: str) -> None:
         """Tell the server that nobody waits for a call any more, and wait a moment for its end."""
@@ -76,24 +74,24 @@ class Leaving:
         work.request = None
         work.questions.clear()
         if end is not None:
-            self._ends[work] = end
+            self.ends[work] = end
         if self.listener is not None:
             self.listener(work)
 
     def finish(self, work: Work) -> None:
         """Take note that the server has answered a call."""
-        self._ends.pop(work, None)
+        self.ends.pop(work, None)
 
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
-        return min((end.until_s for end in self._ends.values()), default=None)
+        return min((end.until_s for end in self.ends.values()), default=None)
 
     def expire(self) -> None:
         """Let go of the calls whose time is over."""
         now_s = self._now_s()
-        for work in [work for work, end in self._ends.items() if end.until_s <= now_s]:
-            reason = self._ends.pop(work).reason
+        for work in [work for work, end in self.ends.items() if end.until_s <= now_s]:
+            reason = self.ends.pop(work).reason
             if reason is None:
                 self._works.give_up(work)
             else:
@@ -101,5 +99,5 @@ class Leaving:
 
     def clear(self) -> None:
         """Forget everything, once nobody is left."""
-        self._ends.clear()
+        self.ends.clear()
         self.listener = None

@@ -36,7 +36,7 @@ from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, without_answers, write_request
+from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, RequestWriter, without_answers
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Refusal
@@ -82,6 +82,7 @@ class OpenSession:
         "_upstream",
         "_upward",
         "_works",
+        "_writer",
     )
 
     def __init__(
@@ -108,6 +109,7 @@ class OpenSession:
         downward = wiring.make_adaptor(Side.SERVER, revision, NEWER, exchange.counters)
         info, capabilities = initialized.get("serverInfo"), initialized.get("capabilities")
         info, capabilities = (value if isinstance(value, dict) else {} for value in (info, capabilities))
+        self._writer = RequestWriter()
         has_headers = not bridging.shares_channel
         self._works = works = Works(upstream, wiring.settings.restore_ids, label, bridging.shares_server)
         self._leaving = leaving = Leaving(works, bridging.steady_s)
@@ -193,7 +195,7 @@ class OpenSession:
         if attempt is not None:
             work.way, work.replay = Strategy.REPLAY, attempt
         try:
-            adapted = self._upward.adapt(write_request(request, work.key, params), request.method)
+            adapted = self._upward.adapt(self._writer.write(request, work.key, params), request.method)
         except ValueError as error:  # nested deeper than can be written
             self._requests.refuse(request, INVALID_PARAMS, str(error))
             return
@@ -289,7 +291,7 @@ class OpenSession:
         elif work is None:
             self._exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
-        elif not (work.caller or work.wants_task or self._asking.heeds_ends):  # the server has asked nothing about it
+        elif not (work.caller or work.wants_task or self._asking.heeds_ends()):  # the server has asked nothing about it
             self._works.go_on()
             self.take_answer(work, frame)
             return self._hearing.follows_levels

@@ -11,7 +11,7 @@ from typing import Any, Final
 import dragoman_spec
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_initialize_params
-from dragoman.core.bridge.metadata import take_off
+from dragoman.core.bridge.metadata import Metadata, take_off
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER
 from dragoman.core.edges.greeting import IDENTITY, Greeting
 from dragoman.core.edges.per_request_front import Request
@@ -56,22 +56,33 @@ def read_response(frame: Frame, method: str) -> dict[str, Any]:
     return body
 
 
-def write_request(request: Request, key: bytes, params: Mapping[str, Any]) -> Frame:
-    """Write a request under an id of ours, which is its progress token, too; in the client's revision.
+class RequestWriter:
+    """Writes the requests of clients as they go over the steps, in the clients' revision."""
 
-    Args:
-        request: The client's.
-        key: The id.
-        params: Of it, or those that it goes on with.
-    """
-    taken, number = take_off(params), int(key)
-    if request.method not in KNOWN:  # the steps leave alone what they do not know
-        taken = {**taken, "_meta": {name: value for name, value in taken["_meta"].items() if name not in _METADATA}}
-    if request.token is not None:
-        taken = {**taken, "_meta": {**taken["_meta"], "progressToken": number}}
-    body = request.body.copy()
-    body["id"], body["params"] = number, taken
-    return new_frame(Frame, (b"", "request", key, request.method, body, None, (), ""))
+    __slots__ = ("_left", "_metadata")
+
+    def __init__(self) -> None:
+        self._metadata: Metadata | None = None
+        self._left: Mapping[str, Any] = {}
+
+    def write(self, request: Request, key: bytes, params: Mapping[str, Any]) -> Frame:
+        """Write a request under an id of ours, which is its progress token, too.
+
+        Args:
+            request: The client's.
+            key: The id.
+            params: Of it, or those that it goes on with; with the same `_meta`.
+        """
+        if request.metadata is not self._metadata:  # of two requests that have the same one, it is of one `_meta`
+            self._metadata, self._left = request.metadata, take_off(params)["_meta"]
+        left, number = self._left, int(key)
+        if request.method not in KNOWN:  # the steps leave alone what they do not know
+            left = {name: value for name, value in left.items() if name not in _METADATA}
+        if left.get("progressToken") is not None:
+            left = {**left, "progressToken": number}
+        body = request.body.copy()
+        body["id"], body["params"] = number, {**params, "_meta": left}
+        return new_frame(Frame, (b"", "request", key, request.method, body, None, (), ""))
 
 
 def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:

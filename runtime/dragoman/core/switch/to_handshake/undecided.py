@@ -42,33 +42,34 @@ class Undecided:
 
 
 class UndecidedQuestions:
-    """Those of one server, the oldest first."""
+    """Those of one server.
 
-    __slots__ = ("_waiting",)
+    Attributes:
+        waiting: Them, the oldest first.
+    """
+
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self._waiting: list[Undecided] = []
-
-    def __len__(self) -> int:
-        return len(self._waiting)
+        self.waiting: list[Undecided] = []
 
     def __contains__(self, key: object) -> bool:
-        return any(waiting.key == key for waiting in self._waiting)
+        return any(waiting.key == key for waiting in self.waiting)
 
     def add(self, question: Undecided) -> list[bytes]:
         """Let a question wait; give those that cannot."""
-        if len(self._waiting) >= MOST:
+        if len(self.waiting) >= MOST:
             return [question.key]
-        self._waiting.append(question)
+        self.waiting.append(question)
         return self.relieve()
 
     def withdraw(self, key: bytes) -> None:
         """Take note that the server does not want an answer any more."""
-        self._waiting = [waiting for waiting in self._waiting if waiting.key != key]
+        self.waiting = [waiting for waiting in self.waiting if waiting.key != key]
 
     def finish(self, work: Work) -> list[Undecided]:
         """Take note that the server has answered a call; give the questions that can only be about one other now."""
-        for waiting in self._waiting:
+        for waiting in self.waiting:
             waiting.works.discard(work)
         return self._take(lambda waiting: len(waiting.works) == 1)
 
@@ -79,11 +80,11 @@ class UndecidedQuestions:
     def relieve(self) -> list[bytes]:
         """Give the questions that are too many, the latest first, for the calls that could still end."""
         refused = []
-        while self._waiting:
-            works = self._waiting[-1].works
-            if len(self._waiting) < len(works) or any(work.waits_for_client for work in works):
+        while self.waiting:
+            works = self.waiting[-1].works
+            if len(self.waiting) < len(works) or any(work.waits_for_client for work in works):
                 break
-            refused.append(self._waiting.pop().key)
+            refused.append(self.waiting.pop().key)
         return refused
 
     def expire(self, now_s: float) -> list[bytes]:
@@ -93,14 +94,14 @@ class UndecidedQuestions:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
-        return min((waiting.until_s for waiting in self._waiting), default=None)
+        return min((waiting.until_s for waiting in self.waiting), default=None)
 
     def clear(self) -> None:
         """Forget everything: the client has gone, or the server."""
-        self._waiting.clear()
+        self.waiting.clear()
 
     def _take(self, is_wanted: Callable[[Undecided], bool]) -> list[Undecided]:
-        taken = [waiting for waiting in self._waiting if is_wanted(waiting)]
+        taken = [waiting for waiting in self.waiting if is_wanted(waiting)]
         if taken:
-            self._waiting = [waiting for waiting in self._waiting if waiting not in taken]
+            self.waiting = [waiting for waiting in self.waiting if waiting not in taken]
         return taken
