@@ -32,11 +32,13 @@ class Side(Enum):
 
 
 class Reached(Protocol):
-    """An edge, as far as commands need one: the frames that are to be written to its peer wait here."""
+    """An edge, as far as commands need one.
 
-    @property
-    def outgoing(self) -> list[Frame]:
-        """In order."""
+    Attributes:
+        outgoing: The frames that are to be written to its peer, in order.
+    """
+
+    outgoing: list[Frame]
 
 
 class Sleeper(Protocol):

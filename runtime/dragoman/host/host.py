@@ -290,8 +290,7 @@ class Host:
             self._carry_out(commands.popleft())
         while waiting:
             edge = waiting.pop(0)
-            frames = edge.outgoing[:]
-            edge.outgoing.clear()
+            frames, edge.outgoing = edge.outgoing, []
             port = self._ports.get(edge)
             if port is not None:
                 self.send(port, frames)

@@ -34,7 +34,7 @@ class MemberLink:
 
     def say(self, frame: Frame) -> bool:
         """Say something to the server; False where too much waits for it already, for all but answers."""
-        if self._is_free and not self._waiting:
+        if self._is_free:
             assert self._receiver is not None
             self._receiver.received((frame,))
         elif self._waiting_bytes > WAITING_BYTES and frame.method is not None:
@@ -64,7 +64,7 @@ class MemberLink:
     def start(self, receiver: Receiver) -> None:
         """Begin to hand on."""
         self._receiver = receiver
-        self._is_free = not self._paused
+        self._is_free = not (self._paused or self._waiting)
         self._schedule()
 
     def send(self, frames: Sequence[Frame]) -> None:
@@ -75,7 +75,7 @@ class MemberLink:
                 for frame in frames:
                     self._take(frame)
             finally:
-                self._is_free = not self._paused
+                self._is_free = not (self._paused or self._waiting)
 
     def pause_reading(self) -> None:
         """Let what is said to the server wait."""
@@ -83,7 +83,7 @@ class MemberLink:
 
     def resume_reading(self) -> None:
         """Go on."""
-        self._paused, self._is_free = False, self._receiver is not None
+        self._paused, self._is_free = False, self._receiver is not None and not self._waiting
         self._schedule()
 
     def hurry(self) -> None:
@@ -105,6 +105,7 @@ class MemberLink:
             return
         if self._waiting:
             waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+            self._is_free = True
             receiver.received(waiting)
         if self._ended:
             self._ended = False

@@ -126,7 +126,7 @@ class RouterTransport:
         """Close every server, and wait until they are gone."""
         if self.is_over:
             return
-        self.is_over = True
+        self.is_over, self._is_free = True, False
         for timer in self._timers:
             timer.cancel()
         for link in self._links.values():
@@ -144,11 +144,10 @@ class RouterTransport:
 
     def tell_client(self, frame: Frame) -> None:
         """Send this to the client."""
-        if self._receiver is None or self.is_over:
-            return
         if self._is_free:
+            assert self._receiver is not None
             self._receiver.received((frame,))
-        else:
+        elif self._receiver is not None and not self.is_over:
             self._outgoing.append(frame)
             self._schedule()
 

@@ -274,14 +274,16 @@ class Catalogue:
         """Take a frame of a server."""
         key = frame.key
         if frame.method is None and key is not None:
-            if self._calls.get(key) is member:
-                del self._calls[key]
+            owner = self._calls.pop(key, None)
+            if owner is member:
                 if self.inspects:
                     frame = self.routes.inspect(member, frame)
                 if self._lent:
                     frame = self._give_back(frame)
                 self.outside.tell_client(frame)
             else:
+                if owner is not None:  # not its call
+                    self._calls[key] = owner
                 self.own.take(member, frame)
         else:
             try:
