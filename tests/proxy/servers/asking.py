@@ -2,57 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import sys
+import asyncio
 from typing import Any
+
+from dragoman.server import Context, Server
+from dragoman.transports.stdio import take_standard_streams
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
 TOOLS = [
     {"name": "greet", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
     {"name": "report", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
 ]
-CAN = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
+TASKS = {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
 WHEN = "2026-01-01T00:00:00Z"
 TASK = {"taskId": "t", "status": "working", "createdAt": WHEN, "lastUpdatedAt": WHEN, "ttl": None}
 RELATED = {"io.modelcontextprotocol/related-task": {"taskId": "t"}}
 
 
-def say(**frame: Any) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **frame}), flush=True)
+async def greet(context: Context, **more: Any) -> dict[str, Any]:
+    """Ask for a name."""
+    question = {"message": "Who?", "requestedSchema": SCHEMA, **more}
+    answer = await context.ask({"method": "elicitation/create", "params": question}, anyway=True)
+    return {"content": [{"type": "text", "text": f"Hello {answer['content']['name']}"}]}
 
 
-def ask(key: Any, **more: Any) -> None:
-    """Ask for a name; the answer is that to the request with this id."""
-    params = {"message": "Who?", "requestedSchema": SCHEMA, **more}
-    say(id=f"ask {json.dumps(key)}", method="elicitation/create", params=params)
+async def call(params: dict[str, Any], context: Context) -> dict[str, Any]:
+    return {"task": TASK} if "task" in params else await greet(context)
 
 
-def answer(frame: dict[str, Any]) -> None:
-    key, params = frame["id"], frame.get("params", {})
-    match frame["method"]:
-        case "initialize":
-            info = {"name": "asking", "version": "1"}
-            say(id=key, result={"protocolVersion": "2025-11-25", "capabilities": CAN, "serverInfo": info})
-        case "tools/list":
-            say(id=key, result={"tools": TOOLS})
-        case "tools/call" if params["name"] == "greet":
-            ask(key)
-        case "tools/call" if "task" in params:
-            say(id=key, result={"task": TASK})
-        case "tasks/result":
-            ask(key, _meta=RELATED)
-        case method:
-            say(id=key, error={"code": -32601, "message": f"no {method}"})
-
-
-def main() -> None:
-    for line in sys.stdin:
-        frame = json.loads(line)
-        if "method" in frame and "id" in frame:
-            answer(frame)
-        elif "result" in frame:
-            text = f"Hello {frame['result']['content']['name']}"
-            say(id=json.loads(frame["id"].removeprefix("ask ")), result={"content": [{"type": "text", "text": text}]})
-
-
-main()
+server = Server("asking", "1", revision="2025-11-25", plain=True, declares=TASKS)
+server.on("tools/list")(lambda params, context: {"tools": TOOLS})
+server.on("tools/call")(call)
+server.on("tasks/result")(lambda params, context: greet(context, _meta=RELATED))
+asyncio.run(server.serve_directly(take_standard_streams()))
