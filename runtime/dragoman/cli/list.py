@@ -53,7 +53,7 @@ def render(server: dict[str, Any], revision: str, found: dict[str, list[dict[str
     """Lay everything out for a person."""
     from dragoman.cli.terminal import shown
 
-    named = f"{server['name']} {server['version']}" if server else "a server that does not say its name"
+    named = f"{server['name']} {server['version']}".rstrip() if server else "a server that does not say its name"
     lines = [f"{named}, revision {revision}"]
     for kind, ones in found.items():
         width = min(40, max((len(one[KINDS[kind]]) for one in ones), default=0))
