@@ -294,6 +294,9 @@ class Peer:
                 self.notify("notifications/tools/list_changed", {})
             case "progress-token":
                 self.notify("notifications/progress", {"progressToken": "nobody's", "progress": 1})
+            case "flood":
+                for number in range(1001):
+                    self.say({"id": f"nobody's {number}", "result": {}})
             case "log-asked-for":
                 self.notify("notifications/message", {"level": "info", "data": "hello"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,10 +13,11 @@ from dragoman.check.check import check_server
 from dragoman.check.findings import CheckReport, holds
 from dragoman.check.rules import RULES
 from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
 from dragoman.transports.upstream.mounted import mount
 from dragoman_spec import REVISIONS
 from tests.server.rooms import make
-from tests.support.waiting import run
+from tests.support.waiting import hang, run
 
 NEWEST, CURRENT = REVISIONS[3], REVISIONS[4]
 
@@ -121,10 +123,10 @@ async def answer(send: Send, status: int, body: bytes) -> None:
     await send({"type": "http.response.body", "body": told})
 
 
-def check(revision: str, rule: str = "") -> CheckReport:
+def check(revision: str, rule: str = "", wrap: type[Spoilt] = Spoilt) -> CheckReport:
     async def work() -> CheckReport:
         app = make(revision).app()
-        async with mount(Spoilt(app, rule), drain_timeout_s=0.1) as connect:
+        async with mount(wrap(app, rule), drain_timeout_s=0.1) as connect:
             transport: Any = connect()
             config: UpstreamConfig = transport._config
             report = await check_server(connect, over="http", revisions=[revision], timeout_s=0.2, http=config)
@@ -132,6 +134,42 @@ def check(revision: str, rule: str = "") -> CheckReport:
         return report
 
     return run(work())
+
+
+class Hanging(Spoilt):
+    """Opens a session, and the stream of each answer after that, and says nothing more."""
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Send) -> None:
+        is_post = scope["type"] == "http" and scope["method"] == "POST"
+        body = (await receive())["body"] if is_post else b""
+        if is_post and b'"initialize"' not in body and b"notifications/" not in body:
+            headers = [(b"content-type", b"text/event-stream")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b": here\n\n", "more_body": True})
+            await hang()
+
+        async def again() -> Any:
+            nonlocal is_post
+            if not is_post:
+                return await receive()
+            is_post = False
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, again, send)
+
+
+def test_a_server_that_opens_streams_and_says_nothing_is_given_up() -> None:
+    report = check(NEWEST, wrap=Hanging)
+    (one,) = report.revisions
+    assert (one.outcome, broken(report)) == ("spoken", {"answered"})
+    assert one.findings[-1].found.endswith("so that nothing more was asked")
+
+
+def test_a_server_that_cannot_be_reached_is_gone() -> None:
+    config = UpstreamConfig("http://127.0.0.1:9/mcp")
+    report = asyncio.run(check_server(lambda: open_upstream(config), over="http", http=config))
+    assert {one.outcome for one in report.revisions} == {"gone"}
+    assert "127.0.0.1:9" in report.revisions[0].why
 
 
 def broken(report: CheckReport) -> set[str]:

@@ -13,11 +13,12 @@ from tests.support.waiting import run
 
 NEWEST, CURRENT = REVISIONS[3], REVISIONS[4]
 
-ELSEWHERE = {"ends-with-input"}
-"""Rules that need a process; those of HTTP are in `test_http`."""
+ELSEWHERE = {"ends-with-input", "in-time"}
+"""Rules that need a process, or time; those of HTTP are in `test_http`."""
 
 BESIDES = {
     "completion-limit": {"result-model"},  # newer schemas say it, too
+    "flood": {"answer-id"},
     "log-asked-for": {"log-level-kept"},
     "notification-model": {"log-asked-for"},
     "quiet-before-open": {"client-declared"},

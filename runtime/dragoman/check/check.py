@@ -9,16 +9,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dragoman.check.findings import CheckReport
+from dragoman.check.findings import CheckReport, Finding, RevisionReport
 from dragoman.check.losses import find_lost
+from dragoman.check.patience import CheckPatience
+from dragoman.check.plan import VisitPlan
 from dragoman.check.rules import Wires
-from dragoman.check.visit import Visited, VisitPlan, visit, visit_strangely
+from dragoman.check.visit import Visited, visit, visit_strangely, with_rules
+from dragoman.errors import TransportError
 from dragoman.transports.base import Transport
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman_spec import REVISIONS, era
 
-START_S: Final = 60.0
-"""How long a server may take to start: some are downloaded first."""
+START_TIMEOUT_S: Final = 12.0
+OVERALL_TIMEOUT_S: Final = 180.0
+
+OPENS: Final = frozenset({"revision-known", "http-content-type", "http-session-id", "in-time"})
+"""Rules that count in a revision that the server does not speak: they may be why."""
 
 
 async def check_server(
@@ -28,8 +34,11 @@ async def check_server(
     over: Wires = "stdio",
     revisions: Sequence[str] = REVISIONS,
     timeout_s: float = 10.0,
+    start_timeout_s: float | None = None,
+    overall_timeout_s: float = OVERALL_TIMEOUT_S,
     calls_tools: bool = False,
     http: UpstreamConfig | None = None,
+    on_step: Callable[[str, str], None] = lambda revision, about: None,
 ) -> CheckReport:
     """Check a server.
 
@@ -39,8 +48,12 @@ async def check_server(
         over: The transport.
         revisions: To speak.
         timeout_s: How long an answer may take, without progress, in seconds.
+        start_timeout_s: How long the very first may take: some servers are downloaded first. If nothing is said, as
+            long as another, and at least 12 seconds.
+        overall_timeout_s: How long everything may take. What there was no time for is said.
         calls_tools: Whether tools are called that say that they only read.
         http: Where the server is, if it is spoken to over HTTP: the rules of HTTP are tried then.
+        on_step: Called before each request with the revision and the request, in words.
 
     Returns:
         The report; the server is gone by then.
@@ -48,17 +61,55 @@ async def check_server(
     Raises:
         TransportError: It cannot be started or reached.
     """
-    plan = VisitPlan(over, timeout_s, calls_tools, http)
-    visits: dict[str, Visited] = {}
+    plan = VisitPlan(
+        over,
+        CheckPatience(timeout_s, start_timeout_s or max(timeout_s, START_TIMEOUT_S), overall_timeout_s),
+        calls_tools,
+        http,
+        on_step,
+    )
+    reports: dict[str, RevisionReport] = {}
+    newest: Visited | None = None
     # A server that has no handshake is asked last: others may not survive its first words.
     for revision in sorted(revisions, key=lambda one: (era(one) != "handshake", one)):
-        visits[revision] = await visit(connect, revision, plan, timeout_s if visits else max(timeout_s, START_S))
-    served = [revision for revision, done in visits.items() if done.report.served]
-    newest = max(served, default=None)
-    with_handshake = [revision for revision in served if era(revision) == "handshake"]
-    if with_handshake:
-        chosen = visits[with_handshake[-1]]
-        found = (*chosen.report.findings, *await visit_strangely(connect, with_handshake[-1], plan))
-        visits[with_handshake[-1]] = replace(chosen, report=replace(chosen.report, findings=found))
-    lost = () if newest is None else find_lost(visits[newest].frames, newest)
-    return CheckReport(target, tuple(visits[revision].report for revision in sorted(visits)), lost)
+        if plan.patience.is_over:
+            reports[revision] = RevisionReport(revision, "untried", "there was no time left")
+            continue
+        try:
+            done = await visit(connect, revision, plan)
+        except TransportError as error:
+            if not reports:
+                raise
+            reports[revision] = RevisionReport(revision, "gone", str(error))
+            continue
+        reports[revision] = done.report
+        if done.report.served:
+            newest = done
+    with_handshake = [one.revision for one in reports.values() if one.served and era(one.revision) == "handshake"]
+    if with_handshake and not plan.patience.is_over:
+        chosen = reports[with_handshake[-1]]
+        found = await _visit_strangely(connect, chosen.revision, plan)
+        reports[chosen.revision] = replace(chosen, findings=(*chosen.findings, *found))
+    lost = () if newest is None else find_lost(newest.heard, newest.report.revision)
+    report = CheckReport(target, tuple(sorted(reports.values(), key=lambda one: one.revision)), lost)
+    return _without_hearsay(report, over)
+
+
+async def _visit_strangely(connect: Callable[[], Transport], revision: str, plan: VisitPlan) -> tuple[Finding, ...]:
+    try:
+        return await visit_strangely(connect, revision, plan)
+    except TransportError:
+        return ()  # it was there, so that what it broke is known
+
+
+def _without_hearsay(report: CheckReport, over: Wires) -> CheckReport:
+    """Leave out what a server broke in revisions that it does not speak, but for what may be why."""
+    if report.outcome == "silent" or (report.outcome == "gone" and over == "stdio"):
+        return report
+    kept = [
+        one
+        if one.served
+        else with_rules(replace(one, findings=tuple(found for found in one.findings if found.rule in OPENS)), over)
+        for one in report.revisions
+    ]
+    return replace(report, revisions=tuple(kept))

@@ -6,13 +6,20 @@ Lives here: findings, collected so that each place is told once. Must not: look 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from dragoman.check.rules import RULES, CheckRule, Level, Wires, page_of
 from dragoman_spec import era, facts
 
 MOST: Final = 1000
 """How many findings of one rule are kept in one revision."""
+
+QUOTED_MOST: Final = 500
+"""How many characters of anything a finding quotes."""
+
+Outcome = Literal["spoken", "refused", "silent", "gone", "untried"]
+"""What a server does with a revision: it speaks it, answers that it does not, does not answer, ends or cannot be
+reached, or was not asked any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +77,34 @@ class FindingLog:
             method: Whose page says more about a model.
         """
         entry = RULES[rule]
+        about, pointer, expected, found = (_quote(one) for one in (about, pointer, expected, found))
         place = rule, about, pointer
-        if not holds(entry, self.revision, self.over) or place in self._seen or self._counts.get(rule, 0) >= MOST:
+        if not holds(entry, self.revision, self.over) or place in self._seen or self.is_full(rule):
             return
         self._seen.add(place)
         self._counts[rule] = self._counts.get(rule, 0) + 1
         page = page_of(entry, self.revision, era(self.revision), method)
         self.all.append(Finding(rule, entry.level, self.revision, about, pointer, expected, found, page))
 
+    def is_full(self, rule: str) -> bool:
+        """Whether nothing more is kept of a rule."""
+        return self._counts.get(rule, 0) >= MOST
+
+    def withdraw(self, rule: str, about: str) -> None:
+        """Take back that a rule was broken: it has turned out that it was not."""
+        place = rule, _quote(about), ""
+        if place in self._seen:
+            self._seen.discard(place)
+            self._counts[rule] -= 1
+            self.all = [one for one in self.all if (one.rule, one.about, one.pointer) != place]
+
     def is_told(self, rule: str, about: str, pointer: str) -> bool:
         """Whether it is written down that a rule is broken at a place."""
-        return (rule, about, pointer) in self._seen
+        return (rule, _quote(about), _quote(pointer)) in self._seen
+
+
+def _quote(text: str) -> str:
+    return text if len(text) <= QUOTED_MOST else f"{text[: QUOTED_MOST - 1]}…"
 
 
 def holds(rule: CheckRule, revision: str, over: Wires) -> bool:
@@ -117,8 +141,8 @@ class RevisionReport:
 
     Attributes:
         revision: It.
-        served: Whether the server speaks it.
-        why: What it did instead, where it does not.
+        outcome: Whether the server speaks it, or what it did instead.
+        why: The same in words, where it does not.
         server: How the server names itself there.
         asked: How many requests it was asked.
         findings: What it broke.
@@ -126,12 +150,17 @@ class RevisionReport:
     """
 
     revision: str
-    served: bool
+    outcome: Outcome
     why: str
-    server: str
-    asked: int
-    findings: tuple[Finding, ...]
-    rules: tuple[str, ...]
+    server: str = ""
+    asked: int = 0
+    findings: tuple[Finding, ...] = ()
+    rules: tuple[str, ...] = ()
+
+    @property
+    def served(self) -> bool:
+        """Whether the server speaks it."""
+        return self.outcome == "spoken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +186,16 @@ class CheckReport:
     def served(self) -> tuple[str, ...]:
         """The revisions that the server speaks."""
         return tuple(one.revision for one in self.revisions if one.served)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there was time for everything."""
+        cut = any(finding.rule == "in-time" for finding in self.findings)
+        return not cut and all(one.outcome != "untried" for one in self.revisions)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the server does: `spoken` if it speaks a revision, or else the most that it did in any."""
+        found = {one.outcome for one in self.revisions}
+        order: tuple[Outcome, ...] = ("spoken", "refused", "silent", "gone")
+        return next((one for one in order if one in found), "untried")

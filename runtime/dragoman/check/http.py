@@ -17,6 +17,7 @@ import dragoman_spec
 from dragoman.check.findings import FindingLog
 from dragoman.check.manners import NO_METHOD, NO_REVISION
 from dragoman.check.opening import offer
+from dragoman.check.plan import VisitPlan
 from dragoman.check.talk import client_info
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
@@ -68,13 +69,14 @@ class HttpProbe:
     Args:
         config: Where it is.
         findings: Where rules that are broken are written down.
-        timeout_s: How long an answer may take, in seconds.
+        plan: How long an answer may take, and who is told what is asked.
     """
 
-    def __init__(self, config: UpstreamConfig, findings: FindingLog, timeout_s: float) -> None:
+    def __init__(self, config: UpstreamConfig, findings: FindingLog, plan: VisitPlan) -> None:
         self._config = config
         self._findings = findings
-        self._timeout_s = timeout_s
+        self._plan = plan
+        self._about, self._waits_s = "", plan.patience.timeout_s
         self._facts = dragoman_spec.facts(findings.revision)
         self._pool = ConnectionPool(config)
         self._only_opens = False
@@ -92,8 +94,8 @@ class HttpProbe:
             else:
                 await self._try_sessions()
         except (TransportError, TimeoutError) as error:
-            reason = str(error) or f"nothing within {self._timeout_s:g} s"
-            self._findings.note("answered", "a request over HTTP", "an answer", reason)
+            reason = str(error) or f"nothing within {self._waits_s:g} s"
+            self._findings.note("answered", f"the request {self._about}", "an answer", reason)
         finally:
             await self._pool.close()
 
@@ -101,7 +103,9 @@ class HttpProbe:
         self, method: str, about: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> HttpAnswer:
         accept = EVENTS if method == "GET" else f"{JSON}, {EVENTS}"
-        async with asyncio.timeout(self._timeout_s):
+        self._about, self._waits_s = about, self._plan.patience.for_answer(is_doubtful=False)
+        self._plan.on_step(self._findings.revision, about)
+        async with asyncio.timeout(self._waits_s):
             answer = await self._pool.send(method, self._config.url, {"Accept": accept, **(headers or {})}, body)
             try:
                 is_stream = answer.media_type == EVENTS

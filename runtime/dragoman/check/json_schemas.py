@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 _DEEPEST: Final = 64
+_MOST: Final = 20
+"""How many defects are looked for."""
 
 
 class SchemaDefect(NamedTuple):
@@ -38,8 +41,8 @@ _TEXTS: Final = frozenset(
 
 
 def find_defects(schema: Any) -> list[SchemaDefect]:
-    """Give what is wrong with a schema."""
-    return list(_look(schema, "", schema, 0))
+    """Give the first things that are wrong with a schema."""
+    return [*islice(_look(schema, "", schema, 0), _MOST)]
 
 
 def _look(schema: Any, at: str, root: Any, depth: int) -> Iterator[SchemaDefect]:
@@ -145,8 +148,8 @@ def _find(ref: str, root: Any) -> Any:
 
 
 def find_misfits(value: Any, schema: Any) -> list[SchemaDefect]:
-    """Give where a value does not fit a schema, as far as that can be told here."""
-    return list(_hold(value, schema, "", schema, 0))
+    """Give the first places where a value does not fit a schema, as far as that can be told here."""
+    return [*islice(_hold(value, schema, "", schema, 0), _MOST)]
 
 
 def _hold(value: Any, schema: Any, at: str, root: Any, depth: int) -> Iterator[SchemaDefect]:
@@ -169,7 +172,9 @@ def _hold(value: Any, schema: Any, at: str, root: Any, depth: int) -> Iterator[S
     for one in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
         yield from _hold(value, one, at, root, depth + 1)
     for several in (schema.get("anyOf"), schema.get("oneOf")):
-        if isinstance(several, list) and not any(not list(_hold(value, one, at, root, depth + 1)) for one in several):
+        if isinstance(several, list) and not any(
+            next(_hold(value, one, at, root, depth + 1), None) is None for one in several
+        ):
             yield SchemaDefect(at, "what one of several schemas asks for", named(value))
     if isinstance(value, dict):
         yield from _hold_members(value, schema, at, root, depth)

@@ -9,26 +9,29 @@ What is broken is taken for what it was meant to be, wherever that can be told: 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import dragoman_spec
 from dragoman.check.findings import FindingLog
+from dragoman.check.heard import HeardResults
+from dragoman.check.judging import FrameJudge, find_repeated
+from dragoman.check.patience import CheckPatience
 from dragoman.core.declared import declares
 from dragoman.core.envelope import Frame, Malformed, decoded, key_of, twin_of
-from dragoman.core.exact_json import decode
+from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong, show
 
 LOGS: Final = "notifications/message"
 PROGRESS: Final = "notifications/progress"
 
 NOTICES_MOST: Final = 1000
-FRAMES_MOST: Final = 2000
-"""How much of what a server says is kept."""
+"""How many of them are kept."""
+
+UNASKED_MOST: Final = 1000
+"""How many messages that answer nothing are looked at between two requests of ours."""
 
 
 @dataclass(slots=True)
@@ -43,6 +46,8 @@ class CheckedRequest:
         progress: How far it has come.
         on_progress: Called when that is told.
         repeats: Whether the same was asked before: what was wrong with that answer is not told again.
+        is_heard: Whether something came that was meant for an answer.
+        failure: Why the transport has given it up.
     """
 
     method: str
@@ -52,6 +57,8 @@ class CheckedRequest:
     progress: float | None = None
     on_progress: Callable[[], None] = lambda: None
     repeats: bool = False
+    is_heard: bool = False
+    failure: str = ""
 
 
 class CheckListener:
@@ -60,6 +67,7 @@ class CheckListener:
     Args:
         findings: Where rules that are broken are written down.
         reply: Says something to the server that answers its request.
+        patience: How long the check goes on.
 
     Attributes:
         asked: The requests under way, by their ids.
@@ -68,45 +76,57 @@ class CheckListener:
         log_level: Which level was set, and who may hear of what is below; None if none was.
         wants_logs: Whether a request under way has asked for log messages.
         is_silence_due: Whether we have sent a notification that nobody knows, and nothing that could be unreadable.
+        is_late: Whether an answer has come that we had not waited for long enough.
         over: Why nothing more comes; None as long as something may.
-        frames: Each result that came, with its method.
+        heard: Each result that came, each once.
         notices: The methods of the last notifications that came.
     """
 
-    def __init__(self, findings: FindingLog, reply: Callable[[bytes, str], None]) -> None:
+    def __init__(self, findings: FindingLog, reply: Callable[[bytes, str], None], patience: CheckPatience) -> None:
         self._findings = findings
+        self._judge = FrameJudge(findings, patience)
         self._reply = reply
         self._revision = findings.revision
         self._facts = dragoman_spec.facts(findings.revision)
         self._methods: Mapping[str, Any] = dragoman_spec.load(findings.revision).METHODS
         self._done: set[bytes] = set()
-        self._their_ids: set[bytes] = set()
-        self._given_up: set[bytes] = set()
-        self._told: set[tuple[str, ...]] = set()
+        self._their_ids: set[int] = set()  # as hashes: an id may be long
+        self._given_up: dict[bytes, tuple[str, float]] = {}
+        self._unasked = 0
         self.asked: dict[bytes, CheckedRequest] = {}
         self.is_open = False
         self.capabilities: Mapping[str, Any] | None = None
         self.log_level: str | None = None
         self.wants_logs = False
         self.is_silence_due = False
+        self.is_late = False
         self.over: str | None = None
-        self.frames: list[tuple[str, dict[str, Any]]] = []
+        self.heard = HeardResults()
         self.notices: deque[str] = deque(maxlen=NOTICES_MOST)
 
     def expect(self, key: bytes, asked: CheckedRequest) -> None:
         """Wait for an answer."""
         self.asked[key] = asked
+        self._unasked = 0
 
-    def give_up(self, key: bytes) -> None:
-        """Wait for it no longer; if it comes, it is nobody's."""
-        if self.asked.pop(key, None) is not None:
-            self._given_up.add(key)
+    def give_up(self, key: bytes, more_s: float) -> None:
+        """Wait for it no longer; if it comes, it is nobody's.
+
+        Args:
+            key: The id of the request.
+            more_s: For how much longer an answer would not have been late, if we had waited.
+        """
+        asked = self.asked.pop(key, None)
+        if asked is not None:
+            self._given_up[key] = f"the request {asked.about}", asyncio.get_running_loop().time() + more_s
 
     # What the transport calls
 
     def received(self, frames: Sequence[Frame | Malformed]) -> None:
         """Messages came, and what is not one."""
         for frame in frames:
+            if self._is_flooding(frame):
+                continue
             if isinstance(frame, Malformed):
                 self._take_malformed(frame)
                 continue
@@ -114,16 +134,29 @@ class CheckListener:
                 body = decoded(frame).body
             except ValueError as error:
                 self._take_unreadable(frame.raw, str(error))
+                self._settle_broken(frame.key if frame.method is None else None)
                 continue
-            self._look_for_repeated(frame.raw)
+            self._look_for_repeated(frame.raw, body)
             self._take(body)
+
+    def _is_flooding(self, frame: Frame | Malformed) -> bool:
+        """Whether a message is one too many of those that answer nothing; then nobody looks at it."""
+        return (frame.key is None or frame.key not in self.asked) and self._is_one_too_many()
+
+    def _is_one_too_many(self) -> bool:
+        self._unasked += 1
+        if self._unasked <= UNASKED_MOST:
+            return False
+        found = f"more than {UNASKED_MOST} between two requests"
+        self._findings.note("flood", "messages that answer nothing", "few", found)
+        return True
 
     def failed(self, frame: Frame) -> None:
         """The transport gives up a request: what it says of the reason is all that there is."""
         asked = self.asked.pop(frame.key or b"", None)
         if asked is not None:
-            reason = decoded(frame).body["error"]["message"]
-            self._findings.note("answered", f"the request {asked.about}", "a response", str(reason))
+            asked.failure = str(decoded(frame).body["error"]["message"])
+            self._findings.note("answered", f"the request {asked.about}", "a response", asked.failure)
             _settle(asked, None)
 
     def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
@@ -166,23 +199,25 @@ class CheckListener:
             if malformed.is_response:
                 self._settle_broken(malformed.key)
             return
-        self._look_for_repeated(line)
+        self._look_for_repeated(line, body)
         self._take(body)
 
-    def _look_for_repeated(self, line: bytes) -> None:
-        name = find_repeated(line)
+    def _look_for_repeated(self, line: bytes, body: Any) -> None:
+        name = find_repeated(line, body)
         if name is not None:
             self._findings.note("one-member", "a message", "each member once", f"{name[:60]!r} twice in {show(line)}")
 
     def _take_unreadable(self, line: bytes, reason: str) -> None:
         if self._findings.over == "stdio":
-            self._findings.note("stdout-messages", "a line on stdout", "a message", show(line))
+            found = f"{show(line)} ({reason})" if line.lstrip()[:1] in (b"{", b"[") else show(line)
+            self._findings.note("stdout-messages", "a line on stdout", "a message", found)
         else:
             self._findings.note("frame-shape", "a message", "JSON", f"{show(line)} ({reason})")
 
     def _settle_broken(self, key: bytes | None) -> None:
         asked = self.asked.pop(key or b"", None)
         if asked is not None:
+            asked.is_heard = True
             _settle(asked, None)
 
     # What is one
@@ -192,21 +227,23 @@ class CheckListener:
             if not self._facts.batches:
                 self._findings.note("no-batches", "a message", "an object", "an array")
             for one in body:
-                self._take_one(one)
+                key = key_of(one.get("id")) if isinstance(one, dict) else None
+                if key in self.asked or not self._is_one_too_many():
+                    self._take_one(one)
         else:
             self._take_one(body)
 
     def _take_one(self, body: Any) -> None:
         if not isinstance(body, dict) or body.keys().isdisjoint(("method", "result", "error")):
             rule = "stdout-messages" if self._findings.over == "stdio" and not isinstance(body, dict) else "frame-shape"
-            found = show(str(body).encode())
+            found = show(encode(body))
             self._findings.note(rule, "a message", "an object with method, result or error", found)
             return
         if body.get("jsonrpc") != "2.0":
             found = f"the value {body['jsonrpc']!r}" if "jsonrpc" in body else "nothing"
             self._findings.note("jsonrpc-version", "a message", '"2.0"', found, pointer="/jsonrpc")
         if not isinstance(body.get("method", ""), str):
-            found = show(str(body["method"]).encode())
+            found = show(encode(body["method"]))
             self._findings.note("frame-shape", "a message", "a string", found, pointer="/method")
         elif "method" not in body:
             self._take_answer(body)
@@ -227,17 +264,23 @@ class CheckListener:
             self._findings.note("result-or-error", about, "a result or an error", "both")
             body = {name: member for name, member in body.items() if name != "error"}
         self._done.add(key or b"")
-        self._judge(body, "result-model" if "result" in body else "error-model", about, asked.method, asked.repeats)
+        self._judge.judge(
+            body, "result-model" if "result" in body else "error-model", about, asked.method, asked.repeats
+        )
         self._look_for_questions(body.get("result"), about)
-        if isinstance(body.get("result"), dict) and len(self.frames) < FRAMES_MOST:
-            self.frames.append((asked.method, body))
+        if isinstance(body.get("result"), dict) and not asked.repeats:
+            self.heard.keep(asked.method, body["result"])
+        asked.is_heard = True
         _settle(asked, body)
 
     def _find_asked(self, key: bytes | None, body: dict[str, Any]) -> CheckedRequest | None:
         """Find the request that a response is meant for, although its id does not say so."""
         what = "a response"
         if key is not None and key in self._given_up:
-            self._given_up.discard(key)
+            about, end = self._given_up.pop(key)
+            if asyncio.get_running_loop().time() <= end:
+                self.is_late = True
+                self._findings.withdraw("answered", about)
             return None
         twin = None if key is None else twin_of(key)
         if twin is not None and twin in self.asked:
@@ -263,22 +306,6 @@ class CheckListener:
         self._findings.note("answer-id", what, "the id of a request", found, pointer="/id")
         return None
 
-    def _judge(self, body: dict[str, Any], rule: str, about: str, method: str, repeats: bool = False) -> None:
-        result = body.get("result")
-        as_usual = isinstance(result, dict) and result.get("resultType", "complete") == "complete"
-        as_usual = as_usual and "task" not in result  # type: ignore[operator]  # it is a dict
-        known = method if method in self._methods else None
-        if rule == "result-model" and known is None:
-            return
-        for one in dragoman_spec.violations(body, self._revision, known, as_usual=as_usual):
-            if one.pointer == "/jsonrpc" or (one.pointer == "/id" and "method" not in body):
-                continue  # told already
-            what = method, one.pointer, one.expected, one.found
-            if repeats and what in self._told:
-                continue
-            self._told.add(what)
-            self._findings.note(rule, about, one.expected, one.found, pointer=one.pointer, method=method)
-
     def _look_for_questions(self, result: Any, about: str) -> None:
         """See whether a result asks for what no client has declared."""
         asked = result.get("inputRequests") if isinstance(result, dict) else None
@@ -302,12 +329,12 @@ class CheckListener:
         elif not self.is_open and method not in self._facts.local:
             found = f"a request {method}"
             self._findings.note("quiet-before-open", about, "nothing before the session is open", found)
-        if key is not None and key in self._their_ids:
+        if key is not None and hash(key) in self._their_ids:
             self._findings.note("request-id-fresh", about, "another id for each request", f"{key.decode()} again")
-        self._judge(body, "request-model", about, method)
+        self._judge.judge(body, "request-model", about, method)
         if key is None:
             return
-        self._their_ids.add(key)
+        self._their_ids.add(hash(key))
         needed = self._facts.asked.get(method)
         if needed is not None:
             self._findings.note("client-declared", about, f"nothing that needs {needed}", f"a request {method}")
@@ -317,7 +344,7 @@ class CheckListener:
         method, about = body["method"], f"the notification {body['method']}"
         if not self._is_known(method, "notification", about):
             return
-        self._judge(body, "notification-model", about, method)
+        self._judge.judge(body, "notification-model", about, method)
         params = body.get("params")
         params = params if isinstance(params, dict) else {}
         needed = self._methods[method].capability
@@ -366,16 +393,3 @@ class CheckListener:
 def _settle(asked: CheckedRequest, body: dict[str, Any] | None) -> None:
     if not asked.answer.done():
         asked.answer.set_result(body)
-
-
-def find_repeated(line: bytes) -> str | None:
-    """Give the name of a member that an object in a message has twice: what counts, each reader decides for itself."""
-    found: list[str] = []
-
-    def look(pairs: list[tuple[str, Any]]) -> None:
-        counted = Counter(name for name, _ in pairs)
-        found.extend(name for name, count in counted.items() if count > 1)
-
-    with contextlib.suppress(ValueError, RecursionError):
-        json.loads(line, object_pairs_hook=look)
-    return found[0] if found else None

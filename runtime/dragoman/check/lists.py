@@ -5,16 +5,18 @@ Lives here: walking pages. Must not: judge what is listed (`offered`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from dragoman.check.talk import CheckedAnswer, Talk
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.declared import declares
+from dragoman.core.exact_json import encode
 
 PAGES_MOST: Final = 200
+_PAGE_ITEMS: Final = 1 << 32
 NO_CURSOR: Final = "dragoman-check:no-such-cursor"
 
 
@@ -44,17 +46,6 @@ LISTS: Final[Mapping[str, Listed]] = MappingProxyType(
 )
 
 
-@dataclass(slots=True)
-class Listing:
-    """What a server lists, each as it came, with the pointer to it and the message it came in."""
-
-    items: dict[str, list[ListedItem]] = field(default_factory=dict)
-
-    def of(self, member: str) -> list[ListedItem]:
-        """Give those of one kind."""
-        return self.items.get(member, [])
-
-
 class ListedItem(NamedTuple):
     """Something that is listed.
 
@@ -71,9 +62,21 @@ class ListedItem(NamedTuple):
     method: str
 
 
-async def read_lists(talk: Talk) -> Listing:
-    """Read every list that the server has."""
-    offer = Listing()
+TakeItem = Callable[[str, ListedItem], None]
+"""Is given each item and the member of the result that lists it; most it must not keep, for lists may be long."""
+
+
+async def read_lists(talk: Talk, take: TakeItem) -> frozenset[str]:
+    """Read every list that the server has.
+
+    Args:
+        talk: In which it is asked.
+        take: Is given what is listed.
+
+    Returns:
+        The members of results of the lists that there are.
+    """
+    found = set()
     for method, listed in LISTS.items():
         needed = talk.methods[method].capability
         is_declared = declares(talk.capabilities, needed)
@@ -87,10 +90,13 @@ async def read_lists(talk: Talk) -> Listing:
         if first.result is None:
             _note_refused(talk, method, needed, listed, first)
             continue
-        offer.items[listed.member] = await _read_pages(talk, method, listed, first)
-        _find_repeated(talk, offer.items[listed.member], listed)
-        await _try_again(talk, method, listed, first)
-    return offer
+        found.add(listed.member)
+        walk = _PageWalk(talk, method, listed, take)
+        cursor, names = walk.take_page(first), _digest(first.result, listed)
+        del first  # a page is not kept while the next one is read
+        await walk.go_on(cursor)
+        await _try_again(talk, method, listed, names)
+    return frozenset(found)
 
 
 def _note_refused(talk: Talk, method: str, needed: str, listed: Listed, first: CheckedAnswer) -> None:
@@ -99,54 +105,72 @@ def _note_refused(talk: Talk, method: str, needed: str, listed: Listed, first: C
         talk.findings.note("declared-answers", f"the answer to {method}", expected, first.told)
 
 
-async def _read_pages(talk: Talk, method: str, listed: Listed, first: CheckedAnswer) -> list[ListedItem]:
-    items: list[ListedItem] = []
-    seen: set[str] = set()
-    reply, page = first, 1
-    while reply.result is not None:
-        members = reply.result.get(listed.member)
-        for index, one in enumerate(members if isinstance(members, list) else []):
+class _PageWalk:
+    """The pages of one list, one after another, and what is listed twice."""
+
+    def __init__(self, talk: Talk, method: str, listed: Listed, take: TakeItem) -> None:
+        self._talk = talk
+        self._method = method
+        self._listed = listed
+        self._take = take
+        # Names as hashes, places as numbers: each name that is kept would keep what was decoded beside it in memory.
+        self._names: dict[int, int] = {}
+        self._page = 1
+
+    async def go_on(self, cursor: str | None) -> None:
+        """Read the pages after the first."""
+        seen: set[str] = set()
+        while cursor is not None:
+            if cursor in seen:
+                about, at = f"the answer to {self._name(self._page)}", "/result/nextCursor"
+                self._talk.findings.note("cursor-new", about, "a new cursor", f"{cursor[:60]!r} again", pointer=at)
+                return
+            if self._page == PAGES_MOST:
+                about = f"the request {self._method}"
+                self._talk.findings.note("pages-end", about, f"at most {PAGES_MOST} pages", "another page")
+                return
+            seen.add(cursor)
+            self._page += 1
+            about = self._name(self._page)
+            cursor = self.take_page(await self._talk.ask(self._method, {"cursor": cursor}, about=about))
+
+    def _name(self, page: int) -> str:
+        return f"{self._method}, page {page}" if page > 1 else self._method
+
+    def take_page(self, reply: CheckedAnswer) -> str | None:
+        """Hand on what is on a page; give the cursor of the next one."""
+        if reply.result is None:
+            return None
+        member, about = self._listed.member, f"the answer to {reply.about}"
+        items = reply.result.get(member)
+        for index, one in enumerate(items if isinstance(items, list) else []):
             if isinstance(one, dict):
-                items.append(
-                    ListedItem(one, f"the answer to {reply.about}", f"/result/{listed.member}/{index}", method)
-                )
+                item = ListedItem(one, about, f"/result/{member}/{index}", self._method)
+                self._take(member, item)
+                self._look_for_repeated(item, index)
         cursor = reply.result.get("nextCursor")
-        if not isinstance(cursor, str):
-            break
-        if cursor in seen:
-            found = f"{cursor[:60]!r} again"
-            talk.findings.note(
-                "cursor-new", f"the answer to {reply.about}", "a new cursor", found, pointer="/result/nextCursor"
-            )
-            break
-        if page == PAGES_MOST:
-            talk.findings.note("pages-end", f"the request {method}", f"at most {PAGES_MOST} pages", "another page")
-            break
-        seen.add(cursor)
-        page += 1
-        reply = await talk.ask(method, {"cursor": cursor}, about=f"{method}, page {page}")
-    return items
+        return cursor if isinstance(cursor, str) else None
 
-
-def _find_repeated(talk: Talk, items: list[ListedItem], listed: Listed) -> None:
-    seen: dict[str, ListedItem] = {}
-    for item in items:
-        name = item.value.get(listed.name)
+    def _look_for_repeated(self, item: ListedItem, index: int) -> None:
+        listed, name = self._listed, item.value.get(self._listed.name)
         if not isinstance(name, str):
-            continue
-        if name in seen:
-            first = f"{name[:80]!r} again, as at {seen[name].pointer} of {seen[name].about}"
-            talk.findings.note(
-                listed.rule, item.about, f"another {listed.name}", first, pointer=f"{item.pointer}/{listed.name}"
-            )
-        seen.setdefault(name, item)
+            return
+        here = self._page * _PAGE_ITEMS + index
+        first = self._names.setdefault(hash(name), here)
+        if first != here:
+            page, number = divmod(first, _PAGE_ITEMS)
+            place = f"/result/{listed.member}/{number} of the answer to {self._name(page)}"
+            expected, at = f"another {listed.name}", f"{item.pointer}/{listed.name}"
+            found = f"{name[:80]!r} again, as at {place}"
+            self._talk.findings.note(listed.rule, item.about, expected, found, pointer=at)
 
 
-async def _try_again(talk: Talk, method: str, listed: Listed, first: CheckedAnswer) -> None:
-    """Ask once more for the first page, and for one that does not exist."""
+async def _try_again(talk: Talk, method: str, listed: Listed, names: bytes) -> None:
+    """Ask once more for the first page, which had these names, and for one that does not exist."""
     again = await talk.ask(method, about=f"{method}, again", repeats=True)
-    if again.result is not None and first.result is not None and _differs(first.result, again.result, listed):
+    if again.result is not None and _digest(again.result, listed) != names:
         talk.findings.note("list-order", f"the answer to {again.about}", "the same list as before", "another")
+    del again
     refused = await talk.ask(
         method, {"cursor": NO_CURSOR}, about=f"{method} with a cursor that does not exist", repeats=True
     )
@@ -156,10 +180,8 @@ async def _try_again(talk: Talk, method: str, listed: Listed, first: CheckedAnsw
         )
 
 
-def _differs(one: Mapping[str, Any], other: Mapping[str, Any], listed: Listed) -> bool:
-    return _names(one, listed) != _names(other, listed)
-
-
-def _names(result: Mapping[str, Any], listed: Listed) -> list[Any]:
-    members = result.get(listed.member)
-    return [one.get(listed.name) for one in members if isinstance(one, dict)] if isinstance(members, list) else []
+def _digest(result: Mapping[str, Any], listed: Listed) -> bytes:
+    """Give what is the same for two pages that name the same in the same order."""
+    items = result.get(listed.member)
+    names = [one.get(listed.name) for one in items if isinstance(one, dict)] if isinstance(items, list) else []
+    return blake2b(encode(names)).digest()

@@ -7,43 +7,60 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import dragoman_spec
 from dragoman.check.findings import LostFor
-from dragoman.core.exact_json import encode
+from dragoman.check.heard import HeardResult
+from dragoman.check.json_schemas import escape
+from dragoman.check.slicing import PIECE
 from dragoman.errors import Error
 
 _INDEX: Final = re.compile(r"/\d+(?=/|$)")
 
 
-def find_lost(frames: Iterable[tuple[str, dict[str, Any]]], revision: str) -> tuple[LostFor, ...]:
+def find_lost(heard: Iterable[HeardResult], revision: str) -> tuple[LostFor, ...]:
     """Give what each older revision cannot carry of these results.
 
     Args:
-        frames: Results, each with the method that it answers; one that came twice counts once.
+        heard: The results.
         revision: In which they were said.
     """
-    taken = [*{encode([method, frame["result"]]): (method, frame) for method, frame in frames}.values()]
     older = dragoman_spec.REVISIONS[: dragoman_spec.REVISIONS.index(revision)]
-    return tuple(lost for target in reversed(older) for lost in _lost_for(taken, revision, target))
+    counts = {target: Counter[tuple[str, str, str, bool]]() for target in reversed(older)}
+    for one in heard:
+        frame = one.read()
+        for target, counted in counts.items():
+            if one.method in dragoman_spec.load(target).METHODS:
+                _count(frame, one.method, revision, target, counted)
+    return tuple(
+        LostFor(target, method, pointer, kind, count, cosmetic)
+        for target, counted in counts.items()
+        for (method, pointer, kind, cosmetic), count in counted.items()
+    )
 
 
-def _lost_for(frames: list[tuple[str, dict[str, Any]]], revision: str, target: str) -> list[LostFor]:
-    counted: Counter[tuple[str, str, str, bool]] = Counter()
-    known = dragoman_spec.load(target).METHODS
-    for method, frame in frames:
-        if method not in known:
-            continue
+def _count(frame: Any, method: str, revision: str, target: str, counted: Counter[tuple[str, str, str, bool]]) -> None:
+    for part, only in _take_apart(frame):
         try:
-            losses = dragoman_spec.translate(frame, source=revision, target=target, method=method).losses
+            losses = dragoman_spec.translate(part, source=revision, target=target, method=method).losses
         except Error as error:
             counted[method, "", f"refused: {error}"[:200], False] += 1
-            continue
+            return
         for loss in losses:
-            counted[method, _INDEX.sub("/*", loss.pointer), loss.kind, loss.cosmetic] += 1
-    return [
-        LostFor(target, method, pointer, kind, count, cosmetic)
-        for (method, pointer, kind, cosmetic), count in counted.items()
-    ]
+            if loss.pointer.startswith(only):
+                counted[method, _INDEX.sub("/*", loss.pointer), loss.kind, loss.cosmetic] += 1
+
+
+def _take_apart(frame: Any) -> Iterator[tuple[Any, str]]:
+    """Give a long list in parts, each with the pointer to what counts in it: all of it, then only its list."""
+    result = frame["result"]
+    member = max(result, key=lambda one: len(result[one]) if isinstance(result[one], list) else 0, default="")
+    items = result.get(member)
+    if not isinstance(items, list) or len(items) <= PIECE:
+        yield frame, ""
+        return
+    for start in range(0, len(items), PIECE):
+        part = {**result, member: items[start : start + PIECE]}
+        yield {**frame, "result": part}, f"/result/{escape(member)}/" if start else ""

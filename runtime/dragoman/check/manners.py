@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from dragoman.check.opening import offer
-from dragoman.check.talk import CheckedAnswer, Talk, client_info
+from dragoman.check.talk import PING, CheckedAnswer, Talk, client_info
 from dragoman.core.bridge.metadata import Metadata
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.declared import declares
@@ -18,7 +18,6 @@ from dragoman.core.envelope import notification_frame
 NO_METHOD: Final = "dragoman-check/no-such-method"
 NO_REVISION: Final = "1999-12-31"
 NO_LEVEL: Final = "dragoman-check"
-PING: Final = "ping"
 _LISTEN_S: Final = 2.0
 
 
@@ -92,9 +91,8 @@ async def _try_logging_by_request(talk: Talk) -> None:
         return
     method, level = "tools/list", talk.facts.log_levels[-1]
     talk.listener.wants_logs, talk.listener.log_level = True, level
-    await talk.ask(
-        method, about=f"{method} with a log level", metadata=Metadata(talk.revision, {}, client_info(), level)
-    )
+    usual = Metadata(talk.revision, {}, client_info(), level)
+    await talk.ask(method, about=f"{method} with a log level", metadata=usual, repeats=True)
     talk.listener.wants_logs, talk.listener.log_level = False, None
     strange = Metadata(talk.revision, {}, client_info(), NO_LEVEL)
     refused = await talk.ask(method, about=f"{method} with a log level that does not exist", metadata=strange)
@@ -163,7 +161,9 @@ async def _try_listening(talk: Talk) -> None:
     if not wanted or method not in talk.methods:
         return
     talk.listener.notices.clear()
-    reply = await talk.ask(method, {"notifications": wanted}, patience_s=min(_LISTEN_S, talk.timeout_s), quietly=True)
+    reply = await talk.ask(
+        method, {"notifications": wanted}, patience_s=min(_LISTEN_S, talk.patience.timeout_s), quietly=True
+    )
     told = list(talk.listener.notices)
     if talk.is_over:
         return
@@ -174,16 +174,12 @@ async def _try_listening(talk: Talk) -> None:
         _expect_answer(talk, reply, "listChanged")
 
 
-async def try_unknown_revision(talk: Talk, patience_s: float) -> None:
-    """Open a session in a revision that does not exist; the conversation is good for nothing else.
-
-    Args:
-        talk: Which has begun.
-        patience_s: How long the server may take to answer.
-    """
+async def try_unknown_revision(talk: Talk) -> None:
+    """Open a session in a revision that does not exist; the conversation, which has begun, is good for nothing else."""
     method = talk.facts.lifecycle["open"]
     params = offer(NO_REVISION)
-    reply = await talk.ask(method, params, about=f"{method} with a revision that does not exist", patience_s=patience_s)
+    waits_s = talk.patience.for_opening(talk.facts.era)
+    reply = await talk.ask(method, params, about=f"{method} with a revision that does not exist", patience_s=waits_s)
     if reply.result is not None and reply.result.get("protocolVersion") == NO_REVISION:
         found = f"{NO_REVISION!r}"
         pointer = "/result/protocolVersion"

@@ -6,10 +6,12 @@ Lives here: judging items of lists by what no schema of the protocol says. Must 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from dragoman.check.json_schemas import escape, find_defects, is_template
-from dragoman.check.lists import ListedItem, Listing
+from dragoman.check.lists import ListedItem
 from dragoman.check.talk import Talk
 from dragoman.core.bridge.annotations import find_mirrored
 
@@ -18,18 +20,16 @@ _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]*\Z")
 _MIME_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+\s*(;.*)?\Z", re.DOTALL)
 
 
-def judge_offer(talk: Talk, offer: Listing) -> None:
-    """Judge everything that is listed."""
-    for item in offer.of("tools"):
-        _judge_tool(talk, item)
-    for item in offer.of("resources"):
-        _judge_uri(talk, item)
-        _judge_mime_type(talk, item)
-    for item in offer.of("resourceTemplates"):
-        _judge_template(talk, item)
-        _judge_mime_type(talk, item)
-    for item in offer.of("prompts"):
-        _judge_prompt(talk, item)
+def judge_item(talk: Talk, member: str, item: ListedItem) -> None:
+    """Judge something that is listed.
+
+    Args:
+        talk: In which it was.
+        member: Of the result that lists it.
+        item: It.
+    """
+    for judge in _JUDGES.get(member, ()):
+        judge(talk, item)
 
 
 def _judge_tool(talk: Talk, item: ListedItem) -> None:
@@ -39,7 +39,7 @@ def _judge_tool(talk: Talk, item: ListedItem) -> None:
         _note(talk, "tool-name", item, "/name", "1 to 128 of A-Z, a-z, 0-9, _, -, .", repr(name[:140]))
     for member, rule in (("inputSchema", "input-schema"), ("outputSchema", "output-schema")):
         if isinstance(tool.get(member), dict):
-            for defect in find_defects(tool[member])[:20]:
+            for defect in find_defects(tool[member]):
                 _note(talk, rule, item, f"/{member}{defect.pointer}", defect.expected, defect.found)
     hints = tool.get("annotations")
     if isinstance(hints, dict) and hints.get("readOnlyHint") is True and hints.get("destructiveHint") is True:
@@ -78,6 +78,16 @@ def _judge_prompt(talk: Talk, item: ListedItem) -> None:
             _note(talk, "argument-unique", item, f"/arguments/{index}/name", "another name", f"{escape(name)!r} again")
         elif isinstance(name, str):
             seen.add(name)
+
+
+_JUDGES: Final[Mapping[str, tuple[Callable[[Talk, ListedItem], None], ...]]] = MappingProxyType(
+    {
+        "tools": (_judge_tool,),
+        "resources": (_judge_uri, _judge_mime_type),
+        "resourceTemplates": (_judge_template, _judge_mime_type),
+        "prompts": (_judge_prompt,),
+    }
+)
 
 
 def _note(talk: Talk, rule: str, item: ListedItem, below: str, expected: str, found: str) -> None:

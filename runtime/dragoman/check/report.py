@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
@@ -35,37 +36,48 @@ def write_text(report: CheckReport) -> str:
 def _lines(report: CheckReport) -> Iterator[str]:
     yield f"{report.target}"
     told: dict[tuple[str, ...], str] = {}
-    for one in report.revisions:
-        yield from _revision_lines(one, told)
+    for _, alike in groupby(report.revisions, _what_came):
+        yield from _revision_lines([*alike], told)
     yield from _lost_lines(report.lost)
     yield ""
     yield _sum(report)
 
 
-def _revision_lines(report: RevisionReport, told: dict[tuple[str, ...], str]) -> Iterator[str]:
-    """Lay out one revision; what was told of an older one is not told again, but that it is so.
+def _what_came(report: RevisionReport) -> tuple[str, ...]:
+    """Give what is the same for neighbours that are told together: revisions that came to nothing in the same way."""
+    return (report.revision,) if report.served else (report.outcome, report.why)
+
+
+def _revision_lines(reports: Sequence[RevisionReport], told: dict[tuple[str, ...], str]) -> Iterator[str]:
+    """Lay out one revision, or several that came to nothing in the same way.
+
+    What was told of an older one is not told again, but that it is so.
 
     Args:
-        report: Of the revision.
+        reports: Of the revisions.
         told: What has been told, and of which revision; more is added.
     """
     yield ""
-    if report.served:
-        said = _count(report.findings) if report.findings else "nothing to report"
-        named = f" {report.server};" if report.server else ""
-        counted = f"{report.asked} requests, {len(report.rules)} rules"
-        yield f"{report.revision}:{named} {counted}: {said}"
+    first = reports[0]
+    if first.served:
+        said = _count(first.findings) if first.findings else "nothing to report"
+        named = f" {first.server};" if first.server else ""
+        yield f"{first.revision}:{named} {first.asked} requests, {len(first.rules)} rules: {said}"
     else:
-        yield f"{report.revision}: not spoken ({report.why})"
-    fresh = [finding for finding in report.findings if _what(finding) not in told]
-    yield from write_findings(fresh)
+        done = "not asked" if first.outcome == "untried" else "not spoken"
+        yield f"{', '.join(one.revision for one in reports)}: {done} ({first.why})"
+    fresh: dict[tuple[str, ...], Finding] = {}
     again: dict[str, list[str]] = {}
-    for finding in report.findings:
-        if finding not in fresh:
-            again.setdefault(told[_what(finding)], []).append(finding.rule)
+    for finding in (finding for one in reports for finding in one.findings):
+        what = _what(finding)
+        if what in told:
+            again.setdefault(told[what], []).append(finding.rule)
+        else:
+            fresh.setdefault(what, finding)
+    yield from write_findings([*fresh.values()])
     for revision, rules in again.items():
         yield f"  as in {revision}: {', '.join(dict.fromkeys(rules))}"
-    told.update((_what(finding), report.revision) for finding in fresh)
+    told.update(dict.fromkeys(fresh, first.revision))
 
 
 def _what(finding: Finding) -> tuple[str, ...]:
@@ -101,8 +113,21 @@ def _lost_lines(lost: tuple[LostFor, ...]) -> Iterator[str]:
 
 
 def _sum(report: CheckReport) -> str:
-    if not report.served:
-        return "The server speaks none of these revisions."
+    cut = "" if report.is_whole else " There was no time for more: --overall-timeout gives it."
+    match report.outcome:
+        case "spoken":
+            return _sum_of_spoken(report) + cut
+        case "refused":
+            return "The server speaks none of these revisions." + cut
+        case "silent":
+            return "The server does not answer. If it needs longer to start, give it --start-timeout." + cut
+        case "gone":
+            return "The server does not stay, or cannot be reached." + cut
+        case _:
+            return "Nothing is known of the server." + cut
+
+
+def _sum_of_spoken(report: CheckReport) -> str:
     spoken = f"{len(report.served)} of {len(report.revisions)} revisions"
     together = ", all revisions together" if len(report.served) > 1 and report.findings else ""
     return f"{spoken} spoken; {_count(report.findings)}{together}."
@@ -126,6 +151,7 @@ def write_json(report: CheckReport) -> dict[str, Any]:
             {
                 "revision": one.revision,
                 "served": one.served,
+                "outcome": one.outcome,
                 "why": one.why,
                 "server": one.server,
                 "requests": one.asked,

@@ -128,6 +128,8 @@ _ALL: Final = (
     _rule("method-known", "must", "The server sends only methods that the revision lets a server send.", BASE),
     _rule("no-requests", "must", "The server sends no requests.", (None, "basic/patterns/mrtr")),
     _rule("unknown-method", "must", "A method that does not exist is answered with the error -32601.", BASE),
+    _rule("in-time", "should", "The server answers soon enough for the check to end.", BASE),
+    _rule("flood", "should", "The server does not send messages by the thousand that nobody asked for.", LOGGING),
     _rule("alive", "must", "The server does not end while a client talks to it.", BASE),
     _rule("ends-with-input", "should", "The server exits when its input is closed.", PIPE, "stdio"),
     # How a session opens.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Final
 
 import dragoman_spec
 from dragoman.check.findings import FindingLog
 from dragoman.check.listening import CheckedRequest, CheckListener
+from dragoman.check.plan import VisitPlan
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.codes import METHOD_NOT_FOUND
@@ -25,6 +26,13 @@ from dragoman.transports.base import Transport
 PROGRESS_MOST: Final = 30
 """How many times as long as without progress an answer may take with it."""
 
+UNANSWERED_MOST: Final = 3
+"""After how many requests without an answer it is asked whether the server is still there."""
+
+PING: Final = "ping"
+EVERYDAY: Final = frozenset({"tools/list", "resources/list", "prompts/list", PING, "server/discover"})
+"""What can be asked again without params."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswer:
@@ -33,10 +41,14 @@ class CheckedAnswer:
     Attributes:
         about: What was asked, in words.
         body: The whole response; None where there was none.
+        reason: Why there was none.
+        is_silence: Whether it is only that nothing came in time.
     """
 
     about: str
     body: dict[str, Any] | None
+    reason: str = ""
+    is_silence: bool = False
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -73,24 +85,31 @@ class Talk:
     Args:
         transport: To the server, not started.
         findings: Where rules that are broken are written down.
-        timeout_s: How long an answer may take, without progress, in seconds.
+        plan: How long an answer may take, and who is told what is asked.
 
     Attributes:
         listener: Who hears what it says.
+        patience: How long it is waited for.
         asked: How many requests were sent.
         capabilities: What the server declared.
         server: How it names itself.
+        is_deaf: Whether it has stopped to answer, so that nothing more is asked.
     """
 
-    def __init__(self, transport: Transport, findings: FindingLog, timeout_s: float) -> None:
+    def __init__(self, transport: Transport, findings: FindingLog, plan: VisitPlan) -> None:
         self.findings = findings
         self.revision = findings.revision
         self.facts = dragoman_spec.facts(findings.revision)
-        self.timeout_s = timeout_s
-        self.listener = CheckListener(findings, self._answer)
+        self.patience = plan.patience
+        self.listener = CheckListener(findings, self._answer, plan.patience)
         self.asked = 0
         self.capabilities: Mapping[str, Any] = {}
         self.server = ""
+        self.is_deaf = False
+        self._on_step = plan.on_step
+        self._unanswered = 0
+        self._is_doubtful = False
+        self._answered: str | None = None
         self._transport = transport
         self._metadata = Metadata(self.revision, {}, client_info()) if self.facts.era == "per_request" else None
 
@@ -152,22 +171,52 @@ class Talk:
             repeats: Whether the same was asked before.
         """
         about = about or method
-        if self.is_over:
+        if self.is_over or self.is_deaf:
             return CheckedAnswer(about, None)
+        self._on_step(self.revision, about)
         self.asked += 1
         key = key or b"%d" % self.asked
         asked = CheckedRequest(method, about, asyncio.get_running_loop().create_future(), token, repeats=repeats)
         self.listener.expect(key, asked)
         self._transport.send([self._write(key, method, params, token, metadata or self._metadata, stamped)])
-        body = await self._wait(asked, patience_s or self.timeout_s)
-        if body is None and not asked.answer.done():
-            self.listener.give_up(key)
+        if self.listener.is_late:
+            self._is_doubtful, self._unanswered, self.listener.is_late = False, 0, False
+        waits_s = patience_s or self.patience.for_answer(self._is_doubtful)
+        body = await self._wait(asked, waits_s)
+        reply = CheckedAnswer(about, body, asked.failure, not asked.answer.done())
+        if reply.is_silence:
+            reply = replace(reply, reason=f"nothing within {waits_s:g} s")
+            self.listener.give_up(key, self.patience.timeout_s - waits_s)
             if not quietly:
-                waited = f"nothing within {patience_s or self.timeout_s:g} s"
-                self.findings.note("answered", f"the request {about}", "a response", waited)
-        elif body is None and self.is_over and not quietly:
-            self.findings.note("alive", f"the request {about}", "a response", str(self.listener.over))
-        return CheckedAnswer(about, body)
+                self.findings.note("answered", f"the request {about}", "a response", reply.reason)
+        elif body is None and self.is_over:
+            reply = replace(reply, reason=str(self.listener.over))
+            if not quietly:
+                self.findings.note("alive", f"the request {about}", "a response", reply.reason)
+        if patience_s is None:
+            await self._look_for_life(method, is_answered=asked.is_heard)
+        return reply
+
+    async def _look_for_life(self, method: str, is_answered: bool) -> None:
+        """Where several requests in a row came to nothing, ask what was answered before; if in vain, ask no more."""
+        if is_answered:
+            self._unanswered, self._answered = 0, method if method in EVERYDAY else self._answered
+            return
+        self._is_doubtful = True
+        self._unanswered += 1
+        if self._unanswered < UNANSWERED_MOST or self.is_over:
+            return
+        self._unanswered = 0
+        usual = PING if PING in self.facts.local else self.facts.lifecycle["discover"]
+        method = self._answered or usual
+        waits_s = self.patience.for_answer(is_doubtful=True)
+        about = f"{method}, after {UNANSWERED_MOST} requests without an answer"
+        reply = await self.ask(method, about=about, patience_s=waits_s, quietly=True, repeats=True)
+        if reply.body is None and not self.is_over and not self.listener.is_late:
+            self.is_deaf = True
+            self.patience.note_deafness()
+            found = f"nothing within {waits_s:g} s, so that nothing more was asked"
+            self.findings.note("answered", f"the request {about}", "a response", found)
 
     def tell(self, method: str) -> None:
         """Send a notification."""

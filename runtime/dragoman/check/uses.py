@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from dragoman.check.json_schemas import find_misfits
-from dragoman.check.lists import ListedItem, Listing
+from dragoman.check.lists import ListedItem
 from dragoman.check.talk import CheckedAnswer, Talk
 from dragoman.core.codes import INVALID_PARAMS
 
@@ -24,35 +24,54 @@ MISSING: Final = "dragoman-check-no-such-thing"
 MISSING_URI: Final = "dragoman-check://no-such-resource"
 
 
-async def use_offer(talk: Talk, offer: Listing, calls_tools: bool) -> None:
-    """Use what is offered.
+class Usables:
+    """Those of the things that are listed that are going to be used.
 
     Args:
-        talk: The conversation.
-        offer: What is listed.
         calls_tools: Whether tools are called that say that they only read.
     """
-    for item in offer.of("resources")[:MOST]:
-        await _read(talk, item, item.value.get("uri"))
-    for item in offer.of("resourceTemplates")[:MOST]:
-        template = item.value.get("uriTemplate")
-        if isinstance(template, str) and "{" not in template:
-            await _read(talk, item, template)
-    for item in offer.of("prompts")[:MOST]:
+
+    def __init__(self, calls_tools: bool) -> None:
+        self._calls_tools = calls_tools
+        self._items: dict[str, list[ListedItem]] = {}
+
+    def take(self, member: str, item: ListedItem) -> None:
+        """Keep something, if it is to be used: it is listed as this member of a result."""
+        found = self._items.setdefault(member, [])
+        if len(found) < MOST and self._is_usable(member, item.value):
+            found.append(item)
+
+    def of(self, member: str) -> list[ListedItem]:
+        """Give those of one kind."""
+        return self._items.get(member, [])
+
+    def _is_usable(self, member: str, value: Mapping[str, Any]) -> bool:
+        if member == "tools":
+            return self._calls_tools and _only_reads(value)
+        return member != "resourceTemplates" or "{" not in str(value.get("uriTemplate"))
+
+
+async def use_offer(talk: Talk, usables: Usables) -> None:
+    """Use what is offered."""
+    for item in usables.of("resources"):
+        await _read(talk, item.value.get("uri"))
+    for item in usables.of("resourceTemplates"):
+        await _read(talk, item.value.get("uriTemplate"))
+    for item in usables.of("prompts"):
         await _get_prompt(talk, item)
-    for item in [one for one in offer.of("tools") if _only_reads(one.value)][: MOST if calls_tools else 0]:
+    for item in usables.of("tools"):
         await _call(talk, item.value)
 
 
-async def use_missing(talk: Talk, offer: Listing) -> None:
-    """Ask for a tool, a prompt and a resource that do not exist."""
-    if "tools" in offer.items:
+async def use_missing(talk: Talk, listed: Collection[str]) -> None:
+    """Ask for a tool, a prompt and a resource that do not exist, as far as such things are listed."""
+    if "tools" in listed:
         reply = await talk.ask("tools/call", {"name": MISSING, "arguments": {}}, about="tools/call of no tool")
         _expect_refusal(talk, reply, "tool-missing", (INVALID_PARAMS,))
-    if "prompts" in offer.items:
+    if "prompts" in listed:
         reply = await talk.ask("prompts/get", {"name": MISSING}, about="prompts/get of no prompt")
         _expect_refusal(talk, reply, "prompt-missing", (INVALID_PARAMS,))
-    if "resources" in offer.items:
+    if "resources" in listed:
         reply = await talk.ask("resources/read", {"uri": MISSING_URI}, about="resources/read of no resource")
         named = {name: code for code, name in talk.codes.items()}
         _expect_refusal(talk, reply, "resource-missing", (named.get("RESOURCE_NOT_FOUND", INVALID_PARAMS),))
@@ -64,7 +83,7 @@ def _expect_refusal(talk: Talk, reply: CheckedAnswer, rule: str, codes: tuple[in
         talk.findings.note(rule, f"the answer to {reply.about}", expected, reply.told)
 
 
-async def _read(talk: Talk, item: ListedItem, uri: Any) -> None:
+async def _read(talk: Talk, uri: Any) -> None:
     if not isinstance(uri, str):
         return
     reply = await talk.ask("resources/read", {"uri": uri}, about=f"resources/read of {uri[:80]}")
@@ -150,7 +169,7 @@ def _judge_structured(talk: Talk, about: str, result: Mapping[str, Any], schema:
         if "structuredContent" not in result:
             talk.findings.note("structured-output", about, "what its output schema says", "nothing", pointer=pointer)
             return
-        for misfit in find_misfits(structured, schema)[:20]:
+        for misfit in find_misfits(structured, schema):
             place = pointer + misfit.pointer
             talk.findings.note("structured-output", about, misfit.expected, misfit.found, pointer=place)
     if structured is not None and not any(isinstance(one, dict) and one.get("type") == "text" for one in blocks):

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
 from dragoman.cli.options import revision, seconds
-from dragoman.cli.session import EXIT_GONE, EXIT_UNFIT, add_server_arguments, check_server_arguments, opener_of_server
+from dragoman.cli.session import (
+    EXIT_GONE,
+    EXIT_TIMEOUT,
+    EXIT_UNFIT,
+    add_server_arguments,
+    check_server_arguments,
+    opener_of_server,
+)
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.cli.upstream import choose_loop, configure_upstream
 from dragoman.errors import TransportError
@@ -50,6 +57,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="how long an answer may take, without progress (default: 10)",
     )
+    parser.add_argument(
+        "--start-timeout",
+        type=seconds,
+        metavar="S",
+        help="how long the very first answer may take (default: 12, or what --timeout says if that is more)",
+    )
+    parser.add_argument(
+        "--overall-timeout",
+        type=seconds,
+        default=180.0,
+        metavar="S",
+        help="how long the whole check may take (default: 180)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
         over=_transport_of(args),
         revisions=args.revisions or dragoman_spec.REVISIONS,
         timeout_s=args.timeout,
+        start_timeout_s=args.start_timeout,
+        overall_timeout_s=args.overall_timeout,
         calls_tools=args.call,
         http=configure_upstream(args) if _transport_of(args) == "http" else None,
     )
@@ -113,6 +135,12 @@ def _tell(report: CheckReport, args: argparse.Namespace) -> int:
         print(json.dumps(write_json(report), indent=2, ensure_ascii=False))
     else:
         print(shown(write_text(report)), end="")
+    if report.outcome in ("silent", "untried"):
+        return EXIT_TIMEOUT
+    if report.outcome == "gone":
+        return EXIT_GONE
     if any(is_bad(finding, args.strict) for finding in report.findings):
         return EXIT_BROKEN
+    if not report.is_whole:
+        return EXIT_TIMEOUT
     return 0 if report.served else EXIT_UNFIT

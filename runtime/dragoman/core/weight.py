@@ -1,7 +1,7 @@
 """How many values a JSON text has, counted in its bytes before it is decoded.
 
 Lives here: counting values without making any. Must not: check that the text is JSON; the decoder does that. Called
-by `core.exact_json` for long lines, and by `transports.http.reading` for long bodies.
+by `core.exact_json` for long lines, by `transports.http.reading` for long bodies, and by `dragoman.check`.
 
 Theory of operation. What decoding costs is not the bytes but the values: 16 MiB of `[[],[],…` are five million arrays.
 They take seconds and hundreds of megabytes, and nobody else is served meanwhile: a thread would not help, for the
@@ -17,6 +17,9 @@ from typing import Final
 
 _FEW: Final = 32
 """How many signs of a kind are looked for one by one before they are counted."""
+
+_PIECE_BYTES: Final = 256 * 1024
+"""How much of a text is split at once."""
 
 
 def is_heavier(text: bytes, values: int, containers: int) -> bool:
@@ -34,11 +37,20 @@ def is_heavier(text: bytes, values: int, containers: int) -> bool:
         return False
     if not _exceeds(text, values, containers):
         return False
-    if b"\\" in text:
-        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    text = _without_escapes(text)
     if text.count(b'"') > 4 * values:  # two for each name and two for each string
         return True
-    return _exceeds(b"".join(text.split(b'"')[::2]), values, containers)
+    return _exceeds(_without_strings(text), values, containers)
+
+
+def count_members(text: bytes) -> int:
+    """Count the members of all objects in a JSON text: a name that an object has twice counts twice."""
+    return _without_strings(_without_escapes(text)).count(b":")
+
+
+def _without_escapes(text: bytes) -> bytes:
+    """Give a text without escaped quotation marks, which do not end a string."""
+    return text.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in text else text
 
 
 def _has_few(text: bytes, sign: bytes) -> bool:
@@ -51,6 +63,17 @@ def _has_few(text: bytes, sign: bytes) -> bool:
     return False
 
 
-def _exceeds(text: bytes, values: int, containers: int) -> bool:
+def _without_strings(text: bytes) -> bytearray:
+    """Give a text without its strings; piece by piece, for each part of a split text takes forty bytes more."""
+    found = bytearray()
+    is_inside = False
+    for start in range(0, len(text), _PIECE_BYTES):
+        parts = text[start : start + _PIECE_BYTES].split(b'"')
+        found += b"".join(parts[is_inside::2])
+        is_inside ^= len(parts) % 2 == 0
+    return found
+
+
+def _exceeds(text: bytes | bytearray, values: int, containers: int) -> bool:
     opened = text.count(b"[") + text.count(b"{")
     return opened > containers or opened + text.count(b",") >= values
