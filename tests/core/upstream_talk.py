@@ -12,8 +12,8 @@ from dragoman.core.edges.offer import Accepted
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, classify
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.failures import Failed
 from dragoman.core.settings import Settings
+from dragoman.core.translate import Refusal
 from tests.proxy.conversation import initialize, initialized
 
 NEWEST = dragoman_spec.HANDSHAKE_REVISIONS[-1]
@@ -66,7 +66,7 @@ class UpstreamTalk:
     def discovered(self, upstream: UpstreamEdge, verdict: Any) -> None:
         raise AssertionError(verdict)
 
-    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         self.interruptions.append(failure.message)
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:

@@ -17,8 +17,7 @@ from typing import Any, Protocol
 import dragoman_spec
 from dragoman.client.handlers import Handlers
 from dragoman.client.session import Session
-from dragoman.core.codes import INVALID_PARAMS
-from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
 from dragoman.core.rounds import Rounds
 from dragoman.errors import LocalProtocolError, RemoteProtocolError
 

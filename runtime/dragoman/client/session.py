@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dragoman.client.transport import CallTransport
-from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.envelope import (
     Frame,
     classify,
@@ -23,7 +23,6 @@ from dragoman.core.envelope import (
     request_frame,
     result_frame,
 )
-from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.errors import ConnectionClosed, McpError, RemoteProtocolError, RequestTimeout
 
 logger = logging.getLogger("dragoman.client")

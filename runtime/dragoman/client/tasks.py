@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.client.eras import read_questions
-from dragoman.core.codes import INVALID_PARAMS
-from dragoman.core.failures import CONNECTION_CLOSED
+from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
 from dragoman.errors import CapabilityNotSupported, McpError, RemoteProtocolError
 
 if TYPE_CHECKING:

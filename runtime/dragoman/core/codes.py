@@ -1,4 +1,4 @@
-"""The error codes of JSON-RPC itself, which mean the same in every revision.
+"""The error codes of JSON-RPC itself, which mean the same in every revision, and the one that SDKs have agreed on.
 
 Codes that MCP adds are in the tables of `dragoman_spec`.
 """
@@ -16,3 +16,6 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+
+CONNECTION_CLOSED: Final = -32000
+"""The implementation-defined code that MCP's SDKs use for a connection that went away."""

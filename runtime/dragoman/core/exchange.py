@@ -30,7 +30,6 @@ from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
 if TYPE_CHECKING:
     from dragoman.core.around import Around
     from dragoman.core.edges.front import FrontEdge
-    from dragoman.core.failures import Failed
 
 logger = logging.getLogger("dragoman.exchange")
 
@@ -166,7 +165,7 @@ class Exchange:
             about = {"method": call.method, **(data or {})}
             self._deliver(side, call, error_frame(call.key, code, message, about))
 
-    def interrupt(self, failure: Failed) -> None:
+    def interrupt(self, failure: Refusal) -> None:
         """End everything that is under way with a server that is gone: no answer will come, and it waits for none."""
         self.fail_all(Side.CLIENT, failure.code, failure.message, failure.data)
         for call in self.calls[Side.SERVER].take_all():

@@ -5,29 +5,14 @@ Lives here: the error of each way to fail. Must not: decide that something faile
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.lifecycle import FrontState as State
-from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.settings import Settings
+from dragoman.core.translate import Refusal
 from dragoman.errors import InitializationTimeout
-
-CONNECTION_CLOSED: Final = -32000
-"""The implementation-defined code that MCP's SDKs use for a connection that went away."""
-
-
-class Failed(NamedTuple):
-    """What did not work: the JSON-RPC error for the peer that waits."""
-
-    code: int
-    message: str
-    data: dict[str, Any]
-
-    def answer(self, key: bytes | None) -> Frame:
-        """Give it as the response to the request with this id."""
-        return error_frame(key, self.code, self.message, self.data or None)
-
 
 _AWAITED: Final = {
     State.CONNECTING: "the client's initialize",
@@ -41,7 +26,7 @@ _CLOSED_EARLY: Final = {
 }
 
 
-def explain_timeout(state: State, settings: Settings, about: dict[str, Any]) -> tuple[Failed, Outcome]:
+def explain_timeout(state: State, settings: Settings, about: dict[str, Any]) -> tuple[Refusal, Outcome]:
     """Say what did not come in time.
 
     Args:
@@ -54,14 +39,14 @@ def explain_timeout(state: State, settings: Settings, about: dict[str, Any]) -> 
         return connection_closed(message), Outcome.CLIENT_CLOSED
     error = InitializationTimeout(_AWAITED.get(state, "the end"), settings.init_timeout_s)
     data = {"error": "InitializationTimeout", "waitingFor": error.waiting_for, "timeoutSeconds": error.timeout_s}
-    return Failed(CONNECTION_CLOSED, str(error), {**data, **about}), Outcome.INITIALIZATION_TIMED_OUT
+    return Refusal(CONNECTION_CLOSED, str(error), {**data, **about}), Outcome.INITIALIZATION_TIMED_OUT
 
 
-def explain_client_closing(state: State, reason: str) -> Failed:
+def explain_client_closing(state: State, reason: str) -> Refusal:
     """Say that the client is gone, to a server that asked it something, or to the client's own early requests."""
     return connection_closed(_CLOSED_EARLY.get(state, f"the client has closed: {reason}"))
 
 
-def connection_closed(message: str) -> Failed:
+def connection_closed(message: str) -> Refusal:
     """Give the error for a connection that went away."""
-    return Failed(CONNECTION_CLOSED, message, {})
+    return Refusal(CONNECTION_CLOSED, message, {})

@@ -102,13 +102,13 @@ class Counters:
 
 
 class Refusal(NamedTuple):
-    """A frame that does not cross: the JSON-RPC error to answer with, where an answer is possible."""
+    """What does not work: the JSON-RPC error for the peer that waits, where an answer is possible."""
 
     code: int
     message: str
     data: dict[str, Any]
 
-    def answer(self, key: bytes) -> Frame:
+    def answer(self, key: bytes | None) -> Frame:
         """Give it as the response to the request with this id."""
         return error_frame(key, self.code, self.message, self.data or None)
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.envelope import Frame, error_frame
-from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.label import LABEL
 from dragoman.core.switch.catalogue.catalogue import Catalogue
 from dragoman.core.switch.catalogue.member import Member, MemberState

@@ -10,11 +10,13 @@ import logging
 from collections.abc import Callable
 
 from dragoman.core.calls import cancelled_key
+from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import read_per_request_revision, refuse_per_request
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.envelope import Frame, error_frame, result_frame
-from dragoman.core.failures import CONNECTION_CLOSED, Failed, connection_closed
+from dragoman.core.failures import connection_closed
+from dragoman.core.translate import Refusal
 from dragoman.core.waiting import WaitingRoom, request_keys
 
 logger = logging.getLogger("dragoman.session")
@@ -85,7 +87,7 @@ class EarlyFrames:
         """Take out what waits, in order."""
         return self._rooms[side].take_all()
 
-    def fail_all(self, failure: Failed) -> None:
+    def fail_all(self, failure: Refusal) -> None:
         """Answer every request of the client that waits with an error, and forget the rest."""
         for frame in self._rooms[Side.CLIENT].take_all():
             for key in request_keys(frame):

@@ -33,7 +33,7 @@ from dragoman.core.edges.greeting import (
 from dragoman.core.edges.lifecycle import FrontEvent, FrontState
 from dragoman.core.envelope import Frame, Malformed, error_frame
 from dragoman.core.exchange import Exchange
-from dragoman.core.failures import Failed, connection_closed, explain_client_closing, explain_timeout
+from dragoman.core.failures import connection_closed, explain_client_closing, explain_timeout
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.timeouts import Timeouts
 from dragoman.core.translate import Refusal
@@ -206,7 +206,7 @@ class FrontEdge(FrontActions):
         adaptor = self._wiring.make_adaptor(Side.SERVER, revision, greeting.revision, self.exchange.counters)
         adapted = adaptor.adapt(answer, "initialize")
         if isinstance(adapted, Refusal):
-            self.failed(Failed(adapted.code, adapted.message, adapted.data))
+            self.failed(adapted)
             return
         self._welcome = write_welcome(greeting, answer if adapted is None else adapted)
         self.speak(speaks or revision)
@@ -224,12 +224,12 @@ class FrontEdge(FrontActions):
         self._end(connection_closed(f"initialize was refused: {words}"), Outcome.INITIALIZATION_FAILED)
         self._advance(FrontEvent.SERVER_REFUSED)
 
-    def failed(self, failure: Failed) -> None:
+    def failed(self, failure: Refusal) -> None:
         """Take note that there is no session to be had with the server."""
         self._end(failure, Outcome.INITIALIZATION_FAILED)
         self._advance(FrontEvent.SERVER_FAILED)
 
-    def interrupted(self, failure: Failed) -> None:
+    def interrupted(self, failure: Refusal) -> None:
         """Take note that the server is gone and another one comes in its place: the session goes on."""
         self.exchange.interrupt(failure)
         self.answered()
@@ -331,5 +331,5 @@ class FrontEdge(FrontActions):
         if not waiting:
             self._advance(FrontEvent.DRAINED)
 
-    def _end(self, failure: Failed, outcome: Outcome) -> None:
+    def _end(self, failure: Refusal, outcome: Outcome) -> None:
         self._failure, self._outcome = failure, outcome

@@ -16,8 +16,8 @@ from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontState
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.exchange import Exchange
-from dragoman.core.failures import Failed
 from dragoman.core.streams import place
+from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class FrontActions:
     _client_ended: bool
     _client_owed: bytes | None
     _early: EarlyFrames
-    _failure: Failed
+    _failure: Refusal
     _finished: bool
     _initialized: Frame | None
     _outbox: Outbox

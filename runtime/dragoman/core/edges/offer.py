@@ -15,7 +15,6 @@ from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.envelope import Frame, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
-from dragoman.core.failures import Failed
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Counters, Refusal
@@ -129,7 +128,7 @@ class Offer:
         body["id"] = decode(self.key)
         return Frame(encode_line(body), "request", self.key, "initialize", body)
 
-    def read_answer(self, frame: Frame) -> Accepted | InitializeRefused | Retried | Failed:
+    def read_answer(self, frame: Frame) -> Accepted | InitializeRefused | Retried | Refusal:
         """Read the server's response to the offer."""
         try:
             body = decode(frame.raw) if frame.body is None else frame.body
@@ -147,24 +146,24 @@ class Offer:
             frame, member.get("code", INTERNAL_ERROR), str(member.get("message", "")), member.get("data")
         )
 
-    def fail(self, code: int, message: str) -> Failed:
+    def fail(self, code: int, message: str) -> Refusal:
         """Give the error for a client whose `initialize` cannot succeed."""
-        return Failed(code, message, self.describe())
+        return Refusal(code, message, self.describe())
 
     def describe(self) -> dict[str, Any]:
         """Say, for the data of an error, what was asked and offered."""
         return {"requested": self._greeting.requested, "offered": self.offered}
 
-    def _read_result(self, frame: Frame, result: dict[str, Any]) -> Accepted | Failed:
+    def _read_result(self, frame: Frame, result: dict[str, Any]) -> Accepted | Refusal:
         try:
             revision = negotiation.read_server_revision(result)
         except UnsupportedRevision as error:
             code, message, data = negotiation.explain_unsupported(self._greeting.requested, error.supported)
             message += f": the server answered with {error.requested}{negotiation.explain_era(error.requested)}"
-            return Failed(code, message, {**data, "offered": self.offered, "answered": error.requested})
+            return Refusal(code, message, {**data, "offered": self.offered, "answered": error.requested})
         return Accepted(frame, revision)
 
-    def _take_rejection(self, rejection: Rejection) -> Retried | Failed:
+    def _take_rejection(self, rejection: Rejection) -> Retried | Refusal:
         """Make another offer, if one is allowed and left; after one from the server's own list there is no other."""
         may_retry = self._retries_left > 0
         retry = negotiation.choose_retry(rejection, self._greeting.revision, self._tried) if may_retry else None
@@ -178,7 +177,7 @@ class Offer:
                 logger.warning("the server rejected %s (it named: %s); offering %s", rejection.requested, named, retry)
                 return Retried(frame)
         code, message, data = negotiation.explain_unsupported(self._greeting.requested, rejection.supported)
-        return Failed(code, message, {**data, "offered": rejection.requested})
+        return Refusal(code, message, {**data, "offered": rejection.requested})
 
 
 def pass_on(greeting: Greeting, wiring: Wiring, counters: Counters) -> Introduce:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.offer import Accepted, InitializeRefused
 from dragoman.core.envelope import Frame, Malformed
-from dragoman.core.failures import Failed
+from dragoman.core.translate import Refusal
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.verdict import Verdict
@@ -42,10 +42,10 @@ class Owner(Follower, Protocol):
     def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """It has refused for a reason of its own; it may be asked again."""
 
-    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """There is no revision to be had, or its answer is none; it may be asked again."""
 
-    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """It is gone, and is started again: who has asked it something gets no answer, and it waits for none."""
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:

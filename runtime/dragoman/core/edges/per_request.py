@@ -21,12 +21,11 @@ from typing import Any, Final, Protocol
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.names import META_SUBSCRIPTION_ID
-from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, new_frame, twin_of
 from dragoman.core.exact_json import encode_line
-from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.lines import show
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS
 

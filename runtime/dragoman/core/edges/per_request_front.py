@@ -19,15 +19,14 @@ from dragoman.core.bridge.errors import unsupported_version
 from dragoman.core.bridge.metadata import Metadata, MetadataReader, read
 from dragoman.core.bridge.names import PER_REQUEST_REVISIONS, TASK_METHODS, UNSUPPORTED_VERSION
 from dragoman.core.calls import NAME_BYTES, cancelled_key
-from dragoman.core.codes import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.codes import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.methods import CANCELLED, PROGRESS
 from dragoman.core.repeats import TWO_FRAMES
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import TIMED_OUT
-from dragoman.core.translate import Counters
+from dragoman.core.translate import Counters, Refusal
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS, load
 
@@ -260,14 +259,14 @@ class PerRequestFront:
         """Take back a request that middleware has answered meanwhile."""
         self._behind.cancel(request, reason)
 
-    def _explain_unfit(self, key: bytes) -> Failed:
+    def _explain_unfit(self, key: bytes) -> Refusal:
         if key in self.requests:
-            return Failed(INVALID_REQUEST, "the id of this request belongs to one that is not answered yet", {})
+            return Refusal(INVALID_REQUEST, "the id of this request belongs to one that is not answered yet", {})
         if len(self.requests) >= self._settings.open_requests:
             reason = f"more than {self._settings.open_requests} requests of the client are unanswered"
-            return Failed(CONNECTION_CLOSED, reason, {"limit": self._settings.open_requests})
+            return Refusal(CONNECTION_CLOSED, reason, {"limit": self._settings.open_requests})
         reason = f"expected id and method to have at most {NAME_BYTES} bytes together"
-        return Failed(INVALID_REQUEST, reason, {"limit": NAME_BYTES})
+        return Refusal(INVALID_REQUEST, reason, {"limit": NAME_BYTES})
 
     # What is behind does
 
@@ -317,7 +316,7 @@ class PerRequestFront:
         """Send a notification that middleware has let go on."""
         self._sink.send(frame)
 
-    def fail_all(self, failure: Failed) -> None:
+    def fail_all(self, failure: Refusal) -> None:
         """Answer every request that waits with an error, also those that middleware has."""
         for request in list(self.requests.values()):
             if self._around is not None:

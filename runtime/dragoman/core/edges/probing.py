@@ -18,7 +18,7 @@ from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, Offer, Retried
 from dragoman.core.edges.restarting import Restarting
 from dragoman.core.envelope import Frame, Malformed, decoded, result_frame
-from dragoman.core.failures import Failed
+from dragoman.core.translate import Refusal
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class Probing(Restarting):
     _verdict: Verdict | None  # the last one: it has discovered, or rejected the revision of the question
     _waiting: Frame | None
 
-    def _follow_answer(self, answer: Accepted | InitializeRefused | Retried | Failed) -> None:
+    def _follow_answer(self, answer: Accepted | InitializeRefused | Retried | Refusal) -> None:
         raise NotImplementedError
 
-    def _fail(self, failure: Failed) -> None:
+    def _fail(self, failure: Refusal) -> None:
         raise NotImplementedError
 
     def _tell_offered(self) -> None:
@@ -109,7 +109,7 @@ class Probing(Restarting):
             self._offer_session()
         else:
             message = f"the server was said to speak {self._settings.server_revision}, and does not: {why}"
-            self._fail(Failed(INTERNAL_ERROR, message, {"supported": list(verdict.supported) if verdict else []}))
+            self._fail(Refusal(INTERNAL_ERROR, message, {"supported": list(verdict.supported) if verdict else []}))
 
     def _offer_afresh(self, reason: str) -> None:
         """Open a session with a fresh server: the one that was asked what it is may answer nothing any more."""

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.core.calls import cancelled_key
+from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.edges.offer import WORDS_SHOWN
 from dragoman.core.edges.standing import Standing
 from dragoman.core.envelope import Frame, Malformed, decoded, to_keep, twin_of
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.settings import Settings
+from dragoman.core.translate import Refusal
 from dragoman.core.waiting import WaitingRoom, request_keys
 
 logger = logging.getLogger("dragoman.session")
@@ -94,7 +95,7 @@ class Renewal:
                 self.standing.forget(frame)
             room = self._given_back if given_back else self._meanwhile
             if not room.add(frame):
-                return fail(frame, Failed(CONNECTION_CLOSED, "too many frames wait for the server's new session", {}))
+                return fail(frame, Refusal(CONNECTION_CLOSED, "too many frames wait for the server's new session", {}))
         return []
 
     def take_kept(self) -> list[Frame]:
@@ -132,7 +133,7 @@ class Renewal:
         self._waited = len(self._meanwhile)
         self._asked = self.offered
 
-    def read_answer(self, answer: Frame | Malformed, revision: str | None) -> Failed | None:
+    def read_answer(self, answer: Frame | Malformed, revision: str | None) -> Refusal | None:
         """Read the answer to the `initialize` that was offered again.
 
         Args:
@@ -184,7 +185,7 @@ class Renewal:
         return is_response and (frame.key == asked or (self._settings.restore_ids and frame.key == twin_of(asked)))
 
 
-def fail(frame: Frame, failure: Failed) -> list[Frame]:
+def fail(frame: Frame, failure: Refusal) -> list[Frame]:
     """Give the errors that answer the requests in a frame."""
     keys = request_keys(decoded(frame) if frame.kind == "batch" else frame)
     if not keys:
@@ -197,6 +198,6 @@ def _name(frame: Frame) -> bytes | int:
     return id(frame) if frame.kind != "request" or frame.key is None else frame.key
 
 
-def _explain(reason: str, code: Any = None, data: dict[str, Any] | None = None) -> Failed:
+def _explain(reason: str, code: Any = None, data: dict[str, Any] | None = None) -> Refusal:
     message = f"the session with the server is gone, and a new one cannot be opened: {reason}"
-    return Failed(code if isinstance(code, int) else CONNECTION_CLOSED, message, data or {})
+    return Refusal(code if isinstance(code, int) else CONNECTION_CLOSED, message, data or {})

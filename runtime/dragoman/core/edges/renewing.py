@@ -14,7 +14,7 @@ from dragoman.core.commands import Outbox
 from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
 from dragoman.core.edges.renewal import Renewal, fail
 from dragoman.core.envelope import Frame, Malformed, result_frame
-from dragoman.core.failures import Failed
+from dragoman.core.translate import Refusal
 
 logger = logging.getLogger("dragoman.session")
 
@@ -39,7 +39,7 @@ class Renewing:
     outgoing: list[Frame]
     _outbox: Outbox
     _renewal: Renewal | None
-    _failure: Failed | None
+    _failure: Refusal | None
 
     def send(self, frame: Frame) -> None:
         """Write a frame to the server."""

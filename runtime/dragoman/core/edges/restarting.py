@@ -19,12 +19,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Close, Outcome, Wake
 from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
 from dragoman.core.edges.renewing import Renewing
 from dragoman.core.envelope import Frame, Malformed, notification_frame, request_frame
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.settings import Settings
+from dragoman.core.translate import Refusal
 
 if TYPE_CHECKING:
     from dragoman.core.edges.upstream import UpstreamEdge
@@ -83,7 +84,7 @@ class Restarting(Renewing):
         """Take note that nobody needs the server any more: that it goes is as it should be."""
         self._dismissed = True
 
-    def _interrupt(self, failure: Failed) -> None:
+    def _interrupt(self, failure: Refusal) -> None:
         """Tell who waits for the server that no answer will come."""
         raise NotImplementedError
 
@@ -97,7 +98,7 @@ class Restarting(Renewing):
             self._end(reason, outcome)
             return
         self.trouble = reason
-        self._failure = Failed(CONNECTION_CLOSED, f"the server was lost and is being started again: {reason}", {})
+        self._failure = Refusal(CONNECTION_CLOSED, f"the server was lost and is being started again: {reason}", {})
         self._advance(UpstreamEvent.CRASHED)
 
     def _end(self, reason: str, outcome: Outcome) -> None:

@@ -21,7 +21,6 @@ from dragoman.core.edges.probing import Probing, is_doubtful
 from dragoman.core.edges.renewal import Renewal
 from dragoman.core.edges.standing import NOTED
 from dragoman.core.envelope import Frame, Malformed, result_frame
-from dragoman.core.failures import Failed
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
@@ -82,7 +81,7 @@ class UpstreamEdge(Probing):
         self._offered: Frame | None = None  # the last offer, until the session is ready
         self._renewal: Renewal | None = None  # once it is
         self._answered: Accepted | InitializeRefused | None = None
-        self._failure: Failed | None = None
+        self._failure: Refusal | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = self.has_read = False
         self._glances = 0
@@ -224,7 +223,7 @@ class UpstreamEdge(Probing):
         vanished = self._keeps_nothing and self.state is UpstreamState.READY
         self._advance(UpstreamEvent.VANISHED if vanished else UpstreamEvent.CLOSED)
 
-    def _interrupt(self, failure: Failed) -> None:
+    def _interrupt(self, failure: Refusal) -> None:
         self._owner.interrupted(self, failure)
 
     def _tell_offered(self) -> None:
@@ -248,7 +247,7 @@ class UpstreamEdge(Probing):
         else:
             self._follow_answer(offer.read_answer(frame))
 
-    def _follow_answer(self, answer: Accepted | InitializeRefused | Retried | Failed) -> None:
+    def _follow_answer(self, answer: Accepted | InitializeRefused | Retried | Refusal) -> None:
         match answer:
             case Accepted():
                 self.revision, self._answered = answer.revision, answer
@@ -263,7 +262,7 @@ class UpstreamEdge(Probing):
             case _:
                 self._fail(answer)
 
-    def _fail(self, failure: Failed) -> None:
+    def _fail(self, failure: Refusal) -> None:
         self._failure = failure
         self._advance(UpstreamEvent.FAILED)
 

@@ -20,15 +20,15 @@ from dragoman.core.bridge.names import FACTS, TASK_METHODS, TASKS_EXTENSION
 from dragoman.core.bridge.parked import KIND
 from dragoman.core.bridge.state import Reason, refuse
 from dragoman.core.bridge.strategy import Strategy, promotes
-from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
+from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Close, Outbox
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request_front import BehindRequests, PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.switch.lasting import drop_lasting, explain_crowd, explain_lasting
 from dragoman.core.switch.to_handshake.switch import ToHandshake
 from dragoman.core.switch.to_handshake.works import bind
+from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import RemoteProtocolError
 
@@ -152,7 +152,7 @@ class Apart:
         """Fail the request that a server was for, alone."""
         for request in [request for request, other in self._serving.items() if other is run]:
             self.requests.refuse(request, CONNECTION_CLOSED, reason, {"method": request.method})
-        run.interrupted(run.upstream, Failed(CONNECTION_CLOSED, reason, {}))
+        run.interrupted(run.upstream, Refusal(CONNECTION_CLOSED, reason, {}))
         self.settle(run)
 
     def relayed(self, run: ToHandshake, relay: BehindRequests) -> None:

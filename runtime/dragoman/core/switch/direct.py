@@ -19,7 +19,6 @@ from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame
-from dragoman.core.failures import Failed
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
@@ -151,7 +150,7 @@ class Direct:
             answer = error_frame(greeting.key, refused.code, refused.message, refused.data)
         self.front.refused(answer, refused.words)
 
-    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Tell the client."""
         self.front.failed(failure)
 
@@ -166,7 +165,7 @@ class Direct:
     def gone(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: a server that is closed has no clients any more."""
 
-    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what the client has asked, and take back what it was asked."""
         self.front.interrupted(failure)
 

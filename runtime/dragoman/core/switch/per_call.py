@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import Call, cancelled_key, read_params
-from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Close, Outbox, Outcome
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
@@ -37,7 +37,6 @@ from dragoman.core.envelope import (
     twin_of,
 )
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.peek import with_id
 from dragoman.core.settings import Settings
 from dragoman.core.switch.lasting import LASTING, drop_lasting, explain_crowd, explain_lasting
@@ -250,7 +249,7 @@ class PerCall:
         else:
             self._fail(run, f"a fresh server refused initialize: {refused.message}")
 
-    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Tell the client."""
         run = self.runs.get(upstream)
         if run is None:  # it has been told already
@@ -261,7 +260,7 @@ class PerCall:
         else:
             self._fail(run, f"a fresh server refused initialize: {failure.message}")
 
-    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Never called: no server here is started again."""
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:

@@ -19,17 +19,17 @@ from dragoman.core.bridge.discovery import offer_served
 from dragoman.core.bridge.errors import Refresh, Say, answer_error
 from dragoman.core.bridge.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
 from dragoman.core.bridge.relay import unwrap, wrap
-from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.switch.to_handshake.works import bind, find_principal
 from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
+from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
 
@@ -111,7 +111,7 @@ class ByBytes:
         """Fail what the server was asked; the next request opens it again."""
         level = logging.WARNING if self._requests.requests else logging.INFO  # it may go because its client has
         logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
-        self._requests.fail_all(Failed(CONNECTION_CLOSED, reason, {}))
+        self._requests.fail_all(Refusal(CONNECTION_CLOSED, reason, {}))
 
 
 class ByIds:

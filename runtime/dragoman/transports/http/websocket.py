@@ -15,10 +15,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from dragoman.core.codes import PARSE_ERROR
+from dragoman.core.codes import CONNECTION_CLOSED, PARSE_ERROR
 from dragoman.core.commands import Outcome
 from dragoman.core.envelope import Frame, encode_error, error_frame
-from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.wholeness import read_broken
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (

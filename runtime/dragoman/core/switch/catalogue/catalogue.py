@@ -18,11 +18,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import cancelled_key
-from dragoman.core.codes import INVALID_PARAMS, PARSE_ERROR
+from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR
 from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
 from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
-from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, SET_LEVEL, UPDATED
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import MemberQuestions

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.envelope import Frame, decoded, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import encode_line
-from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.methods import CANCELLED
 from dragoman.core.switch.catalogue.member import Member
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dragoman.core.calls import Call
-from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.commands import Side
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.envelope import Frame, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.exact_json import decode
-from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.switch.shared.allowed import find_fault
 from dragoman.core.switch.shared.attribution import NAME_BYTES

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.declared import find_missing
 from dragoman.core.envelope import Frame, error_frame, key_of, result_frame
-from dragoman.core.failures import CONNECTION_CLOSED
 from dragoman.core.methods import ROOTS
 from dragoman.core.switch.shared.attribution import NAME_BYTES, Attribution
 from dragoman.core.switch.shared.sessions import ClientSession

@@ -26,6 +26,7 @@ from typing import Any
 
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call
+from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Outbox, Outcome
 from dragoman.core.declared import read_declared
 from dragoman.core.edges.behind import NOTHING_READ
@@ -36,7 +37,6 @@ from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.label import LABEL
 from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
@@ -257,7 +257,7 @@ class Shared:
 
         self._turn_away(tell)
 
-    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Tell all who asked for the same, and ask for the next."""
         self._turn_away(lambda front: front.failed(failure))
 
@@ -270,7 +270,7 @@ class Shared:
     def gone(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: a server that is closed has no clients any more."""
 
-    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what the clients have asked, and take back what they were asked; what waits for its turn goes on."""
         desk = self._desk
         for loan in [loan for loan in desk.loans.by_key.values() if loan.started]:

@@ -18,7 +18,7 @@ from dragoman.core.bridge.capabilities import Path, Scope
 from dragoman.core.bridge.names import NEWER, OLDER
 from dragoman.core.bridge.strategy import promotes
 from dragoman.core.bridge.verdict import Verdict
-from dragoman.core.codes import INTERNAL_ERROR
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME
@@ -27,7 +27,6 @@ from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, decoded
-from dragoman.core.failures import CONNECTION_CLOSED, Failed
 from dragoman.core.negotiation import SAME
 from dragoman.core.switch.relay import make_relay
 from dragoman.core.switch.to_handshake.open_session import OpenSession
@@ -173,7 +172,7 @@ class ToHandshake:
         is_known = self._apart is not None and self._apart.has_handshake
         refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=is_known)
         if refusal is not None:
-            self._fail_waiting(Failed(refusal.code, refusal.message, refusal.data))
+            self._fail_waiting(refusal)
 
     def waits_for(self, upstream: UpstreamEdge) -> bool:
         """Whether the client is there, or waits for answers."""
@@ -188,7 +187,7 @@ class ToHandshake:
         adaptor = self._wiring.make_adaptor(Side.SERVER, revision, OLDER, counters)
         adapted = adaptor.adapt(accepted.answer, "initialize")
         if isinstance(adapted, Refusal):
-            self._fail_waiting(Failed(adapted.code, adapted.message, adapted.data))
+            self._fail_waiting(adapted)
             return
         initialized = decoded(accepted.answer if adapted is None else adapted).body["result"]
         self._opens_until_s = None
@@ -227,13 +226,13 @@ class ToHandshake:
 
     def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """Tell who waits; the next request tries again."""
-        self._fail_waiting(Failed(INTERNAL_ERROR, f"the server refused initialize: {refused.words}", {}))
+        self._fail_waiting(Refusal(INTERNAL_ERROR, f"the server refused initialize: {refused.words}", {}))
 
-    def failed(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Tell who waits; the next request tries again."""
-        self._fail_waiting(Failed(INTERNAL_ERROR, failure.message, failure.data))
+        self._fail_waiting(Refusal(INTERNAL_ERROR, failure.message, failure.data))
 
-    def interrupted(self, upstream: UpstreamEdge, failure: Failed) -> None:
+    def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what is with the server, parked calls too: they cannot go on in another one."""
         for key in [] if self._session is None else self._session.interrupt():
             self.take_server(upstream, failure.answer(key))
@@ -249,7 +248,7 @@ class ToHandshake:
         else:
             self._apart.lost(self, reason)
 
-    def _fail_waiting(self, failure: Failed) -> None:
+    def _fail_waiting(self, failure: Refusal) -> None:
         self._opens_until_s = None
         for request in self._take_waiting():
             self.requests.refuse(request, failure.code, failure.message, failure.data)
