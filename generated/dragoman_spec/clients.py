@@ -24,6 +24,8 @@ from dragoman_spec.v2026_07_28.client import Client as Client_v2026_07_28
 from dragoman_spec.v2026_07_28.client import SyncClient as SyncClient_v2026_07_28
 
 Target = TypeVar("Target", contravariant=True)
+Headers = Mapping[str, str] | Callable[[], Mapping[str, str]]
+"""What is sent along with each request to a URL, or what gives it for each of them."""
 
 
 class Connect(Protocol[Target]):
@@ -42,7 +44,7 @@ class Connect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2024_11_05.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
     ) -> AbstractAsyncContextManager[Client_v2024_11_05, None]: ...
@@ -60,7 +62,7 @@ class Connect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2025_03_26.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
     ) -> AbstractAsyncContextManager[Client_v2025_03_26, None]: ...
@@ -79,7 +81,7 @@ class Connect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2025_06_18.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
     ) -> AbstractAsyncContextManager[Client_v2025_06_18, None]: ...
@@ -98,7 +100,7 @@ class Connect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2025_11_25.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
     ) -> AbstractAsyncContextManager[Client_v2025_11_25, None]: ...
@@ -117,7 +119,7 @@ class Connect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2026_07_28.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
         tasks: bool = False,
@@ -137,7 +139,7 @@ class Connect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2026_07_28.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
         tasks: bool = False,
@@ -159,7 +161,7 @@ class SyncConnect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2024_11_05.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
     ) -> AbstractContextManager[SyncClient_v2024_11_05, None]: ...
@@ -176,7 +178,7 @@ class SyncConnect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2025_03_26.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
     ) -> AbstractContextManager[SyncClient_v2025_03_26, None]: ...
@@ -194,7 +196,7 @@ class SyncConnect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2025_06_18.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
     ) -> AbstractContextManager[SyncClient_v2025_06_18, None]: ...
@@ -212,7 +214,7 @@ class SyncConnect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2025_11_25.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
     ) -> AbstractContextManager[SyncClient_v2025_11_25, None]: ...
@@ -230,7 +232,7 @@ class SyncConnect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2026_07_28.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
         tasks: bool = False,
@@ -249,7 +251,7 @@ class SyncConnect(Protocol[Target]):
         capabilities: Mapping[str, Any] | None = None,
         on_notification: Callable[[v2026_07_28.ServerNotification], Any] | None = None,
         timeout_s: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         init_timeout_s: float = 60.0,
         reconnects: int = 0,
         tasks: bool = False,

@@ -225,6 +225,28 @@ def test_a_server_without_a_handshake_gets_them_too() -> None:
     assert {value for _, value in seen} == {"1"}
 
 
+@pytest.mark.parametrize("way", [dragoman.connect, dragoman.connect_sync])
+def test_a_client_takes_a_function_for_headers(way: Any) -> None:
+    note, values = Noted(), iter(["1", "2", "3", "4", "5", "6", "7", "8", "9"])
+
+    async def work() -> None:
+        async with server(note) as url:
+            opening = way(url, revision="2025-11-25", headers=lambda: {"X": next(values)})
+            if way is dragoman.connect:
+                async with opening as talker:
+                    await talker.ping()
+            else:
+                await asyncio.get_running_loop().run_in_executor(None, ping, opening)
+
+    def ping(opening: Any) -> None:
+        with opening as talker:
+            talker.ping()
+
+    asyncio.run(work())
+    assert [value for _, value in note.seen] == [str(number + 1) for number in range(len(note.seen))]
+    assert "ping" in [method for method, _ in note.seen]
+
+
 # Where there are no headers
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from types import TracebackType
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import dragoman_spec
 from dragoman.client.client import Client
@@ -30,6 +31,9 @@ from dragoman.errors import (
 )
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Transport
+
+if TYPE_CHECKING:
+    from dragoman.middleware import HeaderMiddleware
 
 Target = str | Sequence[str] | ServerConfig | Callable[[], Transport]
 """A URL, a command with its arguments, a server of a configuration file, or what opens a transport."""
@@ -121,7 +125,7 @@ def connect(
     capabilities: Mapping[str, Any] | None = None,
     on_notification: Callable[[Any], Any] | None = None,
     timeout_s: float | None = None,
-    headers: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | HeaderMiddleware | None = None,
     init_timeout_s: float = 60.0,
     reconnects: int = 0,
     tasks: bool = False,
@@ -140,7 +144,7 @@ def connect(
         capabilities: What else to declare: each entry stands in for what the handler's presence declares.
         on_notification: Called with each notification of the server; what it returns is awaited if it can be.
         timeout_s: How long a request may go without an answer or progress, in seconds; None for no limit.
-        headers: Sent along with each request to a URL.
+        headers: Sent along with each request to a URL; a function is asked for them before each.
         init_timeout_s: How long each half of the handshake may take.
         reconnects: How often in a row a server that is lost is started again, or connected to again, after pauses that
             grow. Requests that it had fail; later ones wait for it.
@@ -171,8 +175,12 @@ def connect(
     return Connection(client, Proxy(config, client.session.transport, open_target(target, headers or {})), pinned)
 
 
-def open_target(target: Target, headers: Mapping[str, str]) -> Callable[[], Transport]:
+def open_target(target: Target, headers: Mapping[str, str] | HeaderMiddleware) -> Callable[[], Transport]:
     """Give what opens a transport to a target.
+
+    Args:
+        target: As for `connect`.
+        headers: As for `connect`.
 
     Raises:
         ValueError: It is not a URL that names a server, or there is no command.
@@ -181,7 +189,11 @@ def open_target(target: Target, headers: Mapping[str, str]) -> Callable[[], Tran
         from dragoman.transports.upstream.config import UpstreamConfig, check_url
         from dragoman.transports.upstream.connect import open_upstream
 
-        config = UpstreamConfig(check_url(target), headers=tuple(headers.items()))
+        config = UpstreamConfig(check_url(target))
+        if callable(headers):
+            config = replace(config, header_middleware=(headers,))
+        else:
+            config = replace(config, headers=tuple(headers.items()))
         return lambda: open_upstream(config)
     if isinstance(target, ServerConfig):
         return opener_of(target)
