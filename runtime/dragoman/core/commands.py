@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 
 
 class Side(Enum):
-    """Which of two peers: the one that asks for a session, or the one that serves it."""
+    """Which of two peers: the one that asks for a session, or the one that serves it.
+
+    Attributes:
+        other: The peer across.
+    """
+
+    other: Side
 
     CLIENT = "client"
     SERVER = "server"
 
     __hash__ = object.__hash__  # Enum's own is a Python function, and a side is looked up several times a frame
 
-    @property
-    def other(self) -> Side:
-        """The peer across."""
-        return Side.SERVER if self is Side.CLIENT else Side.CLIENT
+
+Side.CLIENT.other, Side.SERVER.other = Side.SERVER, Side.CLIENT
 
 
 class Reached(Protocol):

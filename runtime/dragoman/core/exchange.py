@@ -340,7 +340,10 @@ class Exchange:
         if adapted is None:  # who asked must not wait for ever
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
         answer = adapted.answer(call.key) if isinstance(adapted, Refusal) else adapted
-        self._deliver(side.other, call, answer)
+        if call.batch is None:
+            self.front.post(side.other, answer)
+        else:
+            self._deliver(side.other, call, answer)
 
     def _deliver(self, side: Side, call: Call, frame: Frame) -> None:
         whole = frame if call.batch is None else call.batch.answer(frame)

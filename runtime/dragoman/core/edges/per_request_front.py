@@ -228,7 +228,9 @@ class PerRequestFront:
             self._write_error(key, body["id"], error.code, error.message, error.data)
             return
         requests[key] = request
-        if self._around is None or not self._around.take_request(request):
+        if self._around is None and self._timeouts is None:
+            self._behind.carry(request)
+        elif self._around is None or not self._around.take_request(request):
             self.carry(request)
 
     def _refuse_unfit(self, key: bytes, body: Mapping[str, Any]) -> None:
@@ -282,18 +284,21 @@ class PerRequestFront:
 
     def put_frame(self, request: Request, frame: Frame) -> None:
         """Answer a request with a response that is written already; middleware has it first, if there is any."""
-        if self.requests.get(request.key) is not request:
-            return
-        if self._around is None or not self._around.take_answer(request, frame):
-            self.finish(request, frame)
+        if self.requests.get(request.key) is request and (
+            self._around is None or not self._around.take_answer(request, frame)
+        ):
+            self._finish(request, frame)
 
     def finish(self, request: Request, frame: Frame) -> None:
         """Give the client the answer to a request; the first one is final."""
         if self.requests.get(request.key) is request:
-            del self.requests[request.key]
-            self._behind.finished(request)
-            self._sink.send(frame)
-            self._sink.answered()
+            self._finish(request, frame)
+
+    def _finish(self, request: Request, frame: Frame) -> None:
+        del self.requests[request.key]
+        self._behind.finished(request)
+        self._sink.send(frame)
+        self._sink.answered()
 
     def refuse(self, request: Request, code: int, message: str, data: Any = None) -> None:
         """Answer a request with an error."""

@@ -235,7 +235,7 @@ class _Asker:
                 self._requests.refuse(request, said.code, said.message, said.data)
                 return
         elif request.method == LIST_TOOLS:
-            body = {**body, "result": self._switch.tools.note(LIST_TOOLS, body["result"])}
+            body = {**body, "result": self._switch.tools.note(body["result"])}
         elif request.method == DISCOVER:
             body = {**body, "result": offer_served(body["result"])}
         elif request.method == LISTEN:

@@ -15,7 +15,7 @@ from dragoman.core.bridge.annotations import Mirrored, find_mirrored, leave_out_
 from dragoman.core.bridge.headers import check_arguments
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
-from dragoman.core.methods import CALL_TOOL, LIST_TOOLS, TOOLS_CHANGED
+from dragoman.core.methods import CALL_TOOL, TOOLS_CHANGED
 
 logger = logging.getLogger("dragoman.session")
 
@@ -52,9 +52,9 @@ class ToolHeaders:
             return False
         return str(params.get("name")) not in self._mirrored
 
-    def note(self, method: str, result: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take note of what a result says about tools; give it as a client may see it."""
-        if method != LIST_TOOLS or not (self._sends or self._hears):
+    def note(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take note of what a list of tools says; give it as a client may see it."""
+        if not (self._sends or self._hears):
             return result
         result = offer_valid(result, strips=not self._sends)
         tools = result.get("tools")
@@ -95,7 +95,7 @@ class ToolHeaders:
         def take(result: Mapping[str, Any] | None) -> None:
             nonlocal pages
             pages += 1
-            listed = self.note(LIST_TOOLS, result or {})
+            listed = self.note(result or {})
             cursor = listed.get("nextCursor")
             if isinstance(cursor, str) and pages < _MOST_PAGES:
                 ask({"cursor": cursor}, take)

@@ -23,7 +23,7 @@ from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, error_frame, id_of, new_frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode
-from dragoman.core.methods import PROGRESS, ROOTS
+from dragoman.core.methods import LIST_TOOLS, PROGRESS, ROOTS
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import Loss
 
@@ -235,7 +235,8 @@ class RunningCall:
         self._end()
         call, switch = self._call, self._switch
         rest = take_identity(result)[0] if "_meta" in result else result
-        rest = switch.tools.note(call.method, rest)
+        if call.method == LIST_TOOLS:
+            rest = switch.tools.note(rest)
         body = {"jsonrpc": "2.0", "id": id_of(call.key), "result": rest}
         switch.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "")))
 

@@ -292,7 +292,8 @@ class OpenSession:
             self._exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
         elif not (work.caller or work.wants_task or self._asking.heeds_ends()):  # the server has asked nothing about it
-            self._works.go_on()
+            if self._works.is_asking:
+                self._works.go_on()
             self.take_answer(work, frame)
             return self._hearing.follows_levels
         elif not self._tasks.follow(work, frame):

@@ -149,8 +149,8 @@ class Works:
 
     def new_work(self, request: Request) -> Work:
         """Begin with a request; nothing is sent."""
-        key = self.new_key()
-        name = request.params.get("name")
+        self._last += 1
+        key, name = b"%d" % self._last, request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
         return Work(key, f"{self._label}-{self._last}", request.method, request, subject=subject)
 
@@ -161,7 +161,9 @@ class Works:
             self._queue.append(work)
             self.go_on()
         else:
-            self._send(work)
+            frame, work.frame = work.frame, None
+            assert frame is not None
+            self._upstream.send(frame)
 
     def find(self, key: bytes | None) -> Work | None:
         """Give the work that the server knows by this id; None if it is not at work on it."""
