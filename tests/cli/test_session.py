@@ -60,11 +60,33 @@ def test_a_call_goes_to_a_server_of_a_configuration_file(config: str) -> None:
     assert json.loads(done.stdout) == {"count": 3}
 
 
+def test_without_a_name_all_servers_of_a_configuration_file_are_one(config: str) -> None:
+    listed = json.loads(dragoman("list", "tools", "--json", "--config", config).stdout)
+    names = [tool["name"] for tool in listed["tools"]]
+    assert names == ["here_echo", "here_fail", "there_echo", "there_fail", "ask", "hang", "exit", "odd"]
+
+
+@pytest.mark.parametrize("tool", ["here_echo", "there_echo"])
+def test_a_call_reaches_the_server_that_has_the_tool(tool: str, config: str) -> None:
+    done = dragoman("call", tool, "count=3", "--config", config)
+    assert json.loads(done.stdout) == {"count": 3}, done.stderr
+
+
+def test_a_resource_is_read_at_the_server_that_has_it(config: str) -> None:
+    assert (
+        dragoman("read", "here+x:text", "--config", config).stdout == dragoman("read", "x:text", *STDIO).stdout != b""
+    )
+
+
+def test_a_check_needs_the_name_of_one_server(config: str) -> None:
+    done = dragoman("check", "--config", config)
+    assert (done.returncode, b"there are: here, there" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--server", "nowhere"], "there is no server 'nowhere'"),
-        ([], "there are: here, there"),
         (["--url", "http://127.0.0.1:1/mcp"], "found both"),
         (["--header", "A=b"], "means nothing without --url"),
     ],

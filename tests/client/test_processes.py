@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import dragoman
 from dragoman import errors
+from dragoman.config import parse_config
 from dragoman_spec import v2024_11_05, v2025_06_18
 
 SERVER = str(Path(__file__).parent / "echo_server.py")
@@ -26,6 +28,21 @@ def run(work: Any) -> Any:
             return await work
 
     return asyncio.run(limited())
+
+
+@pytest.mark.parametrize("revision", ["any", "2025-06-18"])
+def test_the_servers_of_a_configuration_are_one(revision: Any) -> None:
+    command = {"command": sys.executable, "args": [SERVER, "--revision", "2024-11-05"]}
+    servers = {"one": command, "other": {"command": sys.executable, "args": [SERVER, "--few"]}}
+    configuration = parse_config(json.dumps({"mcpServers": servers}))
+
+    async def work() -> None:
+        async with dragoman.connect(configuration, revision) as client:
+            assert {"one_echo", "other_echo", "ask"} <= {tool.name async for tool in client.tools()}
+            results = [await client.call(f"{name}_echo", {"count": 3}) for name in servers]
+            assert [result.content[0].text for result in results] == ['{"count": 3}'] * 2
+
+    run(work())
 
 
 def test_a_child_is_asked_and_answers() -> None:

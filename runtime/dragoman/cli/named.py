@@ -11,13 +11,21 @@ import argparse
 from dragoman.config import CommandTarget, ConfigError, read_config
 
 
-def take_from_config(args: argparse.Namespace) -> None:
+def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> None:
     """Set the options that say where a server is as a server of a configuration file has them.
 
     What is wrong with the file, or with the choice, is wrong with the command line.
+
+    Args:
+        args: With `--config` and `--server`.
+        takes_several: Whether, where none is named, all servers of the file will do: `configuration` is set then.
     """
     try:
-        server = read_config(args.config).choose(args.server)
+        configuration = read_config(args.config)
+        if takes_several and args.server is None and len(configuration.enabled) > 1:
+            args.configuration = configuration
+            return
+        server = configuration.choose(args.server)
     except ConfigError as error:
         args.usage_error(f"--config: {error}")
         raise

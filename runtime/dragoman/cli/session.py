@@ -66,30 +66,31 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
         metavar="S",
         help="how long an answer may take, without progress (default: 60)",
     )
-    add_server_arguments(parser, asked)
+    add_server_arguments(parser, asked, "all of them, as one")
 
 
-def add_server_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
+def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise: str = "the only one") -> None:
     """Describe the options that name a server.
 
     Args:
         parser: Of the command.
         asked: What stands on the command line beside options, for the usage.
+        otherwise: Which server of a configuration file is meant if none is named.
     """
     asked = f" {asked}" if asked else ""
     parser.usage = f"%(prog)s [OPTION ...]{asked} (-- COMMAND [ARG ...] | --url URL | --config FILE [--server NAME])"
     group = parser.add_argument_group("a server of a configuration file")
     group.add_argument("--config", metavar="FILE", help="the JSON file in which desktop clients name their servers")
-    group.add_argument("--server", metavar="NAME", help="which server of the file (default: the only one)")
+    group.add_argument("--server", metavar="NAME", help=f"which server of the file (default: {otherwise})")
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
-    defaults: dict[str, Any] = {"listen": None, "stderr": None, "no_rules": [], "more_rules": []}
+    defaults: dict[str, Any] = {"listen": None, "stderr": None, "no_rules": [], "more_rules": [], "configuration": None}
     parser.set_defaults(
         usage_error=parser.error, company=company, splits_command=True, command=[], owns_process=False, **defaults
     )
 
 
-def check_server_arguments(args: argparse.Namespace) -> None:
-    """End with a usage error unless the options name one server."""
+def check_server_arguments(args: argparse.Namespace, takes_several: bool = False) -> None:
+    """End with a usage error unless the options name one server, or, where that will do, several in one file."""
     named = sum((bool(args.command), args.url is not None, args.config is not None))
     if named != 1:
         found = ("", "", "; found both", "; found all three")[named]
@@ -103,12 +104,12 @@ def check_server_arguments(args: argparse.Namespace) -> None:
     if args.config is not None:
         from dragoman.cli.named import take_from_config
 
-        take_from_config(args)
+        take_from_config(args, takes_several)
 
 
 def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:
     """Open a session, do the work in it, and give the exit code."""
-    check_server_arguments(args)
+    check_server_arguments(args, takes_several=True)
     import asyncio
     import logging
 
@@ -118,7 +119,7 @@ def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int
     logging.getLogger("dragoman.proxy").setLevel("CRITICAL")  # how sessions fail: we say so ourselves, once
     raise_on_interrupt()
     try:
-        with asyncio.Runner(loop_factory=choose_loop() if args.url is not None else None) as runner:
+        with asyncio.Runner(loop_factory=choose_loop() if args.url or args.configuration else None) as runner:
             return runner.run(_serve(args, work))
     except Error as error:
         print(f"dragoman: {error}", file=sys.stderr)
@@ -146,7 +147,7 @@ async def _serve(args: argparse.Namespace, work: Callable[[Client], Awaitable[in
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
     ask = Questions(revision, os.isatty(0)).answer if can_ask else None
     options: dict[str, Any] = {"timeout_s": args.timeout, "init_timeout_s": args.timeout, "elicitation": ask}
-    async with connect(opener_of_server(args), args.revision, **options) as client:
+    async with connect(args.configuration or opener_of_server(args), args.revision, **options) as client:
         return await work(client)
 
 

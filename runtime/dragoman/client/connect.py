@@ -18,7 +18,7 @@ import dragoman_spec
 from dragoman.client.client import Client
 from dragoman.client.handlers import Handlers
 from dragoman.client.tasks import declare_extension
-from dragoman.config.model import ServerConfig
+from dragoman.config.model import Configuration, ServerConfig
 from dragoman.config.opening import opener_of
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.negotiation import AUTO
@@ -35,8 +35,11 @@ from dragoman.transports.base import Transport
 if TYPE_CHECKING:
     from dragoman.middleware import HeaderMiddleware
 
-Target = str | Sequence[str] | ServerConfig | Callable[[], Transport]
+OneTarget = str | Sequence[str] | ServerConfig | Callable[[], Transport]
 """A URL, a command with its arguments, a server of a configuration file, or what opens a transport."""
+
+Target = OneTarget | Configuration
+"""The same, or all servers of a configuration file together."""
 
 ANY: Final = "any"
 
@@ -133,11 +136,12 @@ def connect(
     """Open a session with a server, as a context.
 
     Args:
-        target: A URL (http, https, ws, wss), a command with its arguments, a server of a configuration file, or what
-            opens a transport.
+        target: A URL (http, https, ws, wss), a command with its arguments, a server of a configuration file, a whole
+            configuration, whose servers are one then, or what opens a transport.
         revision: Whose models go in and come out; `any` for the newest.
         policy: What becomes of a server that does not speak that revision: `pinned` makes it an error, `translate`
-            lets the proxy translate. A server of `any` revision is always translated.
+            lets the proxy translate. A server of `any` revision is always translated, and so are those of a whole
+            configuration.
         sampling: Answers the server's requests for a completion of a language model.
         elicitation: Answers its questions to a person.
         roots: Answers which folders it may use.
@@ -159,7 +163,8 @@ def connect(
     spoken = known[-1] if revision == ANY else revision
     if spoken not in known:
         raise UnsupportedRevision(revision, known)
-    pinned = spoken if revision != ANY and policy == "pinned" else None
+    is_pinned = revision != ANY and policy == "pinned" and not isinstance(target, Configuration)
+    pinned = spoken if is_pinned else None
     handlers = Handlers(spoken, {"sampling": sampling, "elicitation": elicitation, "roots": roots})
     declared = declare_extension(handlers.declare(capabilities)) if tasks else handlers.declare(capabilities)
     identity = {"name": "dragoman", "version": version("dragoman")}
@@ -172,10 +177,17 @@ def connect(
         names_server=True,
         restarts=reconnects,
     )
-    return Connection(client, Proxy(config, client.session.transport, open_target(target, headers or {})), pinned)
+    if isinstance(target, Configuration):
+        from dragoman.router.router import Router, before_router
+
+        opener = Router(target, config).connect
+        config = before_router(config)
+    else:
+        opener = open_target(target, headers or {})
+    return Connection(client, Proxy(config, client.session.transport, opener), pinned)
 
 
-def open_target(target: Target, headers: Mapping[str, str] | HeaderMiddleware) -> Callable[[], Transport]:
+def open_target(target: OneTarget, headers: Mapping[str, str] | HeaderMiddleware) -> Callable[[], Transport]:
     """Give what opens a transport to a target.
 
     Args:
