@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.batches import Batch
-from dragoman.core.envelope import Frame, decoded, key_of
+from dragoman.core.envelope import Frame, key_of, read_params
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,18 +190,15 @@ def cancelled_key(frame: Frame) -> bytes | None:
     return key_of(read_params(frame).get("requestId"))
 
 
+def read_reason(frame: Frame) -> str | None:
+    """Give the reason that a `notifications/cancelled` names, if it names one."""
+    reason = read_params(frame).get("reason")
+    return reason if isinstance(reason, str) else None
+
+
 def _read_token(frame: Frame) -> bytes | None:
     """Give the progress token of a request; None without one."""
     if frame.raw and b"progressToken" not in frame.raw:  # a frame that is not written has its body
         return None
     meta = read_params(frame).get("_meta")
     return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
-
-
-def read_params(frame: Frame) -> dict[str, Any]:
-    """Give the params of a frame; nothing where it has none, or cannot be decoded."""
-    try:
-        params = decoded(frame).body.get("params")
-    except ValueError:  # whoever it is passed on to will say so
-        return {}
-    return params if isinstance(params, dict) else {}

@@ -161,6 +161,15 @@ def decoded(frame: Frame) -> Frame:
     return new_frame(Frame, (raw, kind, key, method, decode(raw), stream, headers, sender))
 
 
+def read_params(frame: Frame) -> dict[str, Any]:
+    """Give the params of a frame; nothing where it has none, or cannot be decoded."""
+    try:
+        params = decoded(frame).body.get("params")
+    except ValueError:  # whoever it is passed on to will say so
+        return {}
+    return params if isinstance(params, dict) else {}
+
+
 def written(frame: Frame) -> Frame:
     """Give a frame with its line, also where nobody has written that yet."""
     if frame.raw:

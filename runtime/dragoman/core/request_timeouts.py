@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dragoman.core.commands import Outbox, Remind
-from dragoman.core.envelope import Frame, decoded
+from dragoman.core.envelope import Frame, read_params
 from dragoman.core.methods import LISTEN
 from dragoman.core.timeouts import LONGEST_TICK_S, TICKS
 
@@ -71,8 +71,7 @@ class RequestTimeouts:
 
     def note_progress(self, frame: Frame) -> None:
         """Take note of a sign of a request, by the token that the client knows: its time begins anew."""
-        params = decoded(frame).body.get("params")
-        token = params.get("progressToken") if isinstance(params, dict) else None
+        token = read_params(frame).get("progressToken")
         for request in self._ages:
             if request.token == token and token is not None:
                 self._ages[request] = 0

@@ -18,9 +18,9 @@ from dragoman.core.bridge.discovery import served_versions
 from dragoman.core.bridge.errors import unsupported_version
 from dragoman.core.bridge.metadata import Metadata, MetadataReader, read
 from dragoman.core.bridge.names import PER_REQUEST_REVISIONS, TASK_METHODS, UNSUPPORTED_VERSION
-from dragoman.core.calls import NAME_BYTES, cancelled_key
+from dragoman.core.calls import NAME_BYTES, cancelled_key, read_reason
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-from dragoman.core.envelope import Frame, Malformed, decoded
+from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CANCELLED, PROGRESS
 from dragoman.core.repeats import TWO_FRAMES
@@ -174,7 +174,7 @@ class PerRequestFront:
         elif frame.method == CANCELLED:
             request = self.requests.pop(cancelled_key(frame) or b"", None)
             if request is not None:
-                self._cancel(request, _read_reason(frame))
+                self._cancel(request, read_reason(frame) or "")
         elif frame.kind == "batch":
             self._write_error(None, None, INVALID_REQUEST, "expected one JSON-RPC object", None)
         else:
@@ -357,9 +357,3 @@ def read_request(frame: Frame, body: dict[str, Any], reader: MetadataReader | No
     if method in _NOT_SERVED:
         raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
     return Request(frame, body, metadata)
-
-
-def _read_reason(frame: Frame) -> str:
-    params = decoded(frame).body.get("params")
-    reason = params.get("reason") if isinstance(params, dict) else None
-    return reason if isinstance(reason, str) else ""

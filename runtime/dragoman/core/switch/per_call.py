@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.calls import Call, cancelled_key, read_params
+from dragoman.core.calls import Call, cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Close, Outbox, Outcome
 from dragoman.core.edges.behind import NOTHING_READ
@@ -31,6 +31,7 @@ from dragoman.core.envelope import (
     decoded,
     error_frame,
     notification_frame,
+    read_params,
     request_frame,
     result_frame,
     rewrite,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED
-from dragoman.core.envelope import Frame, decoded, key_of
+from dragoman.core.envelope import Frame, key_of, read_params
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.catalogue.member import Member, MemberState
@@ -118,8 +118,7 @@ class MemberStreams:
 
     def hear(self, member: Member, frame: Frame) -> bool:
         """Take a notice of a server; False where it belongs to no stream."""
-        params = decoded(frame).body.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = read_params(frame)
         meta = params.get("_meta")
         named = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, dict) else params.get("requestId")
         key = key_of(named) or frame.stream or b""

@@ -21,11 +21,11 @@ from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
-from dragoman.core.envelope import Frame, error_frame, id_of, new_frame, notification_frame, request_frame
-from dragoman.core.exact_json import decode, encode
-from dragoman.core.methods import LIST_TOOLS, PROGRESS, ROOTS
+from dragoman.core.envelope import Frame, error_frame, id_of, new_frame, notification_frame
+from dragoman.core.exact_json import decode
+from dragoman.core.methods import LIST_TOOLS, PROGRESS
+from dragoman.core.switch.per_request.posed import PosedQuestions
 from dragoman.errors import RemoteProtocolError
-from dragoman_spec import Loss
 
 if TYPE_CHECKING:
     from dragoman.core.switch.per_request.switch import PerRequest
@@ -68,7 +68,7 @@ class RunningCall:
         self._wants_task = wants_task
         self._lent: Lent | None = None
         self._loop: InputLoop | None = None
-        self._posed: dict[bytes, tuple[str, str]] = {}  # the ids of questions, their methods and names within the call
+        self._posed: PosedQuestions | None = None  # made with the first one: few calls are asked about
         self._alarm: Alarm | None = None
         self._progress: float | None = None
         self._is_over = False
@@ -95,9 +95,8 @@ class RunningCall:
         self._stop()
         if self._lent is not None:
             self._switch.edge.withdraw(self._lent, reason)
-        for key in list(self._posed):
-            self._switch.withdraw(key, "the call that it belongs to was cancelled")
-        self._posed.clear()
+        if self._posed is not None:
+            self._posed.withdraw("the call that it belongs to was cancelled")
 
     def fail(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
         """Answer the client with an error of ours."""
@@ -178,13 +177,8 @@ class RunningCall:
 
     # Rounds
 
-    def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
-        """The client has answered a question, or somebody did in its place."""
-        method, name = self._posed.pop(key, ("", ""))
-        if self._loop is None or not method:
-            return
-        if method == ROOTS:
-            self._switch.note_roots(body.get("result"))
+    def _take_reply(self, name: str, body: Mapping[str, Any]) -> None:
+        assert self._loop is not None, "nobody is asked before there is one"
         step = self._loop.take_answer(name, body)
         if step is not None:
             self._follow(step)
@@ -192,8 +186,7 @@ class RunningCall:
     def _follow(self, step: Step) -> None:
         match step:
             case Pose(questions):
-                for name, question in questions.items():
-                    self._pose(name, question)
+                self._pose(questions)
             case Retry(params, after_s, losses):
                 self._switch.report(f"answers to {self._call.method}", losses)
                 self._params = params
@@ -205,13 +198,12 @@ class RunningCall:
             case FailCall(code, message, data):
                 self.fail(code, message, data)
 
-    def _pose(self, name: str, question: Question) -> None:
-        if self._is_over:
-            return  # one before it has ended the call
-        self._switch.report(question.method, question.losses)
-        key = self._switch.next_question(self)
-        self._posed[key] = question.method, name
-        self._switch.pose(write_question(key, question, self._call.key))
+    def _pose(self, questions: Mapping[str, Question]) -> None:
+        if self._posed is None:
+            self._posed = PosedQuestions(self._switch, self._call, self._take_reply)
+        for name, question in questions.items():
+            if not self._is_over:  # one before it may have ended the call
+                self._posed.pose(name, question)
 
     def _wait(self, after_s: float) -> None:
         if not after_s:
@@ -244,23 +236,7 @@ class RunningCall:
         self._is_over = True
         if self._alarm is not None:
             self._stop()
-        if self._posed:
-            for key in list(self._posed):
-                self._switch.withdraw(key, "the call that it belongs to is over")
-            self._posed.clear()
+        if self._posed is not None:
+            self._posed.withdraw("the call that it belongs to is over")
+            self._posed = None
         self._switch.forget(self._call)
-
-
-def write_question(key: bytes, question: Question, stream: bytes) -> Frame:
-    """Give the request that puts a question to the client, on the stream of its own request."""
-    frame = request_frame(key, question.method, question.params or {})
-    if question.params is None:
-        body = {"jsonrpc": "2.0", "id": decode(key), "method": question.method}
-        frame = frame._replace(raw=encode(body) + b"\n")
-    return frame._replace(stream=stream)
-
-
-def describe_losses(losses: tuple[Loss, ...]) -> str:
-    """Name losses on one line: never a value."""
-    shown = ", ".join(f"{loss.kind} {loss.pointer} ({loss.bytes} B)" for loss in losses[:8])
-    return shown if len(losses) <= 8 else f"{shown} and {len(losses) - 8} more"

@@ -25,19 +25,20 @@ from dragoman.core.bridge.names import FACTS, OLDER, OLDER_FACTS
 from dragoman.core.bridge.posing import Asked
 from dragoman.core.bridge.questions import embed_answer
 from dragoman.core.bridge.verdict import Verdict
-from dragoman.core.calls import Call, cancelled_key
+from dragoman.core.calls import Call, cancelled_key, read_reason
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.commands import Outbox
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.per_request import Asker, Lent, PerRequestEdge
-from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
+from dragoman.core.envelope import Frame, decoded, error_frame, read_params, result_frame
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import connection_closed
 from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, LIST_TOOLS, PING, PROGRESS, ROOTS, SET_LEVEL
 from dragoman.core.switch.per_request.hearing import ClientNotices
-from dragoman.core.switch.per_request.running import RunningCall, describe_losses
+from dragoman.core.switch.per_request.posed import PosedQuestions
+from dragoman.core.switch.per_request.running import RunningCall
 from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
 from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
 from dragoman.core.translate import OnLoss, Refusal
@@ -58,13 +59,6 @@ class UnderWay(Protocol):
 
     def cancel(self, reason: str | None) -> None:
         """The client does not wait any more."""
-
-
-class Questioner(Protocol):
-    """Who asks the client something."""
-
-    def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
-        """The client has answered, or somebody did in its place."""
 
 
 class PerRequest:
@@ -103,8 +97,7 @@ class PerRequest:
         self.now_s: Callable[[], float] = wiring.now_s
         bridging = wiring.bridging
         self.path = Path(client=greeting.revision, server=verdict.revision, tasks=bridging is not None)
-        params = greeting.frame.body.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = read_params(greeting.frame)
         self.metadata, losses = read_initialize(params, self.path)
         self._spelled: tuple[Metadata, dict[str, Any]] | None = None
         self._with_tasks = read_initialize(params, self.path, wants_task=True)[0].capabilities
@@ -112,7 +105,7 @@ class PerRequest:
         self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
         self._discovered = verdict.discovered
         self._running: dict[bytes, UnderWay] = {}
-        self._posed: dict[bytes, Questioner] = {}
+        self._posed: dict[bytes, PosedQuestions] = {}
         self._questions = 0
         self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=False)
         self._client = Asked(greeting.revision, greeting.capabilities)
@@ -200,7 +193,7 @@ class PerRequest:
             key = cancelled_key(frame)
             running = None if key is None else self._running.pop(key, None)
             if running is not None:
-                running.cancel(_read_reason(frame))
+                running.cancel(read_reason(frame))
         elif frame.method == INITIALIZED:
             self._hearing.reach()
         elif frame.method == _ROOTS_CHANGED:
@@ -239,11 +232,11 @@ class PerRequest:
         """Take note of what is done about a request, in case that its client cancels it."""
         self._running[call.key] = running
 
-    def next_question(self, running: Questioner) -> bytes:
+    def next_question(self, posed: PosedQuestions) -> bytes:
         """Give an id for a question to the client."""
         self._questions += 1
         key = encode(f"{QUESTION_ID}{self._questions}")
-        self._posed[key] = running
+        self._posed[key] = posed
         return key
 
     def pose(self, frame: Frame) -> None:
@@ -278,7 +271,7 @@ class PerRequest:
             counters.losses += len(losses)
             if self._settings.on_loss is not OnLoss.SILENT:
                 way = f"{self.path.client} and {self.path.server}"
-                logger.warning("%s, between %s: %s", what, way, describe_losses(losses))
+                logger.warning("%s, between %s: %s", what, way, _describe_losses(losses))
 
     def _set_level(self, call: Call, params: dict[str, Any]) -> Frame:
         level = params.get("level")
@@ -291,10 +284,7 @@ class PerRequest:
         return result_frame(call.key, {})
 
 
-def _read_reason(frame: Frame) -> str | None:
-    try:
-        params = decoded(frame).body.get("params")
-    except ValueError:
-        return None
-    reason = params.get("reason") if isinstance(params, dict) else None
-    return reason if isinstance(reason, str) else None
+def _describe_losses(losses: tuple[Loss, ...]) -> str:
+    """Name losses on one line: never a value."""
+    shown = ", ".join(f"{loss.kind} {loss.pointer} ({loss.bytes} B)" for loss in losses[:8])
+    return shown if len(losses) <= 8 else f"{shown} and {len(losses) - 8} more"

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core.bridge.awaiting import GiveUp, Poll, Step, TaskWait, Update
 from dragoman.core.bridge.inputs import FinishCall
 from dragoman.core.bridge.posing import Pose
-from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.tasks import to_older_task
 from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, notification_frame
-from dragoman.core.methods import ROOTS, TASK_STATUS
-from dragoman.core.switch.per_request.running import COMPLETED, write_question
+from dragoman.core.methods import TASK_STATUS
+from dragoman.core.switch.per_request.posed import PosedQuestions
+from dragoman.core.switch.per_request.running import COMPLETED
 
 if TYPE_CHECKING:
     from dragoman.core.switch.per_request.switch import PerRequest
@@ -90,7 +90,7 @@ class WaitingCall:
         self._task_id = task_id
         self._wait = TaskWait(task_id, switch.client)
         self._inquiry = Inquiry(switch, self._take_task)
-        self._posed: dict[bytes, tuple[str, str]] = {}  # the ids of questions, their methods and names within the task
+        self._posed = PosedQuestions(switch, call, self._take_reply)
         self._alarm: Alarm | None = None
         self._seen: tuple[Any, Any] | None = None
         self._is_over = False
@@ -105,11 +105,7 @@ class WaitingCall:
         """The client does not wait any more; its task goes on."""
         self._end()
 
-    def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
-        """The client has answered a question, or somebody did in its place."""
-        method, name = self._posed.pop(key)
-        if method == ROOTS:
-            self._switch.note_roots(body.get("result"))
+    def _take_reply(self, name: str, body: Mapping[str, Any]) -> None:
         step = self._wait.take_answer(name, body)
         if step is not None:
             self._follow(step)
@@ -143,7 +139,8 @@ class WaitingCall:
                 self._switch.outbox.add(Wake(self._alarm, after_s))
             case Pose(questions):
                 for name, question in questions.items():
-                    self._pose(name, question)
+                    if not self._is_over:  # one before it may have ended the waiting
+                        self._posed.pose(name, question)
             case Update(params, losses):
                 self._switch.report("answers to a task", losses)
                 self._inquiry = Inquiry(self._switch, self._take_acknowledgement)
@@ -165,20 +162,10 @@ class WaitingCall:
                 frame = Frame(b"", "error", self._call.key, None, {"error": error})
                 self._tasks.answer_error(self._call, frame)
 
-    def _pose(self, name: str, question: Question) -> None:
-        if self._is_over:
-            return  # one before it has ended the waiting
-        self._switch.report(question.method, question.losses)
-        key = self._switch.next_question(self)
-        self._posed[key] = question.method, name
-        self._switch.pose(write_question(key, question, self._call.key))
-
     def _end(self) -> None:
         self._is_over = True
         if self._alarm is not None:
             self._switch.outbox.add(Wake(self._alarm, None))
             self._alarm = None
         self._inquiry.cancel(None)
-        for key in list(self._posed):
-            self._switch.withdraw(key, "nobody waits for the task that it is about")
-        self._posed.clear()
+        self._posed.withdraw("nobody waits for the task that it is about")

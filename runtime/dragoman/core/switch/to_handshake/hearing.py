@@ -10,7 +10,6 @@ under way wants; each request gets what it wants of it. What belongs to no reque
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -19,7 +18,7 @@ from dragoman.core.bridge.levels import RequestLevels
 from dragoman.core.bridge.listens import Command, End, ListenId, Listens, Refuse, Subscribe, TellListener, Unsubscribe
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
-from dragoman.core.envelope import Frame, decoded, key_of
+from dragoman.core.envelope import Frame, decoded, key_of, read_params
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, TASK_STATUS, TOOLS_CHANGED
 from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
@@ -96,7 +95,7 @@ class ServerNotices:
     def take(self, frame: Frame) -> None:
         """Take a notification of the server that is not about a request of its own."""
         if frame.method == TASK_STATUS:
-            self._take_status(frame)
+            self._tasks.take_status(read_params(frame))
             return
         if frame.method == TOOLS_CHANGED:
             self._listed.forget()
@@ -118,11 +117,6 @@ class ServerNotices:
             self._carry_out(self._listens.hear(adapted.method or "", params))
         else:
             logger.debug("%s notification of the server dropped: it belongs to no request", frame.method)
-
-    def _take_status(self, frame: Frame) -> None:
-        with contextlib.suppress(ValueError):
-            params = decoded(frame).body.get("params")
-            self._tasks.take_status(params if isinstance(params, dict) else {})
 
     def _tell_progress(self, params: dict[str, Any]) -> None:
         work = self._works.find_by_token(params.get("progressToken"))
