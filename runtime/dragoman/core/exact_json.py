@@ -33,7 +33,7 @@ def decode(line: bytes) -> Any:
     """
     if len(line) > MOST_CONTAINERS:
         _check_weight(line)
-    if not may_hold_long_integer(line):
+    if b"000" not in line[::6].translate(_DIGITS_TO_ZERO) or not may_hold_long_integer(line):
         try:
             return orjson.loads(line)
         except orjson.JSONDecodeError:

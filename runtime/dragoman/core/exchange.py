@@ -16,7 +16,7 @@ from dragoman.core.arrays import relay_array
 from dragoman.core.batches import Batch
 from dragoman.core.calls import Call, Calls, Unfit, cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
-from dragoman.core.commands import Side
+from dragoman.core.commands import CLIENT, SERVER, Side
 from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Behind
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, notification_frame, written
@@ -175,8 +175,8 @@ class Exchange:
 
     def answer(self, call: Call, frame: Frame) -> None:
         """Give the client the server's answer to this call, which stands under the client's own id already."""
-        if self.calls[Side.CLIENT].remove(call):
-            self.pass_answer(Side.SERVER, call, frame)
+        if self.calls[CLIENT].remove(call):
+            self.pass_answer(SERVER, call, frame)
         else:
             self.mistakes.note_unmatched(Side.SERVER, call.key)
 
@@ -244,15 +244,16 @@ class Exchange:
         if unfit is not None:
             self._deliver(side, call, self.mistakes.refuse_unfit(side, call, unfit, self.calls[side].limit))
             return
-        if self.notes_tokens and side is Side.CLIENT:
+        is_asked = side is CLIENT
+        if self.notes_tokens and is_asked:
             self.calls[side].note_token(call, frame)
-        if side is Side.CLIENT and method in self._apart:
+        if is_asked and method in self._apart:
             if method in self._own:
                 self._behind.carry(call, frame)
                 return
             adapted = self._reads[method](call, frame)
         else:
-            refusal = self._forbid(method) if side is Side.SERVER and not self.identity else None
+            refusal = None if is_asked or self.identity else self._forbid(method)
             adapted = refusal or self._adaptors[side].adapt(frame, method)
         if adapted is None:
             adapted = Refusal(METHOD_NOT_FOUND, f"the {side.other.value}'s revision has no {method}", {})
@@ -261,7 +262,7 @@ class Exchange:
             self._deliver(side, call, adapted.answer(key))
         elif self._around is not None:
             self._around.take_request(side, call, adapted)
-        elif side is Side.CLIENT:
+        elif is_asked:
             self._behind.carry(call, adapted)
         else:
             self.front.send(adapted)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.questions import is_question
@@ -28,6 +28,9 @@ class ResultType(Enum):
     TASK = "task"
 
 
+COMPLETE: Final = ResultType.COMPLETE
+
+
 def read_type(result: Mapping[str, Any], method: str, *, takes_tasks: bool = False) -> ResultType:
     """Say what a result is.
 
@@ -41,7 +44,7 @@ def read_type(result: Mapping[str, Any], method: str, *, takes_tasks: bool = Fal
     """
     kind = result.get("resultType", "complete")
     if kind == "complete":
-        return ResultType.COMPLETE
+        return COMPLETE
     if kind == "input_required" and method in FACTS.input_required:
         _check_input_required(result, method)
         return ResultType.INPUT_REQUIRED

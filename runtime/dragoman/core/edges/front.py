@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from dragoman.core.around import Around, Deferral
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_REQUEST
-from dragoman.core.commands import Outbox, Outcome, Side
+from dragoman.core.commands import CLIENT, SERVER, Outbox, Outcome, Side
 from dragoman.core.edges.behind import Behind
 from dragoman.core.edges.early import EarlyFrames
 from dragoman.core.edges.front_actions import FrontActions
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     from dragoman.core.edges.per_request_front import PerRequestFront
 
 logger = logging.getLogger("dragoman.session")
+
+# Names of their own for what is asked with every frame: see `commands.CLIENT`.
+_READY: Final = FrontState.READY
+_PER_REQUEST: Final = FrontState.PER_REQUEST
+_CLOSING: Final = FrontState.CLOSING
 
 _WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
 
@@ -93,7 +98,7 @@ class FrontEdge(FrontActions):
 
     def post(self, side: Side, frame: Frame) -> None:
         """Write a frame to the client, or hand an answer on to what is behind."""
-        if side is Side.CLIENT:
+        if side is CLIENT:
             self._outbox.post(self, frame)
         else:
             self.behind.reply(self, frame)
@@ -120,11 +125,11 @@ class FrontEdge(FrontActions):
                 self.per_request.reject(frame)
             else:
                 self.exchange.reject(Side.CLIENT, frame)
-        elif self.state is FrontState.READY and frame.method not in _WATCHED:
-            self.exchange.relay(Side.CLIENT, frame)
+        elif self.state is _READY and frame.method not in _WATCHED:
+            self.exchange.relay(CLIENT, frame)
         elif self.per_request is None:
             self._take_early(frame)
-        elif self.state is FrontState.PER_REQUEST and frame.method != "initialize":
+        elif self.state is _PER_REQUEST and frame.method != "initialize":
             self.per_request.take(frame)
         else:
             self._take_per_request(self.per_request, frame)
@@ -176,8 +181,8 @@ class FrontEdge(FrontActions):
 
     def take_server(self, frame: Frame) -> None:
         """Take a frame of the server for this client."""
-        if self.state is FrontState.READY:
-            self.exchange.relay(Side.SERVER, frame)
+        if self.state is _READY:
+            self.exchange.relay(SERVER, frame)
         elif not self._early.take_server(frame, self.state):
             self.exchange.relay(Side.SERVER, frame)
             self.answered()
@@ -325,7 +330,7 @@ class FrontEdge(FrontActions):
 
     def answered(self) -> None:
         """Take note that a request may have its answer; a client that has closed, and has all of them, is served."""
-        if self.state is not FrontState.CLOSING:
+        if self.state is not _CLOSING:
             return
         waiting = self.exchange.calls[Side.CLIENT].waiting if self.per_request is None else self.per_request.requests
         if not waiting:

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.session")
 
+# Names of their own for what is asked with every frame: see `commands.CLIENT`.
+_READY: Final = UpstreamState.READY
+_OFFERED: Final = UpstreamState.OFFERED
+_PROBED: Final = UpstreamState.PROBED
+_ABSENT: Final = UpstreamState.ABSENT
+
 
 class UpstreamEdge(Probing):
     """The machine for one server.
@@ -112,12 +118,12 @@ class UpstreamEdge(Probing):
 
     def send(self, frame: Frame) -> None:
         """Write a frame to the server, or keep it until there is a new session in place of one that is gone."""
-        if self.state is UpstreamState.ABSENT:
+        if self.state is _ABSENT:
             if frame.kind != "request":
                 return  # it was about something that is lost
             self._advance(UpstreamEvent.NEEDED)
         elif self._renewal is not None:
-            if self.state is not UpstreamState.READY and self._keep(frame, self._renewal):
+            if self.state is not _READY and self._keep(frame, self._renewal):
                 return
             if frame.method in NOTED or frame.kind == "batch":
                 self._renewal.standing.note(frame)
@@ -172,14 +178,14 @@ class UpstreamEdge(Probing):
 
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
-        if self.state is UpstreamState.PROBED:
+        if self.state is _PROBED:
             self._take_probed(frame)
             return
-        if self.state is not UpstreamState.OFFERED:
+        if self.state is not _OFFERED:
             self._heard = True
             if self._ping is not None and self._is_pong(frame):
                 return
-            if self.state is UpstreamState.READY or not self._take_renewal(frame):
+            if self.state is _READY or not self._take_renewal(frame):
                 self._follower.take_server(self, frame)
             return
         offer = self._offer

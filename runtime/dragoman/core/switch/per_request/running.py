@@ -16,7 +16,7 @@ from dragoman.core.bridge.inputs import FailCall, FinishCall, InputLoop, Retry, 
 from dragoman.core.bridge.metadata import take_identity
 from dragoman.core.bridge.posing import Pose
 from dragoman.core.bridge.questions import Question
-from dragoman.core.bridge.results import ResultType, read_type
+from dragoman.core.bridge.results import COMPLETE, read_type
 from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
@@ -128,7 +128,7 @@ class RunningCall:
                 logger.warning("%s fails: %s", self._call.method, error.message)
                 self.fail(error.code, error.message, error.data)
                 return
-            if kind is ResultType.COMPLETE:
+            if kind is COMPLETE:
                 self._finish(result)
                 return
             self._loop = InputLoop(self._call.method, self._params, self._switch.client)

@@ -12,7 +12,7 @@ can be bridged, for they are fixed there, and each request brings its own; reque
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.bridge.capabilities import Path, Scope
 from dragoman.core.bridge.names import NEWER, OLDER
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from dragoman.core.switch.apart import Apart
 
 logger = logging.getLogger("dragoman.bridge")
+
+_LOST: Final = UpstreamState.LOST
 
 
 class ToHandshake:
@@ -101,7 +103,7 @@ class ToHandshake:
     def carry(self, request: Request) -> None:
         """Serve a request, once the server's session is open."""
         session = self._session
-        if self.upstream.state is UpstreamState.LOST:
+        if self.upstream.state is _LOST:
             self.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
         elif session is None:
             self._waiting.append(request)
