@@ -76,32 +76,51 @@ def run(args: argparse.Namespace) -> int:
     """Check a server."""
     check_server_arguments(args)
     import asyncio
+    import contextlib
     import logging
 
     from dragoman.check.check import check_server
     from dragoman.cli.logs import set_up_logging
+    from dragoman.cli.progress import LastWords, ProgressLine, is_watched
 
     set_up_logging("warning")
     logging.getLogger("dragoman").setLevel("CRITICAL")  # what the transports warn of, the report has
     raise_on_interrupt()
-    work = check_server(
-        opener_of_server(args),
-        target=_name_of(args),
-        over=_transport_of(args),
-        revisions=args.revisions or dragoman_spec.REVISIONS,
-        timeout_s=args.timeout,
-        start_timeout_s=args.start_timeout,
-        overall_timeout_s=args.overall_timeout,
-        calls_tools=args.call,
-        http=configure_upstream(args) if _transport_of(args) == "http" else None,
-    )
+    words = LastWords() if is_watched() and args.command else None
+    if words is not None:
+        args.stderr = words.fd
+    line = ProgressLine(is_watched())
+
+    async def check() -> CheckReport:
+        with contextlib.closing(line), contextlib.nullcontext() if words is None else words.read():
+            return await check_server(
+                opener_of_server(args),
+                target=_name_of(args),
+                over=_transport_of(args),
+                revisions=args.revisions or dragoman_spec.REVISIONS,
+                timeout_s=args.timeout,
+                start_timeout_s=args.start_timeout,
+                overall_timeout_s=args.overall_timeout,
+                calls_tools=args.call,
+                http=configure_upstream(args) if _transport_of(args) == "http" else None,
+                on_step=lambda revision, about: line.show(f"{revision}: {about}"),
+            )
+
     try:
         with asyncio.Runner(loop_factory=choose_loop()) as runner:
-            report = runner.run(work)
+            report = runner.run(check())
     except TransportError as error:
         print(f"dragoman: {error}", file=sys.stderr)
         return EXIT_GONE
-    return _tell(report, args)
+    code = _tell(report, args)
+    if words is not None and words.lines and _is_in_trouble(report):
+        print("The last that the server wrote on stderr:", *words.lines, sep="\n  ", file=sys.stderr)
+    return code
+
+
+def _is_in_trouble(report: CheckReport) -> bool:
+    """Whether a person will want to know what the server says of itself."""
+    return not report.served or any(finding.rule in ("alive", "answered") for finding in report.findings)
 
 
 def _name_of(args: argparse.Namespace) -> str:
