@@ -1,16 +1,17 @@
 """The official conformance suite against released SDKs, and against the same through the proxy, side by side.
 
 `python -m tests.conformance NODE-FOLDER PEER-PYTHON CURRENT-PYTHON [server|client]`; `nox -s conformance` knows all
-three. Prints a line a scenario, for a revision with a handshake and for the one without: the server of the same era
-directly and through the proxy, and the server of the other era through the proxy. Exits with 1 if anything that passes
-without the proxy does not pass with it and is not in `across.py`. The suite is the judge; which checks there are and
-what they mean is its own affair.
+three. Prints a line a scenario, for a revision with a handshake and for the one without: the peer of the same era
+directly and through the proxy, and the peer of the other era through the proxy; in the half `server` that is the
+server, in the half `client` the client. Exits with 1 if anything that passes without the proxy does not pass with it
+and is not in `across.py`. The suite is the judge; which checks there are and what they mean is its own affair.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import re
@@ -18,7 +19,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,14 +28,32 @@ from tests.peers.visits import listening_proxy, proxy_command, started
 
 HERE: Final = Path(__file__).parent
 SUITE: Final = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-CLIENT_SCENARIOS: Final = ("initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry")
-"""Those without OAuth: a proxy of loopback carries no client's credentials."""
-
 STDIO_CANNOT: Final = frozenset({"server-sse-polling"})
 """What a server can only ask of a network transport."""
 
 OLDER: Final = "2025-11-25"
 NEWER: Final = "2026-07-28"
+CLIENT_SCENARIOS: Final = {
+    OLDER: (
+        "initialize",
+        "tools_call",
+        "elicitation-sep1034-client-defaults",
+        "sse-retry",
+        "json-schema-2020-12-preservation",
+    ),
+    NEWER: (
+        "tools_call",
+        "request-metadata",
+        "sep-2322-client-request-state",
+        "http-standard-headers",
+        "http-custom-headers",
+        "http-invalid-tool-headers",
+        "json-schema-ref-no-deref",
+        "json-schema-2020-12-preservation",
+    ),
+}
+"""Those without OAuth: a proxy of loopback carries no client's credentials."""
+
 SAY_NOTHING: Final = "tasks-"
 """How the scenarios begin that a server passes which only says that it has no tasks: they are left out."""
 
@@ -56,7 +75,7 @@ class Suite:
         self.command = [str(nodes[0]) if nodes else "node", str(folder / SUITE)]
         self.server = [python, str(HERE / "server.py")]
         self.newer_server = [current, str(HERE / "modern_server.py")]
-        self.client = [python, str(HERE / "client.py")]
+        self.clients = {OLDER: [python, str(HERE / "client.py")], NEWER: [current, str(HERE / "modern_client.py")]}
 
     def judge_server(self, url: str, revision: str) -> Checks:
         """Run every server scenario of a revision against a URL."""
@@ -65,15 +84,15 @@ class Suite:
             found = checks_in(Path(folder))
         return {name: checks for name, checks in found.items() if not name.startswith(SAY_NOTHING)}
 
-    def judge_client(self, command: list[str]) -> Checks:
-        """Run the client scenarios against a command that takes a URL."""
+    def judge_client(self, command: list[str], revision: str) -> Checks:
+        """Run the client scenarios of a revision against a command that takes a URL."""
         found: Checks = {}
-        for scenario in CLIENT_SCENARIOS:
+        for scenario in CLIENT_SCENARIOS[revision]:
             with tempfile.TemporaryDirectory() as folder:
-                judged = ("--scenario", scenario, "--spec-version", OLDER, "--output-dir", folder)
+                judged = ("--scenario", scenario, "--spec-version", revision, "--output-dir", folder)
                 chosen = ("--command", shlex.join(command), *judged)
                 self._run("client", *chosen)
-                for checks in checks_in(Path(folder)).values():
+                for checks in checks_in(Path(folder), "name").values():
                     found[scenario] = checks
         return found
 
@@ -82,15 +101,20 @@ class Suite:
         subprocess.run([*self.command, *arguments], capture_output=True, timeout=LIMIT_S, check=False)
 
 
-def checks_in(folder: Path) -> Checks:
-    """Read what the suite has written: a folder a scenario, named for it and the time."""
+def checks_in(folder: Path, member: str = "id") -> Checks:
+    """Read what the suite has written: a folder a scenario, named for it and the time.
+
+    Args:
+        folder: What it has written to.
+        member: What tells the checks of a scenario apart. Many of a client have one id.
+    """
     found: Checks = {}
     for file in sorted(folder.rglob("checks.json")):
         name = re.sub(r"^(server|client)-|-\d{4}-\d\d-\d\dT.*$", "", file.parent.name)
         checks = found.setdefault(name, {})
         for check in json.loads(file.read_text("utf-8")):
-            known = checks.get(check["id"], "SUCCESS")
-            checks[check["id"]] = min(known, check["status"], key=RANKS.index)
+            known = checks.get(check[member], "SUCCESS")
+            checks[check[member]] = min(known, check["status"], key=RANKS.index)
     return found
 
 
@@ -124,9 +148,17 @@ def url_in(line: str) -> str:
 
 
 def judge_clients(suite: Suite, log: Path) -> Iterator[tuple[str, dict[str, Checks]]]:
-    """Judge the client directly, and the proxy as the client that it speaks through."""
-    proxied = [*suite.client, *proxy_command("--log-level", "error", "--url")]
-    yield OLDER, {"direct": suite.judge_client(suite.client), "stdio to http": suite.judge_client(proxied)}
+    """Judge the clients of both eras directly, and the proxy as the client that each speaks through."""
+    proxy = proxy_command("--log-level", "error", "--url")
+    for revision, other in ((OLDER, NEWER), (NEWER, OLDER)):
+        yield (
+            revision,
+            {
+                "direct": suite.judge_client(suite.clients[revision], revision),
+                "stdio to http": suite.judge_client([*suite.clients[revision], *proxy], revision),
+                ACROSS: suite.judge_client([*suite.clients[other], *proxy], revision),
+            },
+        )
 
 
 def lost(direct: dict[str, str], through: dict[str, str]) -> list[str]:
@@ -139,10 +171,16 @@ def lost(direct: dict[str, str], through: dict[str, str]) -> list[str]:
     ]
 
 
-def show(revision: str, columns: dict[str, Checks]) -> Iterator[str]:
-    """Print a line a scenario, and yield what the proxy loses; across the eras, what nobody has explained."""
+def show(title: str, columns: dict[str, Checks], explain: Callable[[str, str], str | None]) -> Iterator[str]:
+    """Print a line a scenario, and yield what the proxy loses; across the eras, what nobody has explained.
+
+    Args:
+        title: Which half it is, and which revision.
+        columns: What was found; the first column is without the proxy.
+        explain: Gives the sentence that explains the loss of a scenario's check across the eras.
+    """
     direct, *others = columns
-    print(f"\n  {revision}")
+    print(f"\n  {title}")
     width = max(len(scenario) for scenario in columns[direct])
     print(f"\n  {'':<{width}}  " + "  ".join(f"{name:>13}" for name in columns))
     for scenario, checks in sorted(columns[direct].items()):
@@ -152,9 +190,9 @@ def show(revision: str, columns: dict[str, Checks]) -> Iterator[str]:
         )
         for column in others:
             for name in lost(checks, columns[column].get(scenario, {})):
-                why = explain(revision, scenario, name) if column == ACROSS else None
+                why = explain(scenario, name) if column == ACROSS else None
                 if why is None:
-                    yield f"{revision}, {column}: {scenario}: {name}"
+                    yield f"{title}, {column}: {scenario}: {name}"
                 else:
                     print(f"    {name} is lost across the eras: {why}")
     print(f"  {'passed':<{width}}  " + "  ".join(f"{total(found):>13}" for found in columns.values()))
@@ -186,7 +224,7 @@ def main() -> int:
         parts = {"server": judge_servers, "client": judge_clients}
         for part in args.parts or parts:
             for revision, columns in parts[part](suite, log):
-                losses += show(revision, columns)
+                losses += show(f"{part} of {revision}", columns, functools.partial(explain, revision))
         if losses:
             with contextlib.suppress(FileNotFoundError):
                 print(log.read_text("utf-8")[-4000:], file=sys.stderr)
