@@ -3,7 +3,7 @@
 MM is two that speak for themselves, LM a client with a handshake at a server without, ML the reverse. Each is measured
 in the same rounds as its measure: MM beside two of one revision with a handshake, where frames pass as bytes as well;
 LM and ML beside a pair of such revisions whose frames are translated. What counts is what is added, divided by what is
-added there.
+added there. Calls in the middle of which the server asks, and such that run as tasks, have rows of their own: `asking`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from contextlib import ExitStack, contextmanager
 from statistics import median
 from typing import Any
 
-from bench.peers import Peer, StdioPeer, over_stdio
+from bench.asking import measure_asking
+from bench.peers import Peer, StdioPeer
 from bench.proxy import CLIENT_REVISION, NEW_REVISION, PROXY, REQUESTS, SAME, TRANSLATING, server_command
 from bench.server import WITHOUT_A_HANDSHAKE
 
@@ -50,16 +51,16 @@ class StatelessPeer(StdioPeer):
 
 
 @contextmanager
-def connected(command: tuple[str, ...], revision: str) -> Iterator[Peer]:
+def connected(
+    command: tuple[str, ...], revision: str, capabilities: dict[str, Any] | None = None
+) -> Iterator[StdioPeer]:
     """Start a process and be its client; end it afterwards."""
-    if revision < WITHOUT_A_HANDSHAKE:
-        with over_stdio(command, revision) as peer:
-            yield peer
-        return
+    make = StdioPeer if revision < WITHOUT_A_HANDSHAKE else StatelessPeer
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
-        stateless = StatelessPeer(process, revision)
-        stateless.open()
-        yield stateless
+        peer = make(process, revision)
+        peer.capabilities = capabilities or {}
+        peer.open()
+        yield peer
         assert process.stdin
         process.stdin.close()
 
@@ -74,6 +75,7 @@ def measure_eras(rounds: int) -> None:
             pair, measured = _pair(stack, client, server), _pair(stack, *MEASURES[measure])
             for kind in KINDS:
                 _compare(f"{cell}  {kind}", measure, (*pair, *measured), kind, rounds)
+    measure_asking(rounds, lambda stack, *about: stack.enter_context(connected(*about)))
 
 
 def _pair(stack: ExitStack, client: str, server: str) -> tuple[Peer, Peer]:
