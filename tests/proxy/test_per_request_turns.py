@@ -249,6 +249,28 @@ def test_as_many_questions_as_calls_that_nobody_can_tell_apart_do_not_all_wait()
     )
 
 
+def test_as_many_questions_as_calls_are_left_do_not_all_wait_either() -> None:
+    """What holds for two calls holds for the two that are left of three."""
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            client(call(2)),
+            client(call(3)),
+            sent(2, "greet"),
+            sent(3, "greet"),
+            *(server(elicit(number)) for number in (7, 8, 9)),
+            expect_to_server(an_error(9, -32601, UNCLEAR)),
+            server(result(3, DONE)),
+            expect_to_server(an_error(8, -32601, UNCLEAR)),
+            expect_to_client(result(3, DONE_NEW)),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+        ]
+    )
+
+
 def test_a_question_that_waits_too_long_is_refused() -> None:
     hold(
         [

@@ -3,9 +3,8 @@
 Lives here: finding the call that a question is about, answering the client with the questions, and going on when it
 comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers. Called by `open_session`.
 
-A question that belongs to no call is never put to anybody: it is refused. One that belongs to one of several waits
-until one is left (`undecided`), and from then on the calls of this server take turns (`works`). Questions that come
-together go to the client together.
+A question that belongs to no call is refused. One that belongs to one of several waits until one is left (`undecided`),
+and from then on the calls of this server take turns (`works`). Questions that come together are put together.
 """
 
 from __future__ import annotations
@@ -331,6 +330,7 @@ class Asking:
         self._leaving.finish(work)
         for question in self.undecided.finish(work):
             self._ask(question.works.pop(), question.key, question.method, question.params)
+        self._refuse_unclear(*self.undecided.relieve())
         if work.way is Strategy.TASK:
             self._promoting.finish(work, frame)
             return False
