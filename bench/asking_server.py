@@ -91,6 +91,7 @@ class StatelessAskingServer:
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}  # by task
+        self.cancelled: set[str] = set()
         self.number = 0
 
     def take(self, frame: Frame) -> None:
@@ -113,6 +114,9 @@ class StatelessAskingServer:
                 write_result(frame, resultType="input_required", inputRequests={"who": QUESTION})
             case "tasks/get":
                 self.tell(frame, params["taskId"])
+            case "tasks/cancel":
+                self.cancelled.add(params["taskId"])
+                write_complete(frame)
             case "tasks/update":
                 self.answers[params["taskId"]] = params["inputResponses"]["who"]["content"]
                 write_complete(frame)
@@ -122,7 +126,9 @@ class StatelessAskingServer:
     def tell(self, frame: Frame, task_id: str) -> None:
         """Say how a task stands; it is forgotten once its end is told."""
         task = {"taskId": task_id, **WHEN, "ttlMs": None}
-        if self.answers[task_id] is None:
+        if task_id in self.cancelled:
+            write_complete(frame, **task, status="cancelled")
+        elif self.answers[task_id] is None:
             write_complete(frame, **task, status="input_required", inputRequests={"who": QUESTION})
         else:
             result = {"resultType": "complete", "content": [self.answers.pop(task_id)]}

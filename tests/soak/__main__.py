@@ -2,10 +2,11 @@
 
 Proxies with a network front, before stdio servers with a handshake and without, before an HTTP server, and before stdio
 servers that clients share, all of them or those of a person; and a proxy over stdio that is started again and again.
-Clients of both eras ask small and large things, have calls parked, send nonsense, leave without a word. At the end of
-every minute the load rests until the proxies are idle, and a line says what they hold. Before that, proxies of their
-own are put to trials (`trials`), smaller ones where there are fewer minutes. Exits with 1 if an answer was wrong, if
-there is more of anything at the end than after the first minute, or if a trial misses its target.
+Clients of both eras ask small and large things, have calls parked, repeated or made tasks, run tools as tasks, send
+nonsense, leave without a word. At the end of every minute the load rests until the proxies are idle, and a line says
+what they hold. Before that, proxies of their own are put to trials (`trials`), smaller ones where there are fewer
+minutes. Exits with 1 if an answer was wrong, if there is more of anything at the end than after the first minute, or if
+a trial misses its target.
 """
 
 from __future__ import annotations
@@ -27,16 +28,19 @@ from tests.soak.clients import LIMIT_S, abandon, ask, visit
 from tests.soak.per_request import visit_without_a_handshake
 from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, watched_proxy
 from tests.soak.sharing import visit_shared
+from tests.soak.tasks import visit_with_tasks
 from tests.soak.trials import run_trials
 from tests.support.signals import heed_signals
 
 WORKERS: Final = 4
 FRONTS: Final = ("http", "http", "http", "sse", "ws", "ws", "stdio", "abandon", "requests", "requests", "requests")
+TASK_FRONTS: Final = ("tasks", "tasks", "abandon")
 CLIENT_REVISIONS: Final = {"http": "2025-03-26", "sse": "2024-11-05", "ws": "2025-06-18", "stdio": "2024-11-05"}
 SERVER_REVISION: Final = "2025-11-25"
 STDIO_SERVER: Final = (sys.executable, "-m", "bench.server", SERVER_REVISION)
 STATELESS_SERVER: Final = (sys.executable, "-m", "bench.server", "2026-07-28")
 SHARED_SERVER: Final = (sys.executable, "-m", "tests.soak.server")
+TASK_SERVER: Final = (sys.executable, "-m", "bench.asking_server", "2026-07-28")
 SECRETS: Final = {"ada": "a" * 32, "bob": "b" * 32}
 HTTP_SERVER: Final = (sys.executable, "-m", "bench.http_server", SERVER_REVISION)
 
@@ -48,13 +52,16 @@ class Door:
     Attributes:
         name: For the report.
         port: Of the proxy.
-        secrets: What clients of shared servers, which ask back, show, one of them each; empty where servers are not
-            shared.
+        secrets: What clients show, one of them each.
+        way: How clients without a handshake are asked in the middle of a call; empty where servers do not ask.
+        fronts: What clients come over, or come for.
     """
 
     name: str
     port: int
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...]
+    way: str
+    fronts: tuple[str, ...]
 
 
 class Load:
@@ -86,7 +93,8 @@ class Load:
     def _work(self, seed: int, until: float) -> None:
         chance = random.Random(seed)
         while time.monotonic() < until:
-            front, door = chance.choice(FRONTS), chance.choice(self.doors)
+            door = chance.choice(self.doors)
+            front = chance.choice(door.fronts)
             try:
                 count = one_visit(front, door, chance)
             except Exception as error:  # whatever it is, it is what the soak looks for
@@ -106,10 +114,11 @@ def one_visit(front: str, door: Door, chance: random.Random) -> int:
     if front == "stdio":
         with over_stdio((*DRAGOMAN, "--", *STDIO_SERVER), CLIENT_REVISIONS[front]) as peer:
             return ask(peer, chance)
+    if front == "tasks":
+        return visit_with_tasks(door.port, chance)
     if front == "requests":
-        secret = chance.choice(door.secrets or ("",))
-        return visit_without_a_handshake(door.port, secret, bool(door.secrets), chance)
-    if door.secrets:
+        return visit_without_a_handshake(door.port, chance.choice(door.secrets), door.way, chance)
+    if door.way:
         return visit_shared(door.port, front, CLIENT_REVISIONS[front], chance.choice(door.secrets), chance)
     return visit(door.port, front, CLIENT_REVISIONS[front], chance)
 
@@ -128,6 +137,8 @@ def soak(minutes: int, seed: int) -> int:
         secrets.write_text("".join(f"{name} {secret}\n" for name, secret in SECRETS.items()), "ascii")
         soon = ("--questions", "park", "--answer-timeout", "1")  # who does not come back is in the way of others
         shared = ("--scope", "shared", "--server-idle", "1", *soon, "--", *SHARED_SERVER)
+        repeated = ("--questions", "replay", "--repeatable", "tool_1", "--server-idle", "1", "--", *SHARED_SERVER)
+        promoted = ("--questions", "task", "--task-ttl", "1", "--server-idle", "1", "--", *SHARED_SERVER)
         of_persons = ("--scope", "principal", "--auth-token-file", str(secrets), *soon, "--", *SHARED_SERVER)
         proxies = {
             "to stdio": stack.enter_context(watched_proxy(folder, "stdio", "--", *STDIO_SERVER)),
@@ -137,9 +148,16 @@ def soak(minutes: int, seed: int) -> int:
             "of persons": stack.enter_context(
                 watched_proxy(folder, "persons", "--server-idle", "3600", *of_persons, keeps=len(SECRETS))
             ),
+            "repeated": stack.enter_context(watched_proxy(folder, "repeated", *repeated)),
+            "promoted": stack.enter_context(watched_proxy(folder, "promoted", *promoted)),
+            "tasks": stack.enter_context(watched_proxy(folder, "tasks", "--", *TASK_SERVER)),
         }
-        shown = {"shared": ("",), "of persons": tuple(SECRETS.values())}
-        load = Load([Door(name, proxy.port, shown.get(name, ())) for name, proxy in proxies.items()], seed)
+        ways = {"shared": "park", "of persons": "park", "repeated": "replay", "promoted": "task"}
+        doors = [
+            Door(name, proxy.port, secrets_of(name), ways.get(name, ""), TASK_FRONTS if name == "tasks" else FRONTS)
+            for name, proxy in proxies.items()
+        ]
+        load = Load(doors, seed)
         print(f"seed {seed}; {WORKERS} clients at once")
         first: dict[str, Holding] = {}
         grown: list[str] = []
@@ -161,6 +179,11 @@ def soak(minutes: int, seed: int) -> int:
     for name in grown:
         print(f"grown: {name}: {first[name]} -> {held[name]}")
     return 1 if load.wrong or grown or missed else 0
+
+
+def secrets_of(name: str) -> tuple[str, ...]:
+    """Give what clients show a proxy."""
+    return tuple(SECRETS.values()) if name == "of persons" else ("",)
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
-"""A client without a handshake for the soak: each request speaks for itself, questions come in results.
+"""A client without a handshake for the soak: each request speaks for itself, questions come in results or in tasks.
 
-It asks small and large things, listens and leaves, contradicts itself in headers, and has calls parked: most it goes on
-with, some it never comes back to.
+It asks small and large things, listens and leaves, contradicts itself in headers, and has calls parked, repeated or
+made tasks: most it goes on with, some it never comes back to.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import http.client
 import json
 import random
 import socket
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from tests.soak.clients import LIMIT_S, shown
@@ -17,6 +19,8 @@ from tests.soak.clients import LIMIT_S, shown
 REVISION: Final = "2026-07-28"
 META: Final = "io.modelcontextprotocol/"
 CAPABILITIES: Final[dict[str, Any]] = {"sampling": {}}
+TAKES_TASKS: Final[dict[str, Any]] = {**CAPABILITIES, "extensions": {f"{META}tasks": {}}}
+POLL_S: Final = 0.02
 
 
 class StatelessHttpPeer:
@@ -27,6 +31,7 @@ class StatelessHttpPeer:
         self._shown = shown(secret)
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
         self._number = 0
+        self.capabilities = CAPABILITIES
 
     def post(self, method: str, expected: int = 200, **params: Any) -> dict[str, Any]:
         """Send a request, and give its answer."""
@@ -64,23 +69,30 @@ class StatelessHttpPeer:
     def _write(self, method: str, params: dict[str, Any]) -> tuple[bytes, dict[str, str]]:
         self._number += 1
         info = {"name": "soak", "version": "1"}
-        about = {"protocolVersion": REVISION, "clientInfo": info, "clientCapabilities": CAPABILITIES}
+        about = {"protocolVersion": REVISION, "clientInfo": info, "clientCapabilities": self.capabilities}
         given = {**params, "_meta": {META + name: value for name, value in about.items()}}
         body = json.dumps({"jsonrpc": "2.0", "id": self._number, "method": method, "params": given}).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **self._shown}
         headers |= {"MCP-Protocol-Version": REVISION, "Mcp-Method": method}
-        if "name" in params:
-            headers["Mcp-Name"] = params["name"]
+        if named := params.get("name", params.get("taskId")):
+            headers["Mcp-Name"] = named
         return body, headers
 
 
-def visit_without_a_handshake(port: int, secret: str, asks: bool, chance: random.Random) -> int:
-    """Ask a few things; return how many requests were answered."""
+def visit_without_a_handshake(port: int, secret: str, way: str, chance: random.Random) -> int:
+    """Ask a few things; return how many requests were answered.
+
+    Args:
+        port: Of the proxy.
+        secret: What the client shows; none if empty.
+        way: How it is asked in the middle of a call: `park`, `replay` or `task`; not at all if empty.
+        chance: Decides what it does.
+    """
     peer, answered = StatelessHttpPeer(port, secret), 0
     who = f"who-{chance.random()}"
     try:
         for _ in range(chance.randint(1, 8)):
-            match chance.choice(("list", "call", "large", "contradict", "listen", "park")):
+            match chance.choice(("list", "call", "large", "contradict", "listen", "be asked")):
                 case "list":
                     assert len(peer.post("tools/list")["result"]["tools"]) == 100
                 case "call":
@@ -91,8 +103,8 @@ def visit_without_a_handshake(port: int, secret: str, asks: bool, chance: random
                     assert peer.post("tools/list", 400)["error"]["code"] == -32020
                 case "listen":
                     peer.listen()
-                case "park" if asks:
-                    _park(peer, who, chance)
+                case "be asked" if way:
+                    WAYS[way](peer, who, chance)
             answered += 1
     finally:
         peer.close()
@@ -108,9 +120,7 @@ def _park(peer: StatelessHttpPeer, who: str, chance: random.Random) -> None:
         return
     if chance.random() < 0.1:
         return
-    text = {"type": "text", "text": who}
-    answer = {"role": "assistant", "model": "soak", "content": text}
-    answers = dict.fromkeys(result["inputRequests"], answer)
+    answers = _answer(result, who)
     for attempt in range(2):
         went_on = peer.post("tools/call", **call, inputResponses=answers, requestState=result["requestState"])
         if "error" in went_on:
@@ -119,3 +129,65 @@ def _park(peer: StatelessHttpPeer, who: str, chance: random.Random) -> None:
         else:
             assert not attempt, went_on
             assert [block["text"] for block in went_on["result"]["content"]] == [who, who], went_on
+
+
+def _repeat(peer: StatelessHttpPeer, who: str, chance: random.Random) -> None:
+    """Have a call repeated with its answers; sometimes twice, for they are good more than once."""
+    call: dict[str, Any] = {"name": "tool_1", "arguments": {"who": who, "asks": True}}
+    result = peer.post("tools/call", **call)["result"]
+    if result["resultType"] == "complete":
+        _check_own(result, who)
+        return
+    answers = _answer(result, who)
+    for _ in range(chance.choice((0, 1, 1, 1, 2))):
+        went_on = peer.post("tools/call", **call, inputResponses=answers, requestState=result["requestState"])
+        if "error" in went_on:
+            assert went_on["error"]["data"]["reason"] == "state-expired", went_on
+        else:
+            _check_own(went_on["result"], who)
+
+
+def _promote(peer: StatelessHttpPeer, who: str, chance: random.Random) -> None:
+    """Have a call become a task, and follow it; sometimes cancel it, sometimes forget it."""
+    peer.capabilities = TAKES_TASKS
+    task = peer.post("tools/call", name="tool_1", arguments={"who": who, "asks": True})["result"]
+    if task["resultType"] == "complete":
+        _check_own(task, who)
+        return
+    task_id, fate = task["taskId"], chance.choice(("follow", "follow", "follow", "cancel", "forget"))
+    if fate == "cancel":
+        peer.post("tasks/cancel", taskId=task_id)
+    while fate != "forget" and task["status"] in ("working", "input_required"):
+        answer = peer.post("tasks/get", taskId=task_id)
+        if "error" in answer:  # it was kept for a second only
+            assert answer["error"]["code"] == -32602, answer
+            return
+        task = answer["result"]
+        if task["status"] == "input_required":
+            peer.post("tasks/update", taskId=task_id, inputResponses=_answer(task, who))
+        elif task["status"] == "working":
+            time.sleep(POLL_S)
+    if task["status"] == "completed":
+        _check_own(task["result"], who)
+    else:
+        assert task["status"] == "cancelled" or fate == "forget", task
+
+
+def _answer(asked: dict[str, Any], who: str) -> dict[str, Any]:
+    """Answer what is asked with the caller's word."""
+    answer = {"role": "assistant", "model": "soak", "content": {"type": "text", "text": who}}
+    return dict.fromkeys(asked["inputRequests"], answer)
+
+
+def _check_own(result: dict[str, Any], who: str) -> None:
+    """See that a result has nobody else's word; where nothing said whose question it was, the server got an error."""
+    first, second = (block["text"] for block in result["content"])
+    assert first == who, result
+    assert second == who or not second.startswith("who-"), result
+
+
+WAYS: Final[dict[str, Callable[[StatelessHttpPeer, str, random.Random], None]]] = {
+    "park": _park,
+    "replay": _repeat,
+    "task": _promote,
+}
