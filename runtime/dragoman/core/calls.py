@@ -161,7 +161,7 @@ class Calls:
 
     def note_token(self, call: Call, frame: Frame) -> None:
         """Take note of the progress token of a request that was added."""
-        call.token = _read_token(frame)
+        call.token = read_token(frame)
         if call.token is not None:
             self.tokens[call.token] = call
 
@@ -196,7 +196,7 @@ def read_reason(frame: Frame) -> str | None:
     return reason if isinstance(reason, str) else None
 
 
-def _read_token(frame: Frame) -> bytes | None:
+def read_token(frame: Frame) -> bytes | None:
     """Give the progress token of a request; None without one."""
     if frame.raw and b"progressToken" not in frame.raw:  # a frame that is not written has its body
         return None

@@ -70,6 +70,7 @@ class Router:
             self._open_proxy,
             identity,
             options.page_size,
+            self._config.open_requests,
             self._config.to_settings().restart,
             self._sessions.remove,
             self.board,

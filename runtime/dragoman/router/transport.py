@@ -44,6 +44,7 @@ class RouterTransport:
         open_proxy: Makes the proxy before a server.
         identity: Name and version that clients are told.
         page_size: How many entries a page of a merged list has.
+        most_questions: How many requests of servers to the client may be unanswered.
         restart: How a server that cannot be opened, or is lost for good, is tried again; None where it is not.
         closed: Called when the session is over.
         board: Is told which servers cannot be used.
@@ -63,12 +64,13 @@ class RouterTransport:
         open_proxy: Callable[[Member, MemberLink], Proxy],
         identity: Mapping[str, Any],
         page_size: int,
+        most_questions: int,
         restart: RestartPolicy | None,
         closed: Callable[[RouterTransport], None],
         board: StatusBoard,
         outages: Outages,
     ) -> None:
-        self.catalogue = Catalogue(self, names, members, identity, page_size)
+        self.catalogue = Catalogue(self, names, members, identity, page_size, most_questions)
         self.proxies: dict[Member, Proxy] = {}
         self.label = LABEL.get()
         self._open_proxy = open_proxy
@@ -155,7 +157,7 @@ class RouterTransport:
         """Send this to a server, which is started if nothing was sent to it before."""
         link = self._links.get(member)
         if link is None:
-            if self.is_over:
+            if self.is_over or self.catalogue.members.get(member.name) is not member:
                 return
             link = self._open(member)
         if not link.say(frame) and frame.kind == "request":
@@ -190,6 +192,7 @@ class RouterTransport:
         link = self._links.get(member)
         if link is not None:
             link.end()
+            link.mute()  # what it still says is nobody's business
 
     def _open(self, member: Member) -> MemberLink:
         link = self._links[member] = MemberLink(partial(self.catalogue.take_member, member))

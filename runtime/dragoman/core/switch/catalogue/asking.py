@@ -5,18 +5,23 @@ Lives here: the table of these questions. Must not: decide who may ask: each ser
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.envelope import Frame, decoded, key_of, notification_frame, rewrite
+from dragoman.core.calls import TOO_MANY
+from dragoman.core.envelope import Frame, decoded, error_frame, key_of, notification_frame, rewrite
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import ELICITATION
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.member import Member
+from dragoman.core.tally import deserves_a_line
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
+
+logger = logging.getLogger("dragoman.router")
 
 INPUT_REQUESTS: Final = "inputRequests"
 
@@ -33,16 +38,24 @@ class MemberQuestions:
 
     Args:
         catalogue: Whose.
+        most: How many may be unanswered; each server has its share, so that none takes that of the others.
     """
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, most: int) -> None:
         self._catalogue = catalogue
+        self._most = most
         self._questions: dict[bytes, _Question] = {}
+        self._counts: dict[Member, int] = {}
+        self._refused = 0
         self._last = 0
 
     def take(self, member: Member, frame: Frame) -> None:
         """Hand on a question of a server."""
         assert frame.key is not None
+        share = max(1, self._most // max(1, len(self._catalogue.members)))
+        if self._counts.get(member, 0) >= share:
+            self._refuse(member, frame, share)
+            return
         self._last += 1
         key = b"%d" % self._last
         body = dict(decoded(frame).body)
@@ -57,13 +70,23 @@ class MemberQuestions:
             body["params"] = params
         body["id"] = self._last
         self._questions[key] = _Question(member, frame.key, token)
+        self._counts[member] = self._counts.get(member, 0) + 1
         self._catalogue.outside.tell_client(frame._replace(raw=encode_line(body), key=key, body=body))
+
+    def _refuse(self, member: Member, frame: Frame, share: int) -> None:
+        reason = f"more than {share} requests of {member.name} are unanswered"
+        self._refused += 1
+        if deserves_a_line(self._refused):
+            logger.warning("%s of %s refused: %s (%d so far)", frame.method, member.name, reason, self._refused)
+        data = {"method": frame.method, "limit": share}
+        self._catalogue.outside.tell_member(member, error_frame(frame.key, TOO_MANY, reason, data))
 
     def take_answer(self, frame: Frame) -> bool:
         """Take the client's answer to its server; False where nobody asked."""
-        question = None if frame.key is None else self._questions.pop(frame.key, None)
-        if question is None:
+        question = None if frame.key is None else self._questions.get(frame.key)
+        if question is None or frame.key is None:
             return False
+        self._drop(frame.key)
         answer = frame._replace(raw=with_id(frame, question.key), key=question.key, body=None)
         self._catalogue.outside.tell_member(question.member, answer)
         return True
@@ -83,16 +106,22 @@ class MemberQuestions:
         """Tell the client that a server does not wait any more."""
         for ours, question in self._questions.items():
             if question.member is member and question.key == key:
-                del self._questions[ours]  # the client need not answer, and the server may use the id again
+                self._drop(ours)  # the client need not answer, and the server may use the id again
                 body = decoded(frame).body
                 said = {**body, "params": {**body["params"], "requestId": decode(ours)}}
                 self._catalogue.outside.tell_client(rewrite(frame, said))
                 return
 
+    def _drop(self, key: bytes) -> None:
+        member = self._questions.pop(key).member
+        self._counts[member] -= 1
+        if not self._counts[member]:
+            del self._counts[member]
+
     def forget(self, member: Member) -> None:
         """Take back what a server asked that is gone."""
         for key in [key for key, question in self._questions.items() if question.member is member]:
-            del self._questions[key]
+            self._drop(key)
             params = {"requestId": decode(key), "reason": f"{member.name} is gone"}
             self._catalogue.outside.tell_client(notification_frame("notifications/cancelled", params))
 

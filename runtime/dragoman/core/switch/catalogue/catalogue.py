@@ -13,41 +13,32 @@ questions under ids of ours, since two servers may use one.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.calls import cancelled_key
+from dragoman.core.calls import OPEN_REQUESTS, cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR
 from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
 from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
-from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, SET_LEVEL, UPDATED
+from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, PROGRESS, SET_LEVEL, UPDATED
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import MemberQuestions
 from dragoman.core.switch.catalogue.lists import Lists, Overdue
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
-from dragoman.core.switch.catalogue.names import NameKind, Names
+from dragoman.core.switch.catalogue.names import Names
 from dragoman.core.switch.catalogue.opening import MemberOpening, Openings
 from dragoman.core.switch.catalogue.own import OWN_ID, Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
+from dragoman.core.switch.catalogue.quick import QuickCalls
 from dragoman.core.switch.catalogue.routes import Routes
 from dragoman.core.switch.catalogue.search import Turn
+from dragoman.core.switch.catalogue.tokens import CallTokens
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.listens import MemberStreams
 
 logger = logging.getLogger("dragoman.router")
-
-_CALLS: Final = b'"params":{"name":"'
-_HEAD_BYTES: Final = 200
-"""How the params of a call begin as most clients write them, and how far into it they may do so."""
-
-_CALLED = re.compile(
-    rb'\s*\{(?:\s*"(?:jsonrpc|id|method)"\s*:\s*(?:"[^"\\]*"|-?\d+)\s*,)+\s*'
-    rb'"params"\s*:\s*\{\s*"name"\s*:\s*"([ !#-\[\]-~]*)"'
-)
-"""The same with white space: a request that says first of all what it calls. Then nothing else of it is read."""
 
 _CHANGES: Final = {kind.changed: kind.capability for kind in LISTS.values() if kind.changed is not None}
 
@@ -61,6 +52,7 @@ class Catalogue:
         members: The servers, in their order.
         identity: Name and version that the client is told.
         page_size: How many entries a page of a merged list has.
+        most_questions: How many requests of servers to the client may be unanswered.
 
     Attributes:
         members: The servers by name.
@@ -76,21 +68,22 @@ class Catalogue:
         members: Iterable[Member],
         identity: Mapping[str, Any],
         page_size: int = 5000,
+        most_questions: int = OPEN_REQUESTS,
     ) -> None:
         self.outside = outside
         self.names = names
         self.members = {member.name: member for member in members}
         self.is_per_request = False
         self.lists = Lists(self, page_size)
-        self.asking = MemberQuestions(self)
+        self.asking = MemberQuestions(self, most_questions)
         self.own = OwnRequests(self)
         self.changes = Changes(self)
         self.openings = Openings(self, identity)
         self.routes = Routes(self)
         self.listens: MemberStreams | None = None
-        self._quick: dict[bytes, tuple[Member, bytes | None]] = {}
-        self._quick_version = -1
+        self.tokens = CallTokens()
         self._calls: dict[bytes, Member] = {}
+        self._quick = QuickCalls(self, self._calls)
         self._lent: dict[bytes, bytes] = {}
         self.inspects = False
 
@@ -98,7 +91,7 @@ class Catalogue:
 
     def take(self, frame: Frame) -> None:
         """Take a frame of the client."""
-        if frame.method == "tools/call" and frame.body is None and self._take_quickly(frame):
+        if frame.method == "tools/call" and frame.body is None and self._quick.take(frame):
             return
         try:
             self._take_slowly(frame)
@@ -118,42 +111,6 @@ class Catalogue:
                         self.take(one)
             case _:
                 self.asking.take_answer(frame)
-
-    def _take_quickly(self, frame: Frame) -> bool:
-        """Hand on a call without reading more of it than its name; False where more has to be read."""
-        raw, kind, key, method, _, stream, headers, sender = frame
-        start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
-        if start < len(_CALLS) or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
-            found = _CALLED.match(raw)
-            if found is None:
-                return False
-            start = found.start(1)
-        end = raw.find(b'"', start)
-        if self._quick_version != self.names.version:
-            self._quick.clear()
-            self._quick_version = self.names.version
-        name = raw[start:end]
-        route = self._quick.get(name) or self._find_quick(name)
-        if route is None or key is None or key.startswith(OWN_ID):
-            return False
-        member, other = route
-        if member.state is MemberState.FAILED:
-            return False
-        if other is not None:
-            line = b"%b%b%b" % (raw[:start], other, raw[end:])
-            frame = Frame(line, kind, key, method, None, stream, headers, sender)
-        self._calls[key] = member
-        self.outside.tell_member(member, frame)
-        return True
-
-    def _find_quick(self, name: bytes) -> tuple[Member, bytes | None] | None:
-        owner = self.names.find(NameKind.TOOL, name.decode()) if name.isascii() else None
-        member = None if owner is None else self.members.get(owner.server)
-        if owner is None or member is None or member.has_filter:
-            return None
-        other = None if owner.name == name.decode() else encode_line(owner.name)[1:-2]
-        self._quick[name] = (member, other)
-        return member, other
 
     def _take_request(self, frame: Frame) -> None:
         try:
@@ -261,6 +218,7 @@ class Catalogue:
             frame = frame._replace(raw=with_id(frame, lent), key=lent, body=None)
             key = lent
         self._calls[key] = member
+        self.tokens.note(member, frame)
         self.outside.tell_member(member, frame)
 
     def reply(self, frame: Frame) -> None:
@@ -320,7 +278,7 @@ class Catalogue:
             self.asking.cancel(member, frame, cancelled_key(frame))
         elif frame.method == UPDATED:
             self.outside.tell_client(self.routes.show_updated(member, frame))
-        else:
+        elif frame.method != PROGRESS or self.tokens.allows(member, frame):
             self.outside.tell_client(frame)
 
     def tell_lists_changed(self, member: Member) -> None:

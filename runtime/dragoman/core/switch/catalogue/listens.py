@@ -17,7 +17,6 @@ from dragoman.core.envelope import Frame, key_of, read_params
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.names import NameKind
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
@@ -114,6 +113,7 @@ class MemberStreams:
         owner = self._catalogue.routes.find_resource(uri)
         if owner is None:
             return uri
+        self._catalogue.routes.note_watched(owner, uri)
         return owner.name if owner.server == member.name else None
 
     def hear(self, member: Member, frame: Frame) -> bool:
@@ -135,16 +135,17 @@ class MemberStreams:
         return True
 
     def _show(self, member: Member, method: str | None, params: dict[str, Any]) -> dict[str, Any]:
-        shown = self._catalogue.names.show(member.name, NameKind.RESOURCE)
         uri = params.get("uri")
-        return {**params, "uri": shown[uri]} if method == UPDATED and isinstance(uri, str) and uri in shown else params
+        if method != UPDATED or not isinstance(uri, str):
+            return params
+        return {**params, "uri": self._catalogue.routes.show_uri(member, uri)}
 
     def _note_agreed(self, stream: _Stream, member: Member, agreed: object) -> None:
-        shown = self._catalogue.names.show(member.name, NameKind.RESOURCE)
         for name, value in (agreed if isinstance(agreed, dict) else {}).items():
             if name == RESOURCE_FILTER and isinstance(value, list):
                 known = stream.agreed.setdefault(name, [])
-                known += [shown.get(uri, uri) for uri in value if shown.get(uri, uri) not in known]
+                shown = [self._catalogue.routes.show_uri(member, uri) for uri in value if isinstance(uri, str)]
+                known += [uri for uri in dict.fromkeys(shown) if uri not in known]
             elif value is True:
                 stream.agreed[name] = True
 

@@ -291,7 +291,7 @@ class Lists:
                 rests.append(page.rest)
         if kind.names is not None:
             names.tell(kind.names)
-        if kind.names is NameKind.RESOURCE and any(piece.shown for piece in pieces):
+        if kind.names in (NameKind.RESOURCE, NameKind.TEMPLATE) and any(piece.shown for piece in pieces):
             self.catalogue.inspects = True
         self._last += 1
         rest = self.catalogue.openings.complete(_merge_rests(rests), bool(gathering.missing))

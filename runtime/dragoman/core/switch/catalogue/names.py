@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 LONGEST: Final = 64
 """How many characters the name of a tool may have, for the models that take fewest."""
 
-MOST_NAMES: Final = 20_000
+MOST_NAMES: Final = 2_000
 """How many names of a kind are remembered of one server, beside those that it lists at present."""
 
 _HASH: Final = 6
@@ -130,19 +130,35 @@ class Names:
         """Give what clients know the things of a server as: the names that differ alone."""
         return self._tables[kind].shown.get(server, {})
 
+    def has_shown_uris(self, server: str) -> bool:
+        """Whether clients know a resource of a server by another URI than its own."""
+        return bool(self.show(server, NameKind.RESOURCE) or self.show(server, NameKind.TEMPLATE))
+
+    def show_uri(self, server: str, uri: str) -> str:
+        """Give what clients know a resource of a server as: one that it lists, or that is made of its template."""
+        shown = self.show(server, NameKind.RESOURCE).get(uri)
+        if shown is not None or uri in self._tables[NameKind.RESOURCE].claims.get(server, {}):
+            return shown or uri
+        for template, known in self.show(server, NameKind.TEMPLATE).items():
+            if _fit_template(template, uri) is not None:
+                return known.removesuffix(template) + uri
+        return uri
+
     def find(self, kind: NameKind, name: str) -> NameOwner | None:
         """Give whose a name is that a client used."""
         table = self._tables[kind]
         return table.owners.get(name) or table.told.get(name)
 
     def find_template(self, uri: str) -> NameOwner | None:
-        """Give whose template a URI fits best: the one that says most of it."""
-        fitting = [
-            (sum(map(len, pieces)), shown)
-            for shown in self._tables[NameKind.TEMPLATE].owners
-            if (pieces := _fit_template(shown, uri)) is not None
-        ]
-        return self.find(NameKind.TEMPLATE, max(fitting)[1]) if fitting else None
+        """Give whose template a URI fits best: the one that says most of it, as it is known now or was once told."""
+        table = self._tables[NameKind.TEMPLATE]
+        for known in (table.owners, table.told):
+            fitting = [
+                (sum(map(len, pieces)), shown) for shown in known if (pieces := _fit_template(shown, uri)) is not None
+            ]
+            if fitting:
+                return known[max(fitting)[1]]
+        return None
 
     def _arrange(self, kind: NameKind) -> None:
         """Decide anew what everything is called: by the order of servers and of their names, and by nothing else."""

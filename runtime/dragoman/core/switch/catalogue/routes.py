@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -41,6 +42,7 @@ class Routes:
         self._catalogue = catalogue
         self._tasks: dict[str, Member] = {}
         self._found: dict[str, Member] = {}
+        self._watched: dict[NameOwner, str] = {}
         self._sought: dict[bytes, Callable[[str], None]] = {}
 
     def cancel(self, key: bytes) -> bool:
@@ -55,6 +57,8 @@ class Routes:
         for table in (self._tasks, self._found):
             for name in [name for name, owner in table.items() if owner is member]:
                 del table[name]
+        for owner in [owner for owner in self._watched if owner.server == member.name]:
+            del self._watched[owner]
 
     def take(self, frame: Frame, params: dict[str, Any]) -> None:
         """Hand a request to its owner, or refuse it."""
@@ -143,6 +147,8 @@ class Routes:
 
         def send() -> bool:
             owner = self.find_resource(uri)
+            if owner is not None and frame.method == "resources/subscribe":
+                self.note_watched(owner, uri)
             return owner is not None and self._send(frame, owner, {**params, "uri": owner.name}, uri)
 
         def seek() -> None:
@@ -199,17 +205,25 @@ class Routes:
         self._sought[key] = search.stop
         search.go_on(error_frame(key, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}"))
 
+    def note_watched(self, owner: NameOwner, uri: str) -> None:
+        """Take note of the URI under which the client wants to hear of a resource."""
+        self._watched[owner] = uri
+        if len(self._watched) > _MOST_REMEMBERED:
+            del self._watched[next(iter(self._watched))]
+
+    def show_uri(self, member: Member, uri: str) -> str:
+        """Give what the client knows a resource of a server as."""
+        return self._watched.get(NameOwner(member.name, uri)) or self._catalogue.names.show_uri(member.name, uri)
+
     def show_updated(self, member: Member, frame: Frame) -> Frame:
         """Give a notice that a resource has changed, under the URI that the client knows."""
-        shown = self._catalogue.names.show(member.name, NameKind.RESOURCE)
-        if not shown:
+        if not (self._watched or self._catalogue.names.has_shown_uris(member.name)):
             return frame
         body = decoded(frame).body
         params = body.get("params")
         uri = params.get("uri") if isinstance(params, dict) else None
-        if not isinstance(uri, str) or uri not in shown:
-            return frame
-        return rewrite(frame, {**body, "params": {**params, "uri": shown[uri]}})
+        known = self.show_uri(member, uri) if isinstance(uri, str) else uri
+        return frame if known == uri else rewrite(frame, {**body, "params": {**params, "uri": known}})
 
     # Completion
 
@@ -278,8 +292,7 @@ class Routes:
     def inspect(self, member: Member, frame: Frame) -> Frame:
         """Look into an answer that may ask for input, name a task or have a URI: nobody else says whose they are."""
         raw = frame.raw
-        shown = self._catalogue.names.show(member.name, NameKind.RESOURCE)
-        has_uris = bool(shown) and b'"uri"' in raw
+        has_uris = b'"uri"' in raw and self._catalogue.names.has_shown_uris(member.name)
         if frame.kind != "result" or not (has_uris or b'"input_required"' in raw or b'"taskId"' in raw):
             return frame
         try:
@@ -292,7 +305,7 @@ class Routes:
         self.note_task(member, result)
         told = name_askers(member.name, result)
         if has_uris:
-            told = show_uris(told, shown)
+            told = show_uris(told, partial(self.show_uri, member))
         return frame if told is result else rewrite(frame, {**body, "result": told})
 
     # Refusing

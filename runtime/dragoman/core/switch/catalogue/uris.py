@@ -5,28 +5,26 @@ Lives here: where URIs of resources stand in results. Must not: decide what they
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 _LISTS: Final = ("content", "contents")
 _URI: Final = "uri"
 
 
-def show_uris(result: dict[str, Any], shown: Mapping[str, str]) -> dict[str, Any]:
+def show_uris(result: dict[str, Any], show: Callable[[str], str]) -> dict[str, Any]:
     """Give a result in which resources have the URIs that the client knows; the same object if none has another.
 
     Args:
         result: Of a call, a prompt or a resource.
-        shown: What the URIs of its server are known as, where that is something else.
+        show: Gives what clients know a URI of its server as.
     """
     told = result
     for name in _LISTS:
-        told = _put(told, name, _show_all(told.get(name), shown))
+        told = _put(told, name, _show_all(told.get(name), show))
     messages = told.get("messages")
     if isinstance(messages, list):
-        said = [
-            _put(one, "content", _show_all(one["content"], shown)) if _has_content(one) else one for one in messages
-        ]
+        said = [_put(one, "content", _show_all(one["content"], show)) if _has_content(one) else one for one in messages]
         told = _put(told, "messages", messages if all(map(_is, said, messages)) else said)
     return told
 
@@ -35,21 +33,23 @@ def _has_content(message: Any) -> bool:
     return isinstance(message, dict) and "content" in message
 
 
-def _show_all(value: Any, shown: Mapping[str, str]) -> Any:
+def _show_all(value: Any, show: Callable[[str], str]) -> Any:
     """Do it in one block of content, or in several."""
     if not isinstance(value, list):
-        return _show(value, shown)
-    blocks = [_show(block, shown) for block in value]
+        return _show(value, show)
+    blocks = [_show(block, show) for block in value]
     return value if all(map(_is, blocks, value)) else blocks
 
 
-def _show(block: Any, shown: Mapping[str, str]) -> Any:
+def _show(block: Any, show: Callable[[str], str]) -> Any:
     if not isinstance(block, dict):
         return block
     uri = block.get(_URI)
-    told = _put(block, _URI, shown[uri]) if isinstance(uri, str) and uri in shown else block
+    told = block
+    if isinstance(uri, str) and (known := show(uri)) != uri:
+        told = _put(block, _URI, known)
     inner = told.get("resource")
-    return told if not isinstance(inner, dict) else _put(told, "resource", _show(inner, shown))
+    return told if not isinstance(inner, dict) else _put(told, "resource", _show(inner, show))
 
 
 def _put(holder: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
