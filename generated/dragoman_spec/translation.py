@@ -33,9 +33,10 @@ class Translation:
     Attributes:
         frame: The frame for the other side; the very object given where nothing changes; `None` where nothing must
             reach the other side.
+        is_lossless: Whether no step has noted a loss; where some have, it may still be that nothing is lost in the end.
     """
 
-    __slots__ = ("_given", "_losses", "_notes", "_steps", "frame")
+    __slots__ = ("_given", "_losses", "_notes", "_steps", "frame", "is_lossless")
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class Translation:
         given: Frame | None = None,
     ) -> None:
         self.frame = frame
+        self.is_lossless = not (steps or losses)
         self._losses: tuple[Loss, ...] | None = None if steps else losses
         self._notes: list[Note] | None = None
         self._steps = steps

@@ -182,6 +182,38 @@ class Adaptor:
             return self._pass(frame)
         return (self._translate if self.watch is None else self._show)(translator, frame, method)
 
+    def cross(self, kind: str, key: bytes, method: str, body: dict[str, Any]) -> Frame | Refusal | None:
+        """Carry across what is decoded and not written yet: as `adapt` does, for a request or a response.
+
+        Args:
+            kind: Of the frame.
+            key: Its id, which the body has too.
+            method: Its method, or the one that was asked for.
+            body: What it says; nobody else changes it.
+        """
+        translator = self.translator
+        if translator is None or self.watch is not None or not self._touched.get((kind, method)):
+            asks = method if kind == "request" else None
+            return self.adapt(new_frame(Frame, (b"", kind, key, asks, body, None, (), "")), method)
+        try:
+            translation = translator.translate(body, method)
+            crossed = translation.frame
+            line = b"" if crossed is None else encode_line(crossed)
+        except Exception as error:
+            return self._explain(kind, method, error)
+        if not translation.is_lossless:
+            refusal = self._report(kind, method, translation)
+            if refusal is not None:
+                return refusal
+        if crossed is None:
+            self._note_swallowed(kind, method)
+            return None
+        if crossed is body:
+            self.counters.passed += 1
+        else:
+            self.counters.translated += 1
+        return new_frame(Frame, (line, kind, key, crossed.get("method"), None, None, (), ""))
+
     def _pass(self, frame: Frame) -> Frame:
         self.counters.passed += 1
         return written(frame)
@@ -204,25 +236,33 @@ class Adaptor:
             else:
                 translation = translator.translate(body, method)
             translated = None if translation.frame is None else self._encode(frame, body, translation.frame)
-        except Untranslatable as error:
-            return self._refuse(frame, method, Refusal(error.code, str(error), error.data))
-        except _NotJson as error:
-            return self._refuse(frame, method, Refusal(PARSE_ERROR, str(error), {}))
-        except TranslationError as error:
-            code = error.code if frame.kind == "request" else INTERNAL_ERROR
-            return self._refuse(frame, method, Refusal(code, str(error), error.data))
-        except Exception as error:  # a defect of ours must not take the session down
-            logger.exception("%s %s: the translation itself failed", method, frame.kind)
-            message = f"translating {method or 'a frame'} failed: {type(error).__name__}"
-            return self._refuse(frame, method, Refusal(INTERNAL_ERROR, message, self._where(method)))
-        if count := translation.count_losses():
-            refusal = self._report(frame, method, translation, count)
+        except Exception as error:
+            return self._explain(frame.kind, method, error)
+        if not translation.is_lossless:
+            refusal = self._report(frame.kind, method, translation)
             if refusal is not None:
                 return refusal
         if translated is None:
-            self.counters.swallowed += 1
-            logger.info("%s %s swallowed: revision %s has no such frame", method, frame.kind, translator.target)
+            self._note_swallowed(frame.kind, method)
         return translated
+
+    def _explain(self, kind: str, method: str | None, error: Exception) -> Refusal:
+        """Refuse what cannot be translated."""
+        if isinstance(error, Untranslatable):
+            return self._refuse(kind, method, Refusal(error.code, str(error), error.data))
+        if isinstance(error, _NotJson):
+            return self._refuse(kind, method, Refusal(PARSE_ERROR, str(error), {}))
+        if isinstance(error, TranslationError):
+            code = error.code if kind == "request" else INTERNAL_ERROR
+            return self._refuse(kind, method, Refusal(code, str(error), error.data))
+        # A defect of ours must not take the session down.
+        logger.error("%s %s: the translation itself failed", method, kind, exc_info=error)
+        message = f"translating {method or 'a frame'} failed: {type(error).__name__}"
+        return self._refuse(kind, method, Refusal(INTERNAL_ERROR, message, self._where(method)))
+
+    def _note_swallowed(self, kind: str, method: str | None) -> None:
+        self.counters.swallowed += 1
+        logger.info("%s %s swallowed: revision %s has no such frame", method, kind, self._where(method)["target"])
 
     def _encode(self, frame: Frame, body: Any, translated: Any) -> Frame:
         """Give the frame that is sent on; what it says now may have another method."""
@@ -234,35 +274,37 @@ class Adaptor:
             return new_frame(Frame, (b"", frame.kind, frame.key, method, translated, frame.stream, (), ""))
         return new_frame(Frame, (encode_line(translated), frame.kind, frame.key, method, None, frame.stream, (), ""))
 
-    def _refuse(self, frame: Frame, method: str | None, refusal: Refusal) -> Refusal:
+    def _refuse(self, kind: str, method: str | None, refusal: Refusal) -> Refusal:
         self.counters.refused += 1
-        logger.warning("%s %s refused: %s", method, frame.kind, refusal.message)
+        logger.warning("%s %s refused: %s", method, kind, refusal.message)
         return refusal
 
-    def _report(self, frame: Frame, method: str | None, translation: Translation, count: int) -> Refusal | None:
+    def _report(self, kind: str, method: str | None, translation: Translation) -> Refusal | None:
+        count = translation.count_losses()
+        if not count:
+            return None
         self.counters.lossy += 1
         self.counters.losses += count
         if self.watch is not None:
             self._lost = translation.losses
-        refusal = refuse_losses(self.on_loss, translation, frame.kind, self._where(method))
+        refusal = refuse_losses(self.on_loss, translation, kind, self._where(method))
         if refusal is not None:
-            return self._refuse(frame, method, refusal)
+            return self._refuse(kind, method, refusal)
         if self.on_loss is not OnLoss.SILENT and logger.isEnabledFor(logging.WARNING):
-            self._say(
-                frame, method, [group for group in translation.group_losses() if self._is_new(frame, method, group)]
-            )
+            groups = [group for group in translation.group_losses() if self._is_new(kind, method, group)]
+            self._say(kind, method, groups)
         return None
 
-    def _say(self, frame: Frame, method: str | None, groups: list[LossGroup]) -> None:
+    def _say(self, kind: str, method: str | None, groups: list[LossGroup]) -> None:
         """Log losses; those of a shape that was logged before are only counted, or each `tools/list` would say them."""
         if not groups:
             self.counters.lossy_as_before += 1
             return
         way, words = self._where(method), describe_losses(groups)
-        logger.warning("%s %s, %s to %s: %s", method, frame.kind, way["source"], way["target"], words)
+        logger.warning("%s %s, %s to %s: %s", method, kind, way["source"], way["target"], words)
 
-    def _is_new(self, frame: Frame, method: str | None, group: LossGroup) -> bool:
-        shape = (frame.kind, method, group.kind, _INDEX.sub("/*", group.pointer))
+    def _is_new(self, kind: str, method: str | None, group: LossGroup) -> bool:
+        shape = (kind, method, group.kind, _INDEX.sub("/*", group.pointer))
         if shape in self._said or len(self._said) >= _SHAPES_KEPT:
             return False
         self._said.add(shape)

@@ -18,7 +18,7 @@ from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.tasks import leave_off_relation
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame, new_frame
+from dragoman.core.envelope import Frame
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.to_handshake.reading import read_response
 from dragoman.core.switch.to_handshake.works import Work
@@ -97,5 +97,5 @@ class Answers:
                 body["result"] = self.sign(leave_off_relation(result))
             elif self._identity:
                 body["result"] = {**result, "_meta": {META_SERVER_INFO: self._identity.copy()}}
-        adapted = self.downward.adapt(new_frame(Frame, (b"", kind, key, None, body, None, (), "")), method)
+        adapted = self.downward.cross(kind, key, method, body)
         return adapted or Refusal(INTERNAL_ERROR, "the answer has no counterpart for the client", {})

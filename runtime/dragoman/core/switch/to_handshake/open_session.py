@@ -195,7 +195,8 @@ class OpenSession:
         if attempt is not None:
             work.way, work.replay = Strategy.REPLAY, attempt
         try:
-            adapted = self._upward.adapt(self._writer.write(request, work.key, params), request.method)
+            body = self._writer.write(request, int(work.key), params)
+            adapted = self._upward.cross("request", work.key, request.method, body)
         except ValueError as error:  # nested deeper than can be written
             self._requests.refuse(request, INVALID_PARAMS, str(error))
             return

@@ -15,7 +15,7 @@ from dragoman.core.bridge.metadata import Metadata, take_off
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER
 from dragoman.core.edges.greeting import IDENTITY, Greeting
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame, decoded, new_frame, request_frame
+from dragoman.core.envelope import Frame, decoded, request_frame
 from dragoman.core.exact_json import decode
 
 _OPENING_KEY: Final = b'"dragoman-initialize"'
@@ -65,24 +65,24 @@ class RequestWriter:
         self._metadata: Metadata | None = None
         self._left: Mapping[str, Any] = {}
 
-    def write(self, request: Request, key: bytes, params: Mapping[str, Any]) -> Frame:
-        """Write a request under an id of ours, which is its progress token, too.
+    def write(self, request: Request, number: int, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the body of a request under an id of ours, which is its progress token, too.
 
         Args:
             request: The client's.
-            key: The id.
+            number: The id.
             params: Of it, or those that it goes on with; with the same `_meta`.
         """
         if request.metadata is not self._metadata:  # of two requests that have the same one, it is of one `_meta`
             self._metadata, self._left = request.metadata, take_off(params)["_meta"]
-        left, number = self._left, int(key)
+        left = self._left
         if request.method not in KNOWN:  # the steps leave alone what they do not know
             left = {name: value for name, value in left.items() if name not in _METADATA}
         if left.get("progressToken") is not None:
             left = {**left, "progressToken": number}
         body = request.body.copy()
         body["id"], body["params"] = number, {**params, "_meta": left}
-        return new_frame(Frame, (b"", "request", key, request.method, body, None, (), ""))
+        return body
 
 
 def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
