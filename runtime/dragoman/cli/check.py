@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
-from dragoman.cli.options import revision, seconds
+from dragoman.cli.options import add_seconds, revision, seconds
 from dragoman.cli.session import (
     EXIT_GONE,
     EXIT_TIMEOUT,
@@ -50,26 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="fail also if a recommendation is not followed")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--junit", metavar="FILE", help="write the report to this file as JUnit XML, too")
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=10.0,
-        metavar="S",
-        help="how long an answer may take, without progress (default: 10)",
-    )
+    add_seconds(parser, "--timeout", 10, "how long an answer may take, without progress")
     parser.add_argument(
         "--start-timeout",
         type=seconds,
         metavar="S",
         help="how long the very first answer may take (default: 12, or what --timeout says if that is more)",
     )
-    parser.add_argument(
-        "--overall-timeout",
-        type=seconds,
-        default=180.0,
-        metavar="S",
-        help="how long the whole check may take (default: 180)",
-    )
+    add_seconds(parser, "--overall-timeout", 180, "how long the whole check may take")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.cli.options import seconds
+from dragoman.cli.options import add_seconds
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
 from dragoman.errors import Error
@@ -34,13 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the configuration file")
     parser.add_argument("--no-connect", action="store_true", help="do not start or reach any server")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=30.0,
-        metavar="S",
-        help="how long a server may take to open, and for each answer (default: 30)",
-    )
+    add_seconds(parser, "--timeout", 30, "how long a server may take to open, and for each answer")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import stat
 from typing import Any, Final
 
 from dragoman.cli.checks import readable_file
-from dragoman.cli.options import count, seconds
+from dragoman.cli.options import add_seconds, count, seconds
 
 QUESTIONS: Final = ("auto", "task", "park", "replay", "refuse")
 """As `core.bridge.strategy.SETTINGS` has it; that is not loaded for a command line."""
@@ -39,13 +39,7 @@ def add_era_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOOL",
         help="a tool that may run twice to be asked about, beside those whose annotations say so; may be repeated",
     )
-    group.add_argument(
-        "--answer-timeout",
-        type=seconds,
-        default=600.0,
-        metavar="S",
-        help="how long a parked call waits for its client to come back (default: 600)",
-    )
+    add_seconds(group, "--answer-timeout", 600, "how long a parked call waits for its client to come back")
     group.add_argument(
         "--max-parked",
         type=count,
@@ -53,13 +47,7 @@ def add_era_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many calls, and how many tasks, may wait for clients (default: 256)",
     )
-    group.add_argument(
-        "--task-ttl",
-        type=seconds,
-        default=3600.0,
-        metavar="S",
-        help="how long a task is kept from its beginning (default: 3600)",
-    )
+    add_seconds(group, "--task-ttl", 3600, "how long a task is kept from its beginning")
     group.add_argument(
         "--roots-ttl",
         type=seconds,

@@ -16,7 +16,7 @@ from dragoman.cli.checks import address, host, origin, path, path_or_none, reada
 from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
-from dragoman.cli.options import count, seconds
+from dragoman.cli.options import add_seconds, count, seconds
 from dragoman.cli.scope import make_pool
 from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -91,7 +91,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         ("--body-timeout", 30, "how long the body of a request may take"),
         ("--stall-timeout", 60, "how long a client may take nothing of what it is sent"),
     ):
-        group.add_argument(option, type=seconds, default=default, metavar="S", help=f"{what} (default: {default})")
+        add_seconds(group, option, default, what)
     group.add_argument(
         "--sse-poll", type=seconds, metavar="S", help="close streams after S seconds, where clients know to come back"
     )

@@ -97,6 +97,18 @@ def seconds(text: str) -> float:
     return duration_s
 
 
+def add_seconds(parser: argparse._ActionsContainer, option: str, default_s: float, says: str) -> None:
+    """Add an option that takes a duration.
+
+    Args:
+        parser: Or a group of options in it.
+        option: Such as `--timeout`.
+        default_s: What counts without it, in seconds.
+        says: For the help.
+    """
+    parser.add_argument(option, type=seconds, default=default_s, metavar="S", help=f"{says} (default: {default_s:g})")
+
+
 def count(text: str) -> int:
     """Read a number of things, for argparse.
 

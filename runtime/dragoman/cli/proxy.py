@@ -19,7 +19,7 @@ from dragoman.cli.eras import add_era_arguments, chosen_bridging
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.middleware import add_middleware_arguments, find_middleware
-from dragoman.cli.options import add_translation_arguments, chosen_rules, seconds, whole_number
+from dragoman.cli.options import add_seconds, add_translation_arguments, chosen_rules, seconds, whole_number
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import free_stderr
@@ -122,19 +122,9 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_patience(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--init-timeout",
-        type=seconds,
-        default=60.0,
-        metavar="S",
-        help="how long initialisation may take (default: 60)",
-    )
-    parser.add_argument(
-        "--drain-timeout",
-        type=seconds,
-        default=10.0,
-        metavar="S",
-        help="after the client has closed its side, keep answering its requests for S seconds (default: 10)",
+    add_seconds(parser, "--init-timeout", 60, "how long initialisation may take")
+    add_seconds(
+        parser, "--drain-timeout", 10, "after the client has closed its side, keep answering its requests for S seconds"
     )
     parser.add_argument(
         "--request-timeout",

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from dragoman.cli.options import seconds
+from dragoman.cli.options import add_seconds
 
 if TYPE_CHECKING:
     from dragoman.pool import UpstreamPool
@@ -29,13 +29,7 @@ def add_scope_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action
         help="a server for each client session, one shared by all, one for each principal (by its secret), or a fresh "
         "one for every request (default: %(default)s)",
     )
-    group.add_argument(
-        "--server-idle",
-        type=seconds,
-        default=60.0,
-        metavar="S",
-        help="close a shared server after S seconds without use (default: 60)",
-    )
+    add_seconds(group, "--server-idle", 60, "close a shared server after S seconds without use")
     return group._group_actions
 
 

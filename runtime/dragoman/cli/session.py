@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import dragoman_spec
 from dragoman.cli.checks import check_company, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
-from dragoman.cli.options import seconds
+from dragoman.cli.options import add_seconds
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
 from dragoman.errors import (
@@ -59,13 +59,7 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
         "translated to whatever the server speaks)",
     )
     parser.add_argument("--json", action="store_true", help="print what the server answered as JSON")
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=60.0,
-        metavar="S",
-        help="how long an answer may take, without progress (default: 60)",
-    )
+    add_seconds(parser, "--timeout", 60, "how long an answer may take, without progress")
     add_server_arguments(parser, asked, "all of them, as one")
 
 

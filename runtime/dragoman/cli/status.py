@@ -16,7 +16,7 @@ import urllib.parse
 import urllib.request
 from typing import Any, Final
 
-from dragoman.cli.options import seconds
+from dragoman.cli.options import add_seconds
 
 EXIT_NOT_READY: Final = 1
 EXIT_NO_ANSWER: Final = 3
@@ -40,9 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOKEN",
         help="the bearer token, where the proxy wants one to show its servers (default: $DRAGOMAN_AUTH_TOKEN)",
     )
-    parser.add_argument(
-        "--timeout", type=seconds, default=5.0, metavar="S", help="how long to wait for an answer (default: 5)"
-    )
+    add_seconds(parser, "--timeout", 5, "how long to wait for an answer")
     parser.add_argument("--json", action="store_true", help="print what the proxy says as it is")
 
 

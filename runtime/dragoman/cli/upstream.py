@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import certificates
-from dragoman.cli.options import chosen_rules, seconds
+from dragoman.cli.options import add_seconds, chosen_rules
 
 if TYPE_CHECKING:
     import asyncio
@@ -52,20 +52,8 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
         "--ca-file", type=certificates, metavar="FILE", help="who signs the server's certificate, as PEM"
     )
     group.add_argument("--insecure", action="store_true", help="do not check the server's certificate at all")
-    group.add_argument(
-        "--connect-timeout",
-        type=seconds,
-        default=10.0,
-        metavar="S",
-        help="how long a connection to the server may take (default: 10)",
-    )
-    group.add_argument(
-        "--idle-timeout",
-        type=seconds,
-        default=300.0,
-        metavar="S",
-        help="how long a server that owes an answer may send nothing at all (default: 300)",
-    )
+    add_seconds(group, "--connect-timeout", 10, "how long a connection to the server may take")
+    add_seconds(group, "--idle-timeout", 300, "how long a server that owes an answer may send nothing at all")
     group.set_defaults(injected=None)  # what a configuration file says beside
     group.add_argument("--no-delete", action="store_true", help="do not tell the server when a session is over")
     return [action for action in group._group_actions if action.dest != "url"]
