@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from dragoman.check.check import check_server
+from dragoman.check.check import OVERALL_TIMEOUT_S, check_server
 from dragoman.check.report import is_bad, write_findings
 from dragoman.check.rules import RULES
 from dragoman.client.connect import open_target
@@ -37,6 +37,7 @@ def assert_conforms(
     must_speak: bool = False,
     headers: Mapping[str, str] | None = None,
     timeout_s: float = 10.0,
+    overall_timeout_s: float = OVERALL_TIMEOUT_S,
 ) -> None:
     """Check a server in one revision; skip the test if the server does not speak it.
 
@@ -49,9 +50,10 @@ def assert_conforms(
         must_speak: Whether the test fails if the server does not speak the revision.
         headers: Sent along with each request to a URL.
         timeout_s: How long an answer may take, without progress, in seconds.
+        overall_timeout_s: How long everything may take.
 
     Raises:
-        AssertionError: The server breaks a rule; the text says what `dragoman check` says.
+        AssertionError: The server breaks a rule, and the text says what `dragoman check` says; or it takes too long.
         ValueError: There is no such rule to ignore.
         TransportError: The server cannot be started or reached.
     """
@@ -66,10 +68,13 @@ def assert_conforms(
         over="http" if is_http else "any" if isinstance(target, str) else "stdio",
         revisions=[revision],
         timeout_s=timeout_s,
+        overall_timeout_s=overall_timeout_s,
         calls_tools=calls_tools,
         http=http,
     )
     report = asyncio.run(work)
+    if not report.is_whole:
+        raise AssertionError(f"the check is not done after {overall_timeout_s:g} s: the server takes too long")
     (one,) = report.revisions
     if not one.served and not must_speak:
         import pytest

@@ -36,6 +36,7 @@ def test_what_is_broken_in_several_revisions_is_told_once() -> None:
     options = ("--revision", "2024-11-05", "--revision", "2025-03-26", "--timeout", "0.5")
     said = check(*options, "--", sys.executable, SERVER).stdout
     assert said.count("the answer to ping: expected an empty result") == 1
+    assert said.endswith(", each counted once.\n")
     assert "  as in 2024-11-05: cursor-checked, answered, resource-missing, ping\n" in said
 
 

@@ -55,3 +55,16 @@ def test_a_broken_rule_is_seen(rule: str, revision: str) -> None:
     found = broken(check(revision, rule))
     assert rule in found
     assert found <= {rule} | BESIDES.get(rule, set())
+
+
+def targets(spoken: list[str]) -> set[str]:
+    peers = iter([*map(Peer, spoken), Peer(spoken[-1])])  # one more is asked for a revision that there is not
+    report = run(check_server(lambda: next(peers).connect(), revisions=spoken, timeout_s=0.05, calls_tools=True))
+    assert [*report.served] == spoken
+    return {one.target for one in report.lost}
+
+
+def test_only_clients_of_revisions_that_the_server_does_not_speak_lose_something() -> None:
+    oldest, second = REVISIONS[:2]
+    assert targets([NEWEST]) == {oldest, second}
+    assert targets([oldest, NEWEST]) == {second}

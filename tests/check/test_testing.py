@@ -48,3 +48,11 @@ def test_a_revision_that_is_not_spoken_is_skipped_unless_it_must_be() -> None:
         assert_conforms(server, "2024-11-05", timeout_s=0.2)
     with pytest.raises(AssertionError, match="does not speak 2024-11-05"):
         assert_conforms(server, "2024-11-05", must_speak=True, timeout_s=0.2)
+
+
+def test_a_check_that_is_cut_short_fails() -> None:
+    def connect() -> object:
+        return Peer("2025-06-18", "answered").connect()
+
+    with pytest.raises(AssertionError, match="the check is not done after 0"):
+        assert_conforms(connect, "2025-06-18", timeout_s=1, overall_timeout_s=0.05)  # type: ignore[arg-type]

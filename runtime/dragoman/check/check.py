@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dragoman.check.findings import CheckReport, Finding, RevisionReport
+from dragoman.check.findings import CheckReport, Finding, LostFor, RevisionReport
 from dragoman.check.losses import find_lost
 from dragoman.check.patience import CheckPatience
 from dragoman.check.plan import VisitPlan
@@ -90,9 +90,17 @@ async def check_server(
         chosen = reports[with_handshake[-1]]
         found = await _visit_strangely(connect, chosen.revision, plan)
         reports[chosen.revision] = replace(chosen, findings=(*chosen.findings, *found))
-    lost = () if newest is None else find_lost(newest.heard, newest.report.revision)
-    report = CheckReport(target, tuple(sorted(reports.values(), key=lambda one: one.revision)), lost)
+    report = CheckReport(target, tuple(sorted(reports.values(), key=lambda one: one.revision)), ())
+    if newest is not None:
+        report = replace(report, lost=_find_lost(newest, report))
     return _without_hearsay(report, over)
+
+
+def _find_lost(newest: Visited, report: CheckReport) -> tuple[LostFor, ...]:
+    """Give what clients of older revisions lose; those that the server speaks itself need no translation."""
+    revision = newest.report.revision
+    older = REVISIONS[: REVISIONS.index(revision)]
+    return find_lost(newest.heard, revision, [one for one in reversed(older) if one not in report.served])
 
 
 async def _visit_strangely(connect: Callable[[], Transport], revision: str, plan: VisitPlan) -> tuple[Finding, ...]:

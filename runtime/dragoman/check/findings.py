@@ -170,7 +170,8 @@ class CheckReport:
     Attributes:
         target: What was checked, for a person.
         revisions: The report of each revision, oldest first.
-        lost: What clients of older revisions lose of what the server says in the newest that it speaks.
+        lost: What clients of older revisions, which the server does not speak, lose of what it says in the newest that
+            it speaks.
     """
 
     target: str

@@ -20,15 +20,15 @@ from dragoman.errors import Error
 _INDEX: Final = re.compile(r"/\d+(?=/|$)")
 
 
-def find_lost(heard: Iterable[HeardResult], revision: str) -> tuple[LostFor, ...]:
-    """Give what each older revision cannot carry of these results.
+def find_lost(heard: Iterable[HeardResult], revision: str, targets: Iterable[str]) -> tuple[LostFor, ...]:
+    """Give what other revisions cannot carry of these results.
 
     Args:
         heard: The results.
         revision: In which they were said.
+        targets: Those revisions.
     """
-    older = dragoman_spec.REVISIONS[: dragoman_spec.REVISIONS.index(revision)]
-    counts = {target: Counter[tuple[str, str, str, bool]]() for target in reversed(older)}
+    counts = {target: Counter[tuple[str, str, str, bool]]() for target in targets}
     for one in heard:
         frame = one.read()
         for target, counted in counts.items():

@@ -129,8 +129,9 @@ def _sum(report: CheckReport) -> str:
 
 def _sum_of_spoken(report: CheckReport) -> str:
     spoken = f"{len(report.served)} of {len(report.revisions)} revisions"
-    together = ", all revisions together" if len(report.served) > 1 and report.findings else ""
-    return f"{spoken} spoken; {_count(report.findings)}{together}."
+    different = {_what(finding): finding for finding in report.findings}
+    recurs = ", each counted once" if len(different) < len(report.findings) else ""
+    return f"{spoken} spoken; {_count([*different.values()])}{recurs}."
 
 
 def _count(findings: Sequence[Finding]) -> str:
