@@ -9,10 +9,14 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from typing import Final
 
 from dragoman.config import ConfigError, Configuration, read_config
 
 logger = logging.getLogger("dragoman.router")
+
+_LOOK_S: Final = 1.0
+"""How often the file is looked at."""
 
 
 class ConfigWatch:
@@ -21,19 +25,17 @@ class ConfigWatch:
     Args:
         path: The file.
         apply: Gets what is in it; not called for a file that cannot be used.
-        interval_s: How often it is looked at.
     """
 
-    def __init__(self, path: str, apply: Callable[[Configuration], None], interval_s: float = 1.0) -> None:
+    def __init__(self, path: str, apply: Callable[[Configuration], None]) -> None:
         self._path = path
         self._apply = apply
-        self._interval_s = interval_s
         self._seen = self._look()
 
     async def run(self) -> None:
         """Look at it again and again, until cancelled."""
         while True:
-            await asyncio.sleep(self._interval_s)
+            await asyncio.sleep(_LOOK_S)
             if self._look() != self._seen:
                 self.reload()
 

@@ -95,10 +95,6 @@ def test_a_per_request_client_is_answered_from_a_handshake() -> None:
     dragoman_spec.validate({"jsonrpc": "2.0", "id": 1, "result": result}, E, method="server/discover")
 
 
-def test_an_endpoint_may_serve_fewer_revisions() -> None:
-    assert to_discover_result(INITIALIZED, Path(E, D), [E]).result["supportedVersions"] == [E]
-
-
 def test_what_a_per_request_client_is_not_told_is_lost() -> None:
     _, losses = to_discover_result({**INITIALIZED, "capabilities": {"tasks": {}}}, Path(E, D))
     assert [loss.pointer for loss in losses] == ["/result/capabilities/tasks"]

@@ -31,10 +31,6 @@ def test_three_methods_may_need_input(method: str, result: dict[str, Any]) -> No
     assert read_type({"resultType": "input_required", **result}, method) is ResultType.INPUT_REQUIRED
 
 
-def test_a_task_is_taken_where_it_was_asked_for() -> None:
-    assert read_type({"resultType": "task"}, "tools/call", takes_tasks=True) is ResultType.TASK
-
-
 @pytest.mark.parametrize(
     ("method", "result"),
     [

@@ -46,18 +46,17 @@ def to_initialize_result(discovered: Mapping[str, Any], path: Path, name: str) -
     return Introduced({**result, **_common(rest)}, tuple(losses))
 
 
-def to_discover_result(initialized: Mapping[str, Any], path: Path, versions: Sequence[str] | None = None) -> Introduced:
+def to_discover_result(initialized: Mapping[str, Any], path: Path) -> Introduced:
     """Answer `server/discover` of a per-request client from what a server said in its handshake.
 
     Args:
         initialized: The server's result of `initialize`, in the form of the newest revision with a handshake.
         path: The way between the two.
-        versions: What is served at the client's endpoint; every revision by default, so that the client may choose.
     """
     told = declare_down(_object(initialized.get("capabilities")), path)
     result: dict[str, Any] = {
         "resultType": "complete",
-        "supportedVersions": list(versions or served_versions()),
+        "supportedVersions": list(served_versions()),  # so that the client may choose
         "capabilities": told.capabilities,
         **_common(initialized),
         "ttlMs": 0,

@@ -25,19 +25,17 @@ class ResultType(Enum):
 
     COMPLETE = "complete"
     INPUT_REQUIRED = "input_required"
-    TASK = "task"
 
 
 COMPLETE: Final = ResultType.COMPLETE
 
 
-def read_type(result: Mapping[str, Any], method: str, *, takes_tasks: bool = False) -> ResultType:
-    """Say what a result is.
+def read_type(result: Mapping[str, Any], method: str) -> ResultType:
+    """Say what a result is, of a request that takes no task for an answer.
 
     Args:
         result: Of a server of the per-request era.
         method: That was asked.
-        takes_tasks: Whether the request declared the tasks extension, so that the answer may be a task.
 
     Raises:
         RemoteProtocolError: It is of a type that the answer to this request cannot be (-32603).
@@ -48,8 +46,6 @@ def read_type(result: Mapping[str, Any], method: str, *, takes_tasks: bool = Fal
     if kind == "input_required" and method in FACTS.input_required:
         _check_input_required(result, method)
         return ResultType.INPUT_REQUIRED
-    if kind == "task" and takes_tasks:
-        return ResultType.TASK
     raise _invalid(method, f"with a result of type {str(kind)[:40]!r}, which this request cannot have")
 
 
