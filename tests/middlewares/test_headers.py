@@ -19,10 +19,12 @@ from dragoman.errors import McpError
 from dragoman.middlewares import InjectHeaders
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.router import Router
 from dragoman.transports.memory import connect_pair
 from dragoman.transports.spawn import spawn
 from dragoman.transports.stdio import ChildTransport
 from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
 from dragoman.transports.upstream.mounted import mount
 from tests.server.rooms import make
 from tests.support.waiting import PATIENCE_S, run
@@ -139,27 +141,35 @@ async def test_every_request_has_them_anew() -> None:
     assert [value for _, value in note.seen] == [str(number + 1) for number in range(len(note.seen))]
 
 
-@on_loop
-async def test_a_websocket_has_them_when_it_opens() -> None:
-    async with socket_server() as (url, notes), client(url, header_middleware=(lambda: {"X": "1"},)) as peer:
-        await peer.ask("tools/list")
-    assert notes[0]["X"] == "1"
-
-
-@on_loop
-async def test_they_stand_in_for_configured_ones_and_for_credentials_in_the_url() -> None:
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_a_proxy_and_a_transport_may_both_have_some(kind: str) -> None:
+    note = Noted()
     found: list[dict[str, str]] = []
 
     async def serve(request: Request, reply: Reply) -> None:
         found.append(request.headers)
-        await shake_hands(request, reply)
+        await note(request, reply)
 
-    async with server(serve) as url:
-        url = url.replace("http://", "http://ada:secret@")
-        given: Any = lambda: {"authorization": "Bearer b", "x-KEY": "new"}  # noqa: E731 - it is a function of a user
-        async with client(url, headers=(("X-Key", "old"), ("X-Other", "o")), header_middleware=(given,)):
-            pass
-    assert {(one["authorization"], one["x-key"], one["x-other"]) for one in found} == {("Bearer b", "new", "o")}
+    async def work(url: str) -> None:
+        near, far = connect_pair()
+        upstream = UpstreamConfig(url, header_middleware=(lambda: {"X": "1", "Y": "1"},))
+        config = ProxyConfig(header_middleware=(lambda: {"Y": "2"}, lambda: {"Z": "3"}))
+        running = asyncio.ensure_future(Proxy(config, far, lambda: open_upstream(upstream)).run())
+        async with dragoman.connect(lambda: near, revision="2025-11-25") as talker:
+            await talker.ping()
+        await running
+
+    async def serve_and_work() -> None:
+        if kind == "http":
+            async with server(serve) as url:
+                await work(url)
+        else:
+            async with socket_server() as (url, notes):
+                await work(url)
+                found.append({name.lower(): value for name, value in notes[0].items()})
+
+    run(serve_and_work())
+    assert {(one["x"], one["y"], one["z"]) for one in found} == {("1", "2", "3")}
 
 
 @on_loop
@@ -273,6 +283,19 @@ def test_a_server_that_is_not_reached_over_http_is_refused_and_ended(scope: Scop
     assert [process.poll() for process in spawned] == [0]
 
 
+def test_several_servers_behind_a_router_do_not_get_what_is_for_one() -> None:
+    async def work() -> None:
+        note = Noted()
+        async with server(note) as url:
+            config = ProxyConfig(header_middleware=(lambda: {"X": SECRET},))
+            router = Router(parse_config(json.dumps({"mcpServers": {"a": {"url": url}}})), config)
+            async with dragoman.connect(router.connect, revision="2025-11-25") as talker:
+                assert [tool async for tool in talker.tools()] == []
+        assert {value for _, value in note.seen} == {None}
+
+    asyncio.run(work())
+
+
 # As a user types it
 
 
@@ -379,6 +402,16 @@ def test_what_is_wrong_in_a_configuration_file_is_said_with_its_place(target: An
     with pytest.raises(ConfigError, match=words.replace(".", r"\.")) as caught:
         parse_config(json.dumps(body, indent=1))
     assert caught.value.problems[0].line > 1
+
+
+def test_a_variable_in_a_configuration_file_is_read_again() -> None:
+    environment = {"A": "1"}
+    own = {"servers": {"a": {"headers": {"X": "${A}"}}}}
+    body = {"mcpServers": {"a": {"url": "http://h/"}}, "dragoman": own}
+    headers = parse_config(json.dumps(body), environment).servers[0].options.headers
+    environment["A"] = "2"
+    assert headers is not None
+    assert headers.headers_to_server() == {"X": "2"}
 
 
 def test_the_same_headers_are_no_change_of_a_file() -> None:

@@ -338,6 +338,18 @@ def test_a_plain_server_loads_no_models() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_a_result_may_say_itself_how_long_it_may_be_kept() -> None:
+    def list_tools(params: Any, context: Any) -> dict[str, Any]:
+        return {"tools": [], "ttlMs": 5, "cacheScope": "public"}
+
+    async def work() -> None:
+        client = Client(Server("a", "1", revision=LATEST, handlers={"tools/list": list_tools}))
+        result = (await client.ask(1, "tools/list", {"_meta": META}))["result"]
+        assert (result["ttlMs"], result["cacheScope"]) == (5, "public")
+
+    run(work())
+
+
 def test_a_client_that_is_served_directly_gets_the_servers_revision() -> None:
     async def work() -> None:
         near, far = connect_pair()

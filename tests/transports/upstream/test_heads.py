@@ -98,6 +98,19 @@ def test_a_header_goes_before_credentials_in_a_url() -> None:
     assert [line for line in lines if line.lower().startswith("authorization")] == ["authorization: Bearer x"]
 
 
+def test_a_header_of_middleware_goes_before_a_configured_one_and_before_credentials_in_a_url() -> None:
+    def give() -> dict[str, str]:
+        return {"authorization": "Bearer x", "x-KEY": "new", "host": "other"}
+
+    url = "http://user:pass@h/"
+    for configured in ((), (("Authorization", "old"), ("X-Key", "old"), ("Cookie", "a=b"))):
+        config = UpstreamConfig(url, headers=configured, header_middleware=(dict, give))
+        lines = Heads(config).write("GET", url, {"Accept": "a/b"}, None).decode().split("\r\n")
+        for name, value in give().items():
+            assert [line for line in lines if line.lower().startswith(f"{name.lower()}:")] == [f"{name}: {value}"]
+        assert ("Cookie: a=b" in lines) is bool(configured)
+
+
 def test_a_host_of_the_users_is_sent_in_place_of_ours() -> None:
     assert [line for line in write("http://h/", ("Host", "other")) if "ost" in line] == ["Host: other"]
 
