@@ -123,7 +123,9 @@ INVALID: list[tuple[Record, Side, str, str]] = [
     ([CALL, answer(content=[], resultType="complete")], "client", "2025-11-25", "has no resultType"),
     ([sent("tools/list"), answer(tools=[], resultType="complete")], "client", NEWER, "is a required property"),
     # Questions
-    ([sent("tools/list"), answer(resultType="input_required")], "client", NEWER, "asks back"),
+    ([sent("tools/list"), answer(resultType="input_required")], "client", NEWER, "cannot be 'input_required'"),
+    ([CALL, answer(resultType="soon", content=[])], "client", NEWER, "cannot be 'soon'"),
+    ([sent("prompts/get"), answer(resultType="task", messages=[])], "client", NEWER, "cannot be 'task'"),
     ([CALL, answer(resultType="input_required", inputRequests={"a": {}})], "client", NEWER, "/inputRequests/a"),
     (
         [INPUT_REQUIRED, asked("tools/call", name="t", _meta=META, inputResponses={"color": {"roots": []}})],
@@ -139,6 +141,8 @@ INVALID: list[tuple[Record, Side, str, str]] = [
     ),
     # Errors
     ([CALL, error(-32021)], "client", NEWER, "error of tools/call at /error/data"),
+    ([CALL, error(-32021, requiredCapabilities={})], "client", "2025-11-25", "2025-11-25 has no error -32021"),
+    ([CALL, error(-32042, elicitations=[])], "client", NEWER, f"{NEWER} has no error -32042"),
     # Subscriptions
     ([LISTEN, told(TOOLS_CHANGED)], "client", NEWER, "there is no subscription None"),
     ([LISTEN, told(TOOLS_CHANGED, _meta=under("1"))], "client", NEWER, "there is no subscription '1'"),

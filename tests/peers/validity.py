@@ -19,6 +19,7 @@ from jsonschema import Draft202012Validator
 
 SCHEMAS: Final = Path(__file__).parents[2] / "schema"
 TASKS: Final = Path(__file__).parent / "tasks_extension.json"
+REVISIONS: Final = tuple(path.parent.name for path in SCHEMAS.glob("*/schema.json"))
 NEWER: Final = "2026-07-28"
 WITH_TASKS: Final = "2025-11-25"
 RESULTS: Final = {
@@ -57,8 +58,12 @@ EXTENDED: Final = {
 }
 """What the tasks extension adds."""
 
-ASKING: Final = ("tools/call", "prompts/get", "resources/read")
-"""What a per-request server may answer with questions."""
+RESULT_TYPES: Final = {
+    "tools/call": ("complete", "input_required", "task"),
+    "prompts/get": ("complete", "input_required"),
+    "resources/read": ("complete", "input_required"),
+}
+"""What a result of a per-request server can be, where that is more than complete."""
 
 OWN: Final = "io.modelcontextprotocol/"
 VERSION: Final = f"{OWN}protocolVersion"
@@ -187,8 +192,8 @@ class _Judge:
             yield from self._find_newer(result, subject)
             if method == "tasks/result" and RELATED not in result.get("_meta", {}):
                 yield f"{subject}: names no task"
-        elif result.get("resultType") == "input_required" and method not in ASKING:
-            yield f"{subject}: asks back"
+        elif result.get("resultType") not in RESULT_TYPES.get(method, ("complete",)):
+            yield f"{subject}: cannot be {result.get('resultType')!r}"
         elif method == "subscriptions/listen":
             del self._filters[_key(request["id"])]
             if _key(result.get("_meta", {}).get(SUBSCRIPTION)) != _key(request["id"]):
@@ -208,9 +213,11 @@ class _Judge:
         envelope = "JSONRPCErrorResponse" if "JSONRPCErrorResponse" in _definitions(self._revision) else "JSONRPCError"
         subject = f"error of {request['method']}"
         yield from _validate(frame, envelope, self._revision, subject)
-        own = _errors(self._revision).get(frame["error"].get("code"))
-        if own is not None:
-            yield from _validate(frame, own, self._revision, subject)
+        code = frame["error"].get("code")
+        if code in _errors(self._revision):
+            yield from _validate(frame, _errors(self._revision)[code], self._revision, subject)
+        elif any(code in _errors(other) for other in REVISIONS):
+            yield f"{subject}: {self._revision} has no error {code}"
 
     def _find_newer(self, members: Frame, subject: str) -> Iterator[str]:
         """Yield what only the era without a handshake has."""

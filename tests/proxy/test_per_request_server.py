@@ -127,6 +127,19 @@ def test_who_accepts_in_a_revision_without_a_handshake_and_has_nothing_to_say_fa
     )
 
 
+def test_who_only_mentions_a_revision_without_a_handshake_is_not_asked() -> None:
+    accepted = initialized(D)
+    accepted["result"]["instructions"] = f"This server will speak {NEWER} next year."
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(offers),
+            server(accepted),
+            expect_to_client(lambda frame: frame["result"]["instructions"].startswith("This server")),
+        ]
+    )
+
+
 def test_who_rejects_the_revision_of_the_question_is_asked_again_in_one_that_it_names() -> None:
     hold(
         [
