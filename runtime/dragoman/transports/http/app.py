@@ -31,7 +31,7 @@ from dragoman.transports.http.exchange import (
 )
 from dragoman.transports.http.health import HEALTH, READY, answer_health
 from dragoman.transports.http.legacy import LegacyFront
-from dragoman.transports.http.pending import KnownPost
+from dragoman.transports.http.pending import AsgiRequest, KnownPost, Later, PendingPost
 from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from dragoman.status import StatusBoard
 
 logger = logging.getLogger("dragoman.http")
-
-Later = Callable[[Callable[[Scope, Receive, Send], Awaitable[None]]], None]
-"""Runs an application in a task of its own."""
 
 
 class HttpFront:
@@ -71,7 +68,7 @@ class HttpFront:
         self.budget = Budget(self.config.limits.memory_bytes, self.config.limits.body_bytes)
         self.refusals = Refusals()
         self._gate = Doorkeeper(self.config.admission)
-        self._streamable = StreamableFront(self.config, self.sessions)
+        self.streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
         self._websocket = WebSocketFront(self.config, self.sessions)
         self._services = self._list_services()
@@ -93,66 +90,65 @@ class HttpFront:
         await self.sessions.close(reason)
         await self._websocket.close()
 
-    def serve_at_once(self, scope: Scope, receive: Receive, send: Send, body: bytes, later: Later) -> KnownPost | None:
+    def serve_at_once(self, request: AsgiRequest, body: bytes, later: Later) -> KnownPost | None:
         """Serve a POST whose body is here, if that takes no task; None if it has to be served as ASGI has it.
 
         Args:
-            scope: Of ASGI.
-            receive: Of ASGI; the body is not asked for.
-            send: Of ASGI.
+            request: It; it is not asked for the body.
             body: The whole.
             later: Runs a part that takes a task after all.
 
         Returns:
             What was found out, for `serve_again`.
         """
-        if find_path(scope) != self.config.paths.mcp:
+        if find_path(request.scope) != self.config.paths.mcp:
             return None
         token = LABEL.set("")
         try:
-            exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
+            hold = self._find_hold(request.scope)
+            exchange = HttpExchange(request.scope, request.receive, request.send, {}, hold)
             self._let_in(exchange)
             self._identify(exchange)
-            session = self._streamable.find_known(exchange)
-            known = None if session is None else KnownPost(exchange, session)
-            return known if known is not None and self._post(known, body, later) else None
+            session = self.streamable.find_known(exchange)
+            known = None if session is None else KnownPost(exchange, session, self)
+            return known if known is not None and self._post(known, request, body, later) else None
         except RequestRefused:  # the other way says so
             return None
         finally:
             LABEL.reset(token)
 
-    def serve_again(
-        self, known: KnownPost, scope: Scope, receive: Receive, send: Send, body: bytes, later: Later
-    ) -> bool:
+    def serve_again(self, known: KnownPost, request: AsgiRequest, body: bytes, later: Later) -> bool:
         """Serve a POST that differs in its body alone from one that was served at once, on the same connection.
 
         Args:
             known: What was found out then. Whether the session is still there is looked at again.
-            scope: Of ASGI; the other arguments too are those of `serve_at_once`.
+            request: As for `serve_at_once`; so are the other arguments.
 
         Returns:
             False if it has to be served as ASGI has it.
         """
         token = LABEL.set(known.session.label)
         try:
-            return self._post(KnownPost(known.exchange.repeat(scope, receive, send), known.session), body, later)
+            return self._post(known, request, body, later)
         except RequestRefused:  # the other way says so
             return False
         finally:
             LABEL.reset(token)
 
-    def _post(self, known: KnownPost, body: bytes, later: Later) -> bool:
-        pending = self._streamable.begin_post(known, body)
-        if pending is not None:
-            pending.run(lambda work: later(lambda *_: self._answer(known.exchange, work)))
-        return pending is not None
+    def _post(self, known: KnownPost, request: AsgiRequest, body: bytes, later: Later) -> bool:
+        posted = self.streamable.read_at_once(known.session, body)
+        if posted is None:
+            return False
+        PendingPost(known, request, later).deliver(posted)
+        return True
 
     async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         LABEL.set("")  # a task of the request before, on the same connection, may have begun this one
         exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
-        await self._answer(exchange, lambda: self._serve(exchange))
+        await self.answer(exchange, lambda: self._serve(exchange))
 
-    async def _answer(self, exchange: HttpExchange, work: Callable[[], Awaitable[None]]) -> None:
+    async def answer(self, exchange: HttpExchange, work: Callable[[], Awaitable[None]]) -> None:
+        """Do the work of a request, and say so if it is refused."""
         try:
             await work()
         except RequestRefused as refused:
@@ -214,7 +210,7 @@ class HttpFront:
         if paths.sse is not None:
             services[paths.messages] = self._legacy.serve_post
             services[paths.sse] = self._legacy.serve_stream
-        services[paths.mcp] = self._streamable.serve
+        services[paths.mcp] = self.streamable.serve
         return services
 
     def _point_the_way(self, scope: Scope) -> str:

@@ -92,6 +92,7 @@ class GuardedProtocol(AtOnceProtocol):
             self.pipeline.clear()
         self.flow.forget()
         self._extensions.clear()
+        self._known = self._spare = None
         self._closer.lose()
 
     def data_received(self, data: bytes) -> None:

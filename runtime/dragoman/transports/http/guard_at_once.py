@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -46,16 +45,13 @@ class AtOnceProtocol(HttpToolsProtocol):
         """
         cycle, self._unstarted = self._unstarted, None
         assert cycle is not None
-        later = partial(self._serve_in_task, cycle)
         if cycle.more_body or cycle.disconnected or len(cycle.body) >= LARGE_BYTES:
-            later(self.app)
+            self._serve_in_task(cycle, self.app)
             return
         body = bytes(cycle.body)
-        receive: Any = cycle.receive
-        send: Any = cycle.send
-        known = self.serving.serve_at_once(cycle.scope, receive, send, body, later)  # type: ignore[arg-type]
+        known = self.serving.serve_at_once(cycle, body, self._serve_in_task)  # type: ignore[arg-type]
         if known is None:
-            later(self.app)
+            self._serve_in_task(cycle, self.app)
             return
         cycle.body.clear()
         cycle.message_event.clear()
@@ -70,10 +66,7 @@ class AtOnceProtocol(HttpToolsProtocol):
         if body is None or len(body) >= LARGE_BYTES or self._closer.is_closing():
             return False
         cycle = self.cycle = self._spare = self._begin(before)
-        receive: Any = cycle.receive
-        send: Any = cycle.send
-        later = partial(self._serve_in_task, cycle)
-        if self.serving.serve_again(known.meaning, cycle.scope, receive, send, body, later):  # type: ignore[arg-type]
+        if self.serving.serve_again(known.meaning, cycle, body, self._serve_in_task):  # type: ignore[arg-type]
             return True
         self.cycle, self._known, self._spare = before, None, None
         before.response_started = before.response_complete = True  # if it is the same, it has not begun again
@@ -82,12 +75,11 @@ class AtOnceProtocol(HttpToolsProtocol):
     def _begin(self, before: RequestResponseCycle) -> RequestResponseCycle:
         """Begin the cycle of a request that is here as a whole, with the head of the one before.
 
-        It may be the same object, if no task has ever seen that.
+        It may be the same object, if no task has ever seen that: then nobody is left who could answer it late.
         """
         if before is self._spare:
             before.response_started = before.response_complete = False
             before.message_event.clear()
-            before.scope = before.scope.copy()  # which tells late answers to the last request from this one's
             before.on_response = self.on_response_complete
             return before
         cycle = RequestResponseCycle(
@@ -132,7 +124,8 @@ class AtOnceProtocol(HttpToolsProtocol):
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
         self._closer.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
-        cycle.message_event.set()
+        if cycle is not self._spare:
+            cycle.message_event.set()  # a task may wait for what comes next
         if not cycle.keep_alive:
             self.transport.close()
         complete, cycle.on_response = cycle.on_response, _do_nothing
@@ -148,7 +141,8 @@ class AtOnceProtocol(HttpToolsProtocol):
             super().on_response_complete()
             return
         self.server_state.total_requests += 1
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         self._idle_since = self.loop.time()
         if self.timeout_keep_alive_task is None:
             self._time_idleness(self.timeout_keep_alive)

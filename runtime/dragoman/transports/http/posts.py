@@ -24,8 +24,11 @@ class PostedCall:
         keys: The ids of its requests, as JSON.
         takes_stream: Whether it may be answered with a stream.
         is_batch: Whether an array was posted.
+        on_answer: Called with the answer, if that is all there is to say; whether it has gone to the client. If so,
+            nothing else is called.
 
     Attributes:
+        is_answered: Whether that has happened.
         is_decided: Whether it is clear how to answer.
         due_at: When it is answered with a stream, by the clock of the loop.
         headers: What goes with the answer; such an answer refuses the request, for now.
@@ -38,9 +41,11 @@ class PostedCall:
         "connection",
         "due_at",
         "headers",
+        "is_answered",
         "is_batch",
         "is_decided",
         "keys",
+        "on_answer",
         "on_decided",
         "opened",
         "stream",
@@ -52,6 +57,7 @@ class PostedCall:
         keys: frozenset[bytes],
         takes_stream: bool,
         is_batch: bool,
+        on_answer: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.keys = set(keys)
         self.takes_stream = takes_stream
@@ -62,7 +68,8 @@ class PostedCall:
         self.stream: Stream | None = None
         self.connection: StreamConnection | None = None
         self.answers: list[bytes] = []
-        self.is_decided = False
+        self.is_answered = self.is_decided = False
+        self.on_answer = on_answer
         self.on_decided: Callable[[], None] | None = None
 
     def answer(self, line: bytes, *keys: bytes) -> None:
@@ -99,7 +106,7 @@ class PostedCall:
     def decide(self) -> None:
         """Let the POST be answered."""
         if not self.is_decided:
-            self.is_decided = True
+            self.is_decided, self.on_answer = True, None
             tell, self.on_decided = self.on_decided, None
             if tell is not None:
                 tell()
@@ -165,6 +172,10 @@ class PostedCalls:
             return False
         if frame.headers:
             call.headers = frame.headers
+        elif call.on_answer is not None and call.stream is None and not call.is_batch and call.on_answer(frame.raw):
+            call.is_answered = True
+            call.on_answer = call.on_decided = None  # circles stay until somebody looks for such
+            return True
         call.answer(frame.raw, frame.key)
         return True
 

@@ -25,6 +25,9 @@ from dragoman.transports.http.exchange import RequestRefused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
 
+_MEMBERS_OF_REQUEST: Final = 4
+"""Where there are no more, only one other than those of `_EDGES` can be at the side of the id."""
+
 _NO_PARAMS: Final[dict[str, Any]] = {}
 
 _EDGES: Final = frozenset({"jsonrpc", "id", "method"})
@@ -98,7 +101,7 @@ def _is_this_request(value: Any, seen: Frame) -> bool:
         and value.get("method") == seen.method
         and type(value.get("params", _NO_PARAMS)) is dict
         and key_of(value.get("id")) == seen.key
-        and not _is_in_the_middle("id", value)
+        and (len(value) <= _MEMBERS_OF_REQUEST or not _is_in_the_middle("id", value))
     )
 
 

@@ -144,6 +144,10 @@ class HttpSession(Generic[TransportT]):
         self.visits += 1
 
     def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Take note that one of the client's requests has been served."""
         self.visits -= 1
         self.touched_at = self._loop.time()
 

@@ -23,7 +23,6 @@ from dragoman.transports.http.exchange import (
     accepts,
     encode_headers,
 )
-from dragoman.transports.http.pending import KnownPost, PendingPost
 from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
@@ -92,24 +91,23 @@ class StreamableFront:
             return None
         return self._find(exchange)
 
-    def begin_post(self, known: KnownPost, body: bytes) -> PendingPost | None:
-        """Take a POST whose body is here, if nothing about it has to wait; None if `serve` has to do it.
+    def read_at_once(self, session: HttpSession[StreamableSession], body: bytes) -> Posted | None:
+        """Read a POST whose body is here, if nothing about it has to wait; None if `serve` has to do it.
 
         Raises:
             RequestRefused: It is not served.
         """
-        session, limits = known.session, self._config.limits
+        limits = self._config.limits
         if (
             len(body) > limits.body_bytes
             or not session.takes_at_once
             or session.visits >= VISITS_A_STREAM * limits.streams
         ):
             return None
-        transport = session.transport
         posted = read_posted(body, limits.nesting)
-        check_batch(posted, transport.revision)
-        self._check_posted(transport, posted)
-        return PendingPost(known, posted, self)
+        if posted.is_batch or not session.transport.may_take(posted, limits.streams):
+            return None
+        return posted
 
     async def _take_post(self, exchange: HttpExchange) -> None:
         takes_json, takes_stream = _check_post(exchange.headers)

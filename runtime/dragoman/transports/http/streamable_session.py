@@ -16,7 +16,7 @@ import itertools
 import logging
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dragoman.core.envelope import Frame, decoded, to_keep
 from dragoman.transports.http.config import FrontConfig
@@ -98,19 +98,22 @@ class StreamableSession(FlowingTransport):
         """How many POSTs wait for answers and how many GET streams are read."""
         return len(self._calls) + (sum(stream.attached for stream in self._standing) if self._standing else 0)
 
-    def post(self, posted: Posted, takes_stream: bool) -> PostedCall | None:
+    def post(
+        self, posted: Posted, takes_stream: bool, on_answer: Callable[[bytes], bool] | None = None
+    ) -> PostedCall | None:
         """Deliver what a client posted.
 
         Args:
             posted: What it is.
             takes_stream: Whether the answer may be a stream.
+            on_answer: See `PostedCall`.
 
         Returns:
             The call that collects the answers; None if nothing is asked.
         """
         call = None
         if posted.keys:
-            call = PostedCall(posted.keys, takes_stream, posted.is_batch)
+            call = PostedCall(posted.keys, takes_stream, posted.is_batch, on_answer)
             self._calls.add(call)
             if posted.initializes and self._initialize is None:
                 self._initialize = call
@@ -123,6 +126,13 @@ class StreamableSession(FlowingTransport):
         """Count bytes that are on their way to the client, and hold the server back if they are too many."""
         self._ledger.waiting += size
         self._flow.weigh(self._ledger.waiting)
+
+    def may_take(self, posted: Posted, most: int) -> bool:
+        """Whether what a client posted can be delivered, with so many streams at most."""
+        if self.over:
+            return False
+        keys = posted.keys
+        return not keys or (self.open_streams + len(keys) <= most and not self._calls.is_waiting(keys))
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether one of these ids belongs to a request that waits for its answer."""
