@@ -340,6 +340,21 @@ def test_progress_of_an_answer_finds_who_asked() -> None:
     assert stage.servers["b"] == []
 
 
+def test_a_question_goes_out_on_the_stream_of_the_call_that_its_server_has() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    streams: list[bytes | None] = []
+    stage.tell_client = lambda frame: streams.append(frame.stream)  # type: ignore[method-assign]
+    one = stage.ask("tools/call", name="x")
+    stage.says("b", {"id": 1, "method": "roots/list"})  # b has no call
+    other = stage.ask("tools/call", name="y")
+    stage.says("a", {"id": 1, "method": "roots/list"})
+    stage.says("b", {"id": 2, "method": "roots/list"})
+    stage.ask("tools/call", name="y")
+    stage.says("b", {"id": 3, "method": "roots/list"})  # it may be either
+    assert streams == [None, b"%d" % one, b"%d" % other, None]
+
+
 def test_a_question_that_is_taken_back_is_taken_back_under_its_id() -> None:
     stage = Stage("a", "b")
     stage.says("b", {"id": 1, "method": "roots/list"})

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import OPEN_REQUESTS, cancelled_key
@@ -252,7 +253,7 @@ class Catalogue:
 
     def _take_unasked(self, member: Member, frame: Frame) -> None:
         if frame.kind == "request":
-            self.asking.take(member, frame)
+            self.asking.take(member, self._place(member, frame))
         elif frame.kind == "notification":
             self._take_notice(member, frame)
         elif frame.kind == "batch":
@@ -260,6 +261,14 @@ class Catalogue:
                 one = classify(encode_line(body), body, frame.stream)
                 if isinstance(one, Frame):
                     self.take_member(member, one)
+
+    def _place(self, member: Member, frame: Frame) -> Frame:
+        """Say of a question whose server has one call of the client that it belongs to this call."""
+        if frame.stream is None:
+            calls = list(islice((key for key, other in self._calls.items() if other is member), 2))
+            if len(calls) == 1:
+                return frame._replace(stream=self._lent.get(calls[0], calls[0]))
+        return frame
 
     def _give_back(self, frame: Frame) -> Frame:
         client_key = None if frame.key is None else self._lent.pop(frame.key, None)
