@@ -23,9 +23,7 @@ from dragoman.core.declared import declares
 from dragoman.core.envelope import Frame, Malformed, decoded, key_of, twin_of
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong, show
-
-LOGS: Final = "notifications/message"
-PROGRESS: Final = "notifications/progress"
+from dragoman.core.methods import LOG, PROGRESS
 
 NOTICES_MOST: Final = 1000
 """How many of them are kept."""
@@ -353,7 +351,7 @@ class CheckListener:
             self._findings.note("notices-declared", about, f"the capability {needed}", "a server without it")
         if method == PROGRESS:
             self._take_progress(params, about)
-        elif method == LOGS:
+        elif method == LOG:
             self._take_log(params, about)
         self.notices.append(method)
 

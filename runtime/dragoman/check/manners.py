@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from dragoman.check.opening import offer
-from dragoman.check.talk import PING, CheckedAnswer, Talk, client_info
+from dragoman.check.talk import CheckedAnswer, Talk, client_info
 from dragoman.core.bridge.metadata import Metadata
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.declared import declares
 from dragoman.core.envelope import notification_frame
+from dragoman.core.methods import PING
 
 NO_METHOD: Final = "dragoman-check/no-such-method"
 NO_REVISION: Final = "1999-12-31"

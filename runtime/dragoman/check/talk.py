@@ -21,6 +21,7 @@ from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, encode_error, encode_result
 from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.methods import PING
 from dragoman.transports.base import Transport
 
 PROGRESS_MOST: Final = 30
@@ -29,7 +30,6 @@ PROGRESS_MOST: Final = 30
 UNANSWERED_MOST: Final = 3
 """After how many requests without an answer it is asked whether the server is still there."""
 
-PING: Final = "ping"
 EVERYDAY: Final = frozenset({"tools/list", "resources/list", "prompts/list", PING, "server/discover"})
 """What can be asked again without params."""
 

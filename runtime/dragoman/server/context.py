@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.declared import find_missing, read_declared
+from dragoman.core.methods import LOG, PROGRESS
 from dragoman.errors import CapabilityNotSupported
-from dragoman.server.definition import LOGS, PROGRESS, ServerDefinition
+from dragoman.server.definition import ServerDefinition
 
 
 @dataclass(slots=True)
@@ -64,14 +65,14 @@ class Context:
         Raises:
             ValueError: The server does not say that it logs, or the revision has no such level.
         """
-        self._definition.check_notice(LOGS)
+        self._definition.check_notice(LOG)
         levels = self._definition.facts.log_levels
         if level not in levels:
             raise ValueError(f"{self._definition.revision} has no log level {level!r}; there are: {', '.join(levels)}")
         if self._log_level is None or levels.index(level) < levels.index(self._log_level):
             return
         params = {"level": level, "data": data}
-        self._say(LOGS, params if logger is None else {**params, "logger": logger})
+        self._say(LOG, params if logger is None else {**params, "logger": logger})
 
     async def ask(self, request: Any, *, anyway: bool = False) -> Any:
         """Ask the client: for a completion, for a person's answer, for roots.

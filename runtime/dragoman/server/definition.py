@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import dragoman_spec
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
 RequestHandler = Callable[[Any, "Context"], Any]
 """Takes params and context; gives a result, a model or a dict, at once or as a coroutine."""
-
-LOGS: Final = "notifications/message"
-PROGRESS: Final = "notifications/progress"
-SET_LEVEL: Final = "logging/setLevel"
-SUBSCRIBE: Final = "resources/subscribe"
-UNSUBSCRIBE: Final = "resources/unsubscribe"
-LISTEN: Final = "subscriptions/listen"
 
 
 @dataclass(slots=True)

@@ -6,18 +6,16 @@ Lives here: one class for revisions with a handshake, one for those without. Mus
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from dragoman.core.bridge.capabilities import spell_required
 from dragoman.core.bridge.metadata import Metadata, put_identity, read
 from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST
+from dragoman.core.methods import LISTEN, LOG, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, UPDATED
 from dragoman.errors import CapabilityNotSupported, McpError, ProtocolError, RemoteProtocolError
 from dragoman.server.context import Context
-from dragoman.server.definition import LISTEN, LOGS, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, ServerDefinition
-
-PING: Final = "ping"
-UPDATED: Final = "notifications/resources/updated"
+from dragoman.server.definition import ServerDefinition
 
 Say = Callable[[str, dict[str, Any]], None]
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -102,7 +100,7 @@ class HandshakeOpening:
             raise McpError(INVALID_REQUEST, f"expected initialize, found {method[:80]}")
         if method in definition.handlers:
             return None
-        if method == SET_LEVEL and LOGS in definition.notifies:
+        if method == SET_LEVEL and LOG in definition.notifies:
             self._set_level(params.get("level"))
             return {}
         if method in (SUBSCRIBE, UNSUBSCRIBE) and UPDATED in definition.notifies:

@@ -10,7 +10,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.envelope import (
@@ -25,6 +25,7 @@ from dragoman.core.envelope import (
     result_frame,
 )
 from dragoman.core.exact_json import decode, encode
+from dragoman.core.methods import CANCELLED
 from dragoman.errors import CapabilityNotSupported, McpError, ProtocolError, ValidationFailed
 from dragoman.server.context import Context
 from dragoman.server.definition import ServerDefinition
@@ -33,8 +34,6 @@ from dragoman.server.parking import ParkedRun, resume
 from dragoman.transports.base import Transport
 
 logger = logging.getLogger("dragoman.server")
-
-CANCELLED: Final = "notifications/cancelled"
 
 
 class ServerSession:
