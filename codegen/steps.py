@@ -140,6 +140,23 @@ class Function:
         assert isinstance(self.node, ArrayNode)
         return f"do.at_least({items}, at, {self.node.least})" if self.node.least else items
 
+    def from_nothing(self, work: Work) -> str:
+        """What the work makes of an empty object, as an expression; empty where only the work itself can tell."""
+        node = self.way.plans[self.profile].nodes.get(work.node) if work.node is not None else None
+        if not isinstance(node, ObjectNode) or work.before is not None:
+            return ""
+        if any((node.hooks_before, node.hooks_after, node.moves, node.renames, node.computed, node.demands)):
+            return ""
+        needed = {key: member for key, member in node.members.items() if member.ensure or not member.optional}
+        made = {key: member.ensure and self.from_nothing(member.made or member.work) for key, member in needed.items()}
+        if not all(made.values()):
+            return ""
+        revision = self.way.plans["strict"].target.revision
+        made |= dict.fromkeys(node.named_in, f"out.target or {revision!r}")
+        made |= {key: repr(value) for key, value in node.facts.items()}
+        made |= {key: repr(value) for key, value in node.fills.items() if key not in made}
+        return "{" + ", ".join(f"{key!r}: {value}" for key, value in made.items()) + "}"
+
     def guards(self) -> dict[str, str]:
         """The condition under which each guarded key must go."""
         assert not isinstance(self.node, ArrayNode | UnionNode)

@@ -170,6 +170,15 @@ def test_items_are_handed_on_where_many_keys_would_have_to_be_looked_for() -> No
     assert "do.each(x, at, out, up_" in text
 
 
+def test_an_object_that_has_to_be_there_is_made_without_a_call_where_it_is_always_the_same() -> None:
+    made = object_of("k", "deep", k=const("x"), deep=object_of("n", n=const("z")))
+    older, newer = object_of(c=STRING), object_of("b", c=STRING, b=made)
+    assert converted(older, newer, {"c": "q"}) == {"a": {"c": "q", "b": {"k": "x", "deep": {"n": "z"}}}}
+    assert converted(older, newer, {"b": {"k": "x"}}) == {"a": {"b": {"k": "x", "deep": {"n": "z"}}}}
+    text = render_steps([plan({"It": older}, {"It": newer})], [], dict.fromkeys((OLDER, NEWER), "1" * 64))
+    assert "w = {'deep': {'n': 'z'}, 'k': 'x'}" in text["dragoman_spec/v2002_02_02/steps.py"]
+
+
 @pytest.mark.parametrize(
     ("name", "call"),
     [("ServerCapabilities", "lose_declared"), ("ClientCapabilities", "lose_declared"), ("CapabilitiesPage", "lose")],

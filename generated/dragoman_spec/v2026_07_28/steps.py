@@ -348,7 +348,13 @@ def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         do.lose(y, "requestState", at, out)
     v = y.get("_meta")
-    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    if v is None:
+        w = {
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+        }
+    else:
+        w = up_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
@@ -374,9 +380,12 @@ def up_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
     v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities(
-        {} if v is None else v, (at, "io.modelcontextprotocol/clientCapabilities"), out
-    )
+    if v is None:
+        w = {}
+    else:
+        w = up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities(
+            v, (at, "io.modelcontextprotocol/clientCapabilities"), out
+        )
     if w is not v:
         y = x.copy() if y is x else y
         y["io.modelcontextprotocol/clientCapabilities"] = w
@@ -557,7 +566,13 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    if v is None:
+        w = {
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+        }
+    else:
+        w = up_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
@@ -788,7 +803,13 @@ def up_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         do.lose(y, "requestState", at, out)
     v = y.get("_meta")
-    w = up_call_tool_request_params_meta({} if v is None else v, (at, "_meta"), out)
+    if v is None:
+        w = {
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+        }
+    else:
+        w = up_call_tool_request_params_meta(v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
@@ -816,7 +837,15 @@ def up_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("params")
-    w = up_complete_request_params({} if v is None else v, (at, "params"), out)
+    if v is None:
+        w = {
+            "_meta": {
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+            }
+        }
+    else:
+        w = up_complete_request_params(v, (at, "params"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["params"] = w

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.bridge.asking import AskedCall
@@ -40,13 +39,17 @@ _NAME_CHARACTERS: Final = 256
 """The longest name of a tool or prompt that is remembered."""
 
 
-@dataclass(slots=True, eq=False)
 class Work:
     """A request that is with the server, or waits for its turn.
 
+    Args:
+        label: Random text that the names of all works at this server begin with.
+        number: Our id for it.
+        request: The client's.
+        subject: The tool or prompt that it is about; empty where it is about something else.
+
     Attributes:
         key: Our id for it.
-        name: What it is called among parked calls; no other call of any server is called so.
         method: What it asks.
         request: The client's request that waits for the answer; None while nobody is there.
         frame: What is to be sent when its turn comes; None once it is with the server.
@@ -57,22 +60,31 @@ class Work:
         wants_task: Whether the server was asked to make a task of it.
         task_id: The task that it is at the server; None where it is none there.
         token: Our progress token, where the server knows it by another id meanwhile.
-        subject: The tool or prompt that it is about; empty where it is about something else.
+        subject: The tool or prompt that it is about.
     """
 
-    key: bytes
-    name: str
-    method: str
-    request: Request | None
-    frame: Frame | None = None
-    questions: dict[bytes, str] = field(default_factory=dict)
+    # Most works never have these: they are found here, and not written for each call.
     caller: AskedCall | None = None
     way: Strategy | None = None
     replay: Replay | None = None
     wants_task: bool = False
     task_id: str | None = None
     token: bytes | None = None
-    subject: str = ""
+
+    def __init__(self, label: str, number: int, request: Request, subject: str) -> None:
+        self._label = label
+        self._number = number
+        self.key = b"%d" % number
+        self.method = request.method
+        self.request: Request | None = request
+        self.subject = subject
+        self.frame: Frame | None = None
+        self.questions: dict[bytes, str] = {}
+
+    @property
+    def name(self) -> str:
+        """What it is called among parked calls; no other call of any server is called so."""
+        return f"{self._label}-{self._number}"
 
     @property
     def may_ask(self) -> bool:
@@ -150,9 +162,9 @@ class Works:
     def new_work(self, request: Request) -> Work:
         """Begin with a request; nothing is sent."""
         self._last += 1
-        key, name = b"%d" % self._last, request.params.get("name")
+        name = request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
-        return Work(key, f"{self._label}-{self._last}", request.method, request, subject=subject)
+        return Work(self._label, self._last, request, subject)
 
     def start(self, work: Work) -> None:
         """Send a request to the server, or let it wait for its turn."""
