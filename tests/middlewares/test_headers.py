@@ -46,6 +46,19 @@ def test_variables_files_and_dollars_are_filled_in(tmp_path: Path) -> None:
     assert headers == {"Authorization": "Bearer abc", "X-Env": "1-1-1", "X-Price": "$5", "X-Plain": "{file:token}"}
 
 
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        ("Authorization: x", 'expected headers as {"NAME": "VALUE"}'),
+        ({"X": 5}, "expected name and value of the header X to be strings"),
+        ({5: "X"}, "expected name and value of the header 5 to be strings"),
+    ],
+)
+def test_what_is_not_names_and_values_is_refused(headers: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        InjectHeaders(headers)
+
+
 def test_what_has_changed_is_read_again(tmp_path: Path) -> None:
     token, environment = tmp_path / "token", {"A": "1"}
     token.write_text("one", "utf-8")

@@ -47,7 +47,11 @@ class InjectHeaders:
 
     def __post_init__(self) -> None:
         """Look everything up once, so that what is wrong is said before there is a request."""
+        if not isinstance(self.headers, Mapping):
+            raise ValueError('expected headers as {"NAME": "VALUE"}')
         for name, template in self.headers.items():
+            if not isinstance(name, str) or not isinstance(template, str):
+                raise ValueError(f"expected name and value of the header {name} to be strings")
             check_header_name(name)
             if "$" in _FORM.sub("", template):
                 raise ValueError(
