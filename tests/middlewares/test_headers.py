@@ -100,7 +100,7 @@ def test_what_no_header_can_say_is_refused_and_not_repeated(
 @pytest.mark.parametrize(
     ("template", "words"),
     [
-        ("$NOWHERE", "the variable NOWHERE is not set"),
+        ("$NOWHERE", "the environment has no variable NOWHERE"),
         ("$EMPTY", "the variable EMPTY is empty"),
         ("${file:nowhere}", "the file nowhere cannot be read: no such file"),
         ("${file:.}", "(. is not a file|the file . cannot be read: is a directory)"),
@@ -403,7 +403,7 @@ def test_a_configuration_file_gives_them_to_one_server(tmp_path: Path) -> None:
     ("target", "headers", "words"),
     [
         ({"command": "true"}, {"X": "a"}, "dragoman.servers.a.headers mean nothing for a command"),
-        ({"url": "http://h/"}, {"X": "$NOWHERE_D11"}, "the variable NOWHERE_D11 is not set"),
+        ({"url": "http://h/"}, {"X": "$NOWHERE_D11"}, "the environment has no variable NOWHERE_D11"),
         ({"url": "http://h/"}, {"X": "${file:nowhere}"}, "cannot be read"),
         ({"url": "http://h/"}, {"X": 5}, "expected X of dragoman.servers.a.headers to be a string"),
         ({"url": "http://h/"}, {"Connection": "a"}, "written by the transport itself"),

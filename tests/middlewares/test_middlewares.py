@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -232,6 +233,24 @@ def test_arguments_from_the_environment_are_added_and_hidden() -> None:
         *listed(1, "tools/list", "tools", [given, tool("other")], [seen, tool("other")]),
         around=Inject({"key": "k"}, tools=["f*"]),
     )
+
+
+def test_values_are_read_anew_for_each_request(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("one\n", "utf-8")
+    inject = Inject({"key": f"${{file:{token}}}"}, meta={"acme/as": "$ME"}, environment=(environment := {"ME": "a"}))
+
+    def call(key: str, who: str) -> None:
+        asked = request(2, "tools/call", name="find", arguments={"key": key}, _meta={"acme/as": who})
+        talk(client(request(2, "tools/call", name="find")), expect_to_server(asked), around=inject)
+
+    call("one", "a")
+    token.write_text("two", "utf-8")
+    environment["ME"] = "b"
+    call("two", "b")
+    token.unlink()
+    failed = an_error(2, -32603, "a middleware of the proxy failed: ValueError")
+    talk(client(request(2, "tools/call", name="find")), expect_to_client(failed), around=inject)
 
 
 def test_a_variable_that_is_not_set_is_named() -> None:

@@ -6,20 +6,20 @@ Lives here: arguments and `_meta`. Must not: write headers, which go to a server
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
 from dragoman.middleware import Answer, Direction, Message, Proceed
-from dragoman.transports.surroundings import expand
+from dragoman.transports.live_values import fill_in
 
 
 class Inject:
     """Adds arguments to calls of tools, and members to the `_meta` of every request, with values from the environment.
 
-    `$NAME` and `${NAME}` in a value are variables of the environment, `$$` is a dollar. What a client gives for such an
-    argument is replaced; the input schemas that it sees do not have it.
+    `$NAME` and `${NAME}` in a value are variables of the environment, `${file:PATH}` is what is in a file, without the
+    white space around it, `$$` a dollar; they are read anew for each request. What a client gives for such an argument
+    is replaced; the input schemas that it sees do not have it.
 
     Args:
         arguments: The value of each argument.
@@ -28,7 +28,7 @@ class Inject:
         environment: Where variables are looked up; None for that of this process.
 
     Raises:
-        ValueError: The environment has no such variable.
+        ValueError: There is no such variable or file, or it is empty.
     """
 
     def __init__(
@@ -38,10 +38,12 @@ class Inject:
         meta: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        variables = os.environ if environment is None else environment
-        self._arguments = {name: expand(value, variables) for name, value in (arguments or {}).items()}
-        self._meta = {name: expand(value, variables) for name, value in (meta or {}).items()}
+        self._arguments = dict(arguments or {})
+        self._meta = dict(meta or {})
+        self._environment = environment
         self._tools = tuple(tools)
+        self._read(self._arguments)  # what is wrong is said before there is a request
+        self._read(self._meta)
 
     async def __call__(self, call: Message, proceed: Proceed) -> Answer:
         """Add what is to be added, and hide from lists what a client need not give."""
@@ -50,10 +52,11 @@ class Inject:
         given = params = call.params
         if self._meta:
             meta = params.get("_meta")
-            params = {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), **self._meta}}
+            params = {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), **self._read(self._meta)}}
         if call.method == "tools/call" and self._arguments and self._concerns(params.get("name")):
             arguments = params.get("arguments")
-            params = {**params, "arguments": {**(arguments if isinstance(arguments, dict) else {}), **self._arguments}}
+            ours = self._read(self._arguments)
+            params = {**params, "arguments": {**(arguments if isinstance(arguments, dict) else {}), **ours}}
         answer = await proceed(call if params is given else call.with_params(params))
         if call.method != "tools/list" or not self._arguments or answer.result is None:
             return answer
@@ -61,6 +64,9 @@ class Inject:
         if not isinstance(listed, list):
             return answer
         return Answer.succeed({**answer.result, "tools": [self._hide(tool) for tool in listed]})
+
+    def _read(self, templates: Mapping[str, str]) -> dict[str, str]:
+        return {name: fill_in(template, self._environment) for name, template in templates.items()}
 
     def _concerns(self, name: object) -> bool:
         return isinstance(name, str) and any(fnmatchcase(name, pattern) for pattern in self._tools)
