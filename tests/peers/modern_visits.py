@@ -66,6 +66,9 @@ def modern_report(client: str, letter: str, link: str) -> dict[str, Any]:
         log, trace = Path(folder) / "log", Path(folder) / "trace"
         with contextlib.ExitStack() as stack:
             _, where = joined_by_proxy(stack, front, native(upstream, letter), server_of(letter), log, trace)
+            if (front, upstream, letter) == ("stdio", "http", "B"):
+                # A client that asks what the server is may start the proxy twice, and this server ends with a session.
+                where.insert(where.index("--url"), "--no-delete")
             target = ["--", *where] if front == "stdio" else ["--url", *where]
             command = [_python(), "-W", "ignore", str(HERE / "modern.py"), "--mode", mode, *target]
             if client[0] == "T":
