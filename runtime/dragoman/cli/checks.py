@@ -53,7 +53,7 @@ def path(text: str) -> str:
     """Read a path of a URL, for argparse.
 
     Raises:
-        argparse.ArgumentTypeError: It is none.
+        argparse.ArgumentTypeError: It is not one.
     """
     if not text.startswith("/") or any(character in text for character in "?#%"):
         raise argparse.ArgumentTypeError(f"expected a path that begins with /, found {text!r}")

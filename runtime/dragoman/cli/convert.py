@@ -278,7 +278,7 @@ def _encode(frame: dict[str, Any] | None) -> bytes | None:
 
 
 def _check(job: Job, frame: Any, raw: bytes) -> None:
-    """Refuse what is no frame, no valid one, or a result that nobody says the request of."""
+    """Refuse what is not a frame or not a valid one, and a result if nobody says of which request."""
     kind = classify(raw, frame)
     if isinstance(kind, Malformed):
         raise ProtocolError(kind.code, kind.reason, {"pointer": ""})

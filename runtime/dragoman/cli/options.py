@@ -86,7 +86,7 @@ def seconds(text: str) -> float:
     """Read a duration, for argparse.
 
     Raises:
-        argparse.ArgumentTypeError: It is none, or not above zero.
+        argparse.ArgumentTypeError: It is not a number, or not above zero.
     """
     try:
         duration_s = float(text)
@@ -113,7 +113,7 @@ def count(text: str) -> int:
     """Read a number of things, for argparse.
 
     Raises:
-        argparse.ArgumentTypeError: It is none, or not above zero.
+        argparse.ArgumentTypeError: It is not a number, or not above zero.
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")

@@ -12,7 +12,7 @@ newest one has all the same; their answer does not show it. So with the rule (th
 newest handshake revision first, whatever the client asked for: one that speaks it says so, and is translated; one
 that negotiates answers with its own. One that rejects what it does not speak is then offered what the client asked
 for, which is not the one retry that `retry_older` allows but takes its permission. Without the rule, or without that
-permission, the server is offered what the client asked for, even a value that is no revision. `--server-revision`
+permission, the server is offered what the client asked for, even a value that is not a revision. `--server-revision`
 rules out both.
 """
 
@@ -70,7 +70,7 @@ def choose_offer(client_revision: str, requested: object, setting: str, *, expec
 
     Args:
         client_revision: What is spoken with the client.
-        requested: What the client asked for, which may be no revision at all.
+        requested: What the client asked for, which may not be a revision at all.
         setting: `auto`, `same`, or the revision that the user says the server speaks.
         expect_echo: Whether rule `echoing-server` is on, and another offer may follow.
     """

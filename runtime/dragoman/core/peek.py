@@ -93,7 +93,7 @@ def _read_overlong(line: Overlong) -> Malformed:
 
 
 def read_beginning(line: bytes, code: int, reason: str) -> Malformed:
-    """Find out whom to tell of a line that is no frame, or whose end is missing, if its first members say so."""
+    """Find out whom to tell of a line that is not a frame, or whose end is missing, if its first members say so."""
     head = _HEAD.match(line, 0, HEAD_BYTES)
     if head is None:
         return Malformed(code, reason)

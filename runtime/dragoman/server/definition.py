@@ -148,7 +148,7 @@ class ServerDefinition:
         """Make sure that a notification was announced.
 
         Raises:
-            ValueError: It is none of a server, or the server does not say that it sends it.
+            ValueError: It is not a notification of servers, or the server does not say that it sends it.
         """
         if method not in self.notifies:
             raise ValueError(f"the server does not say that it sends {method}: name it in `notifies`")

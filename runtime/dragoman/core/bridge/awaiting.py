@@ -115,7 +115,7 @@ class TaskWait:
     def _ask(self, task: Mapping[str, Any]) -> Step:
         requests = task.get("inputRequests")
         if not isinstance(requests, dict) or not all(_is_well_formed(asked) for asked in requests.values()):
-            message = "the server answered tasks/get with questions that are none"
+            message = "the server answered tasks/get with questions that are malformed"
             return FailCall(INTERNAL_ERROR, message, {"taskId": self._name})
         new = {key: asked for key, asked in requests.items() if key not in self._seen}
         if not new:

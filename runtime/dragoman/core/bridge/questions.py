@@ -24,7 +24,7 @@ _SAYS_NOTHING: Final = frozenset({*OLDER_FACTS.request_meta.values(), *OLDER_FAC
 """Keys of `_meta` that serve the request itself, which is not one any more."""
 
 _SAYS_ALL: Final = {ELICITATION: "action", SAMPLING: "content", ROOTS: "roots"}
-"""The member without which an answer is none."""
+"""The member that an answer must have."""
 
 
 class Question(NamedTuple):

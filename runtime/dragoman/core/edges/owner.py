@@ -43,7 +43,7 @@ class Owner(Follower, Protocol):
         """It has refused for a reason of its own; it may be asked again."""
 
     def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
-        """There is no revision to be had, or its answer is none; it may be asked again."""
+        """No revision suits both, or its answer cannot be read; it may be asked again."""
 
     def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """It is gone, and is started again: who has asked it something gets no answer, and it waits for none."""

@@ -159,7 +159,7 @@ class GuardedProtocol(AtOnceProtocol):
         """Its headers are here: from now on the application watches.
 
         Raises:
-            ValueError: It is none that can be served; the parser gives up at that.
+            ValueError: It cannot be served; the parser gives up at that.
         """
         if len(self.pipeline) >= _PIPELINED:
             raise ValueError("too many requests wait for the answer to the one before")

@@ -110,7 +110,7 @@ class AtOnceProtocol(HttpToolsProtocol):
         """Write a whole answer: head and body in one packet, which wakes the client up once.
 
         What uvicorn does in two messages, for the common case. It is left to it to wait for a client that does not
-        read, to close after an answer that says so, and to complain of a header that is none.
+        read, to close after an answer that says so, and to complain of what is not a header.
         """
         cycle = self.cycle
         if cycle.scope is not scope or cycle.disconnected or cycle.response_started or self.flow.write_paused:

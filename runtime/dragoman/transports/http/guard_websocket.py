@@ -181,7 +181,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
             self.conn.data_to_send()
 
     def handle_parser_exception(self) -> None:
-        """Close with the code that names what is wrong; what was no request at all gets 400."""
+        """Close with the code that names what is wrong; what was not a request at all gets 400."""
         self.frames, self._in_frames = [], 0
         self._stop_clock()
         self._hold.release()

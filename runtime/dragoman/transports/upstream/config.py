@@ -135,7 +135,7 @@ def parse_header(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
     `$VARIABLE` and `${VARIABLE}` in the value come from the environment, `$$` is a dollar.
 
     Raises:
-        ValueError: It is none, or not ours to send; the text says what is wrong, without the value.
+        ValueError: It is not a header, or not ours to send; the text says what is wrong, without the value.
     """
     name, *rest = re.split("[=:]", text, maxsplit=1)
     if not rest or not HEADER_NAME.match(name):

@@ -259,7 +259,7 @@ class HttpConnection(asyncio.Protocol):
         status = self._parser.get_status_code()
         if status < 200 and status != SWITCHING_PROTOCOLS:
             if status < 100:
-                raise Unexpected("its status is none")
+                raise Unexpected(f"its status is {status}")
             self._count(0)
             return
         self._answer.take_head(status, self._headers)

@@ -35,7 +35,7 @@ _RETRY_S: Final = 1.0
 _LEAST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 30.0
 _DOUBLINGS: Final = 10
-"""How often a wait is doubled at most: long before, it is the longest; after 1023 times it would be no number."""
+"""How often a wait is doubled at most: long before, it is the longest; after 1023 times it would not be a number."""
 
 _ATTEMPTS: Final = 5
 """How often in a row coming back may fail before a request is given up."""

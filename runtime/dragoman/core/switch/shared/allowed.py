@@ -50,7 +50,7 @@ def find_fault(frame: Frame, sender: str, methods: Mapping[str, Method]) -> Faul
     known = methods.get(name)
     if known is None:
         if frame.kind == "request" and name.startswith(_NOTICES):
-            return Fault(INVALID_REQUEST, f"{name} is no request: it is named like a notification")
+            return Fault(INVALID_REQUEST, f"{name} is not a request: it is named like a notification")
         if name in _names_of_all_revisions():
             return Fault(METHOD_NOT_FOUND, f"the server's revision has no {name}")
     elif known.kind != frame.kind:

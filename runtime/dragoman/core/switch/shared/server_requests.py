@@ -100,7 +100,7 @@ class ServerRequests:
 
 
 def is_too_long(token: Any) -> bool:
-    """Whether a progress token is no text or number that may be kept."""
+    """Whether a progress token is longer than may be kept, or neither text nor number."""
     return token is not None and len(key_of(token) or bytes(NAME_BYTES + 1)) > NAME_BYTES
 
 
