@@ -150,12 +150,12 @@ class PerRequestEdge:
                 self._take_notification(frame)
             case "request":
                 # "The server MUST NOT write JSON-RPC requests" (2026-07-28/basic/transports/stdio).
-                logger.warning("%s request of the server refused: its revision has none", frame.method)
+                logger.warning("%s request of the server refused: in its revision, servers send none", frame.method)
                 self.upstream.send(
                     error_frame(frame.key, METHOD_NOT_FOUND, "servers of this revision have no requests")
                 )
             case _:
-                logger.warning("an array of the server dropped: its revision has none")
+                logger.warning("an array of the server dropped: its revision has no arrays")
 
     def _take_malformed(self, frame: Malformed) -> None:
         shown = f": {show(frame.line)}" if frame.line else ""

@@ -94,10 +94,10 @@ class ByBytes:
         elif frame.kind in ("result", "error"):
             self._take_response(frame)
         elif frame.kind == "request":
-            logger.warning("%s request of the server refused: its revision has none", frame.method)
+            logger.warning("%s request of the server refused: in its revision, servers send none", frame.method)
             self._upstream.send(error_frame(frame.key, METHOD_NOT_FOUND, f"a server has no requests in {NEWER}"))
         else:
-            logger.warning("an array of the server dropped: its revision has none")
+            logger.warning("an array of the server dropped: its revision has no arrays")
 
     def _take_response(self, frame: Frame) -> None:
         request = self._requests.requests.get(frame.key or b"")

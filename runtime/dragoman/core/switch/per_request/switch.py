@@ -199,7 +199,7 @@ class PerRequest:
         elif frame.method == _ROOTS_CHANGED:
             self._client = replace(self._client, roots=None)
         elif frame.method not in self.own:
-            logger.info("%s of the client dropped: servers of %s take none", frame.method, self.path.server)
+            logger.info("%s of the client dropped: servers of %s do not take it", frame.method, self.path.server)
 
     def reply(self, front: FrontEdge, frame: Frame) -> None:
         """Take the client's answer to a question."""

@@ -301,7 +301,7 @@ class Asking:
         parking = self._make_parking()
         resumed = parking.resume(state, request.params.get("inputResponses"), request.metadata.capabilities)
         if resumed.losses:
-            logger.warning("answers of the client: %d value(s) cannot be told the server", len(resumed.losses))
+            logger.warning("answers of the client: %d value(s) cannot be passed to the server", len(resumed.losses))
         if resumed.outcome is not None:
             ended, frame = resumed.outcome
             ended.request = request

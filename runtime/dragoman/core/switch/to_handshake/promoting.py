@@ -158,7 +158,7 @@ class Promoting:
         work = self._works.find_named(call)
         updated = tasks.update(request.params, binding, now_s)
         if updated.losses:
-            logger.warning("answers of the client: %d value(s) cannot be told the server", len(updated.losses))
+            logger.warning("answers of the client: %d value(s) cannot be passed to the server", len(updated.losses))
         for key, result in updated.replies:
             assert work is not None, "only a call that goes on has questions"
             del work.questions[key]
