@@ -45,6 +45,17 @@ def test_the_servers_of_a_configuration_are_one(revision: Any) -> None:
     run(work())
 
 
+def test_a_configuration_none_of_whose_servers_can_be_used_is_an_error() -> None:
+    configuration = parse_config(json.dumps({"mcpServers": {name: {"command": f"no-{name}"} for name in ("a", "b")}}))
+
+    async def work() -> None:
+        async with dragoman.connect(configuration):
+            pass
+
+    with pytest.raises(errors.ConnectionClosed, match=r"none of the servers can be used \(a: .*no-a.*; b: .*no-b"):
+        run(work())
+
+
 def test_a_child_is_asked_and_answers() -> None:
     async def work() -> None:
         async with dragoman.connect([sys.executable, SERVER], revision="2025-06-18") as client:

@@ -34,6 +34,8 @@ from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
     from dragoman.middleware import HeaderMiddleware
+    from dragoman.router.router import Router
+    from dragoman.status import ProxyStatus
 
 OneTarget = str | Sequence[str] | ServerConfig | Callable[[], Transport]
 """A URL, a command with its arguments, a server of a configuration file, or what opens a transport."""
@@ -47,8 +49,9 @@ ANY: Final = "any"
 class Connection:
     """The context of one session: opened on the way in, closed on the way out."""
 
-    def __init__(self, client: Client, proxy: Proxy, pinned: str | None) -> None:
+    def __init__(self, client: Client, proxy: Proxy, pinned: str | None, router: Router | None = None) -> None:
         self._client = client
+        self._router = router
         self._proxy = proxy
         self._pinned = pinned
         self._running: asyncio.Task[Any] | None = None
@@ -97,6 +100,8 @@ class Connection:
         except ConnectionClosed as error:
             _raise_timeout(error)
             raise
+        if self._router is not None:
+            _check_usable(self._router.status())
         spoken = self._proxy.server_revision
         assert spoken is not None
         if self._pinned is not None and spoken != self._pinned:
@@ -108,6 +113,17 @@ class Connection:
         self._proxy.stop(reason)
         assert self._running is not None
         await asyncio.wait([self._running])
+
+
+def _check_usable(status: ProxyStatus) -> None:
+    """Make sure that at least one of several servers can be used.
+
+    Raises:
+        ConnectionClosed: None can.
+    """
+    if not status.ready:
+        told = "; ".join(f"{name}: {reason}" for name, reason in status.problems.items())
+        raise ConnectionClosed(f"none of the servers can be used ({told})")
 
 
 def _raise_timeout(error: McpError | ConnectionClosed) -> None:
@@ -177,14 +193,13 @@ def connect(
         names_server=True,
         restarts=reconnects,
     )
-    if isinstance(target, Configuration):
-        from dragoman.router.router import Router, before_router
-
-        opener = Router(target, config).connect
-        config = before_router(config)
-    else:
+    if not isinstance(target, Configuration):
         opener = open_target(target, headers or {})
-    return Connection(client, Proxy(config, client.session.transport, opener), pinned)
+        return Connection(client, Proxy(config, client.session.transport, opener), pinned)
+    from dragoman.router.router import Router, before_router
+
+    router = Router(target, config)
+    return Connection(client, Proxy(before_router(config), client.session.transport, router.connect), None, router)
 
 
 def open_target(target: OneTarget, headers: Mapping[str, str] | HeaderMiddleware) -> Callable[[], Transport]:
