@@ -337,7 +337,12 @@ class Exchange:
         if call.own:
             self.front.post(side.other, frame)
             return
-        adapted = self._adaptors[side].adapt(frame, call.method) if call.translate is None else call.translate(frame)
+        if call.translate is not None:
+            adapted = call.translate(frame)
+        elif frame.raw:
+            adapted = self._adaptors[side].adapt(frame, call.method)
+        else:
+            adapted = self._adaptors[side].cross(frame.kind, call.key, call.method, frame.body)
         if adapted is None:  # who asked must not wait for ever
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
         answer = adapted.answer(call.key) if isinstance(adapted, Refusal) else adapted

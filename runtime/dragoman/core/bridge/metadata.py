@@ -66,10 +66,11 @@ def spell(metadata: Metadata) -> dict[str, Any]:
 
 
 def stamp_spelled(params: Mapping[str, Any] | None, spelled: Mapping[str, Any]) -> dict[str, Any]:
-    """Do what `stamp` does, with metadata that is spelled already; what is in it is shared, and must not change."""
+    """Do what `stamp` does, with metadata that is spelled already: it is shared, and must not change."""
     meta = params.get("_meta") if params else None
-    says_more = isinstance(meta, dict) and not meta.keys() <= spelled.keys()
-    return {**(params or {}), "_meta": {**_without(meta, _OF_REQUESTS), **spelled} if says_more else dict(spelled)}
+    if isinstance(meta, dict) and not meta.keys() <= spelled.keys():
+        return {**(params or {}), "_meta": {**_without(meta, _OF_REQUESTS), **spelled}}
+    return {**(params or {}), "_meta": spelled}
 
 
 def read(params: object, supported: Collection[str]) -> Metadata:

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from dragoman.core.bridge.capabilities import Path, bridges_tasks
 from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
-from dragoman.core.bridge.metadata import Metadata, spell, stamp, stamp_spelled
+from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled
 from dragoman.core.bridge.names import FACTS, OLDER, OLDER_FACTS
 from dragoman.core.bridge.posing import Asked
 from dragoman.core.bridge.questions import embed_answer
@@ -98,9 +98,9 @@ class PerRequest:
         bridging = wiring.bridging
         self.path = Path(client=greeting.revision, server=verdict.revision, tasks=bridging is not None)
         params = read_params(greeting.frame)
-        self.metadata, losses = read_initialize(params, self.path)
-        self._spelled: tuple[Metadata, dict[str, Any]] | None = None
+        metadata, losses = read_initialize(params, self.path)
         self._with_tasks = read_initialize(params, self.path, wants_task=True)[0].capabilities
+        self._say(metadata)
         self._settings = wiring.settings
         self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
         self._discovered = verdict.discovered
@@ -216,12 +216,7 @@ class PerRequest:
 
     def send(self, asker: Asker, method: str, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
-        if takes_tasks:
-            stamped = stamp(params, self.metadata._replace(capabilities=self._with_tasks))
-        else:
-            if self._spelled is None or self._spelled[0] is not self.metadata:
-                self._spelled = self.metadata, spell(self.metadata)
-            stamped = stamp_spelled(params, self._spelled[1])
+        stamped = stamp_spelled(params, self._spelled_with_tasks if takes_tasks else self._spelled)
         return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped))
 
     def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
@@ -280,8 +275,14 @@ class PerRequest:
         if level not in FACTS.log_levels:
             message = f"expected level to be one of {', '.join(FACTS.log_levels)}"
             return error_frame(call.key, INVALID_PARAMS, message, {"pointer": "/params/level"})
-        self.metadata = self.metadata._replace(log_level=level)
+        self._say(self.metadata._replace(log_level=level))
         return result_frame(call.key, {})
+
+    def _say(self, metadata: Metadata) -> None:
+        """Say this of the client with every request from here on."""
+        self.metadata = metadata
+        self._spelled = spell(metadata)
+        self._spelled_with_tasks = spell(metadata._replace(capabilities=self._with_tasks))
 
 
 def _describe_losses(losses: tuple[Loss, ...]) -> str:
