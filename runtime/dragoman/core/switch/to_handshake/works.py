@@ -35,6 +35,9 @@ _SUSPECTS: Final = 1024
 _ASKING: Final = 1024
 """How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
 
+_HOOKS: Final = 4096
+"""How many requests of our own may be unanswered."""
+
 _NAME_CHARACTERS: Final = 256
 """The longest name of a tool or prompt that is remembered."""
 
@@ -122,6 +125,7 @@ class Works:
 
     __slots__ = (
         "_asking",
+        "_calls",
         "_hooks",
         "_label",
         "_last",
@@ -138,6 +142,7 @@ class Works:
         self._restore_ids = restore_ids
         self._label = label
         self._works: dict[bytes, Work] = {}
+        self._calls: dict[Work, None] = {}  # of these, the ones that the server may ask about, and has
         self._hooks: dict[bytes, Hook] = {}
         self._queue: list[Work] = []
         self._last = 0
@@ -169,9 +174,8 @@ class Works:
     def start(self, work: Work) -> None:
         """Send a request to the server, or let it wait for its turn."""
         self._works[work.key] = work
-        if self.is_asking and work.may_ask:
+        if self.is_asking and work.may_ask and self._must_wait(work, self._find_at_work()):
             self._queue.append(work)
-            self.go_on()
         else:
             frame, work.frame = work.frame, None
             assert frame is not None
@@ -210,6 +214,7 @@ class Works:
         work = self._works.get(key)
         if work is not None and work.frame is None and key not in self._hooks:
             del self._works[key]
+            self._calls.pop(work, None)
             return work, None
         if self._suspects is not None:
             self._suspects.clear(key)
@@ -218,7 +223,10 @@ class Works:
             if twin is None or not self._is_answered_by(twin):
                 return None, None
             key = twin
-        return self._works.pop(key, None), self._hooks.pop(key, None)
+        work = self._works.pop(key, None)
+        if work is not None:
+            self._calls.pop(work, None)
+        return work, self._hooks.pop(key, None)
 
     def _is_answered_by(self, key: bytes) -> bool:
         work = self._works.get(key)
@@ -227,6 +235,7 @@ class Works:
     def finish(self, work: Work) -> None:
         """Take note that a request is over; those that wait for their turn go on."""
         self._works.pop(work.key, None)
+        self._calls.pop(work, None)
         self.go_on()
 
     def give_up(self, work: Work) -> None:
@@ -239,21 +248,27 @@ class Works:
         """Send what waits and can go now, the oldest first."""
         if not self._queue:
             return
-        others = [work for work in self._works.values() if work.is_at_work]
-        waits = bool(others)
-        if all(work.waits_for_client for work in others):
-            next_one = next((work for work in self._queue if not waits or not self._is_likely_to_ask(work)), None)
-            if next_one is not None:
-                self._queue.remove(next_one)
-                self._send(next_one)
+        others = self._find_at_work()
+        next_one = next((work for work in self._queue if not self._must_wait(work, others)), None)
+        if next_one is not None:
+            self._queue.remove(next_one)
+            self._send(next_one)
+
+    def _find_at_work(self) -> list[Work]:
+        return [work for work in self._calls if work.is_at_work]
+
+    def _must_wait(self, work: Work, others: list[Work]) -> bool:
+        """Whether a call has to wait for these: one is under way, or this one is likely to ask as they have."""
+        return bool(others) and (
+            not all(other.waits_for_client for other in others)
+            or len(self._asking) >= _ASKING
+            or (work.method, work.subject) in self._asking
+        )
 
     def note_asking(self, work: Work) -> None:
         """Take note that the server has asked about this: it is likely to do so again."""
         if len(self._asking) < _ASKING:
             self._asking.add((work.method, work.subject))
-
-    def _is_likely_to_ask(self, work: Work) -> bool:
-        return len(self._asking) >= _ASKING or (work.method, work.subject) in self._asking
 
     def follow(self, work: Work, method: str, params: dict[str, Any]) -> None:
         """Ask for the answer to a request by another request: it is known by the id of that one from now on."""
@@ -266,9 +281,10 @@ class Works:
         """Tell the server that nobody waits for this any more."""
         if work.frame is None:
             self.tell_cancelled(work, reason)
+            self.give_up(work)
         else:
             self._queue.remove(work)
-        self.give_up(work)
+            del self._works[work.key]
 
     def tell_cancelled(self, work: Work, reason: str) -> None:
         """Tell the server so, and wait for the end."""
@@ -276,7 +292,7 @@ class Works:
             self._cancel_task(work.task_id)
             return
         if work.wants_task:  # it may be one by the time that the server reads this
-            self._hooks[work.key] = self._cancel_created
+            self._keep_hook(work.key, self._cancel_created)
         params = {"requestId": decode(work.key)} | ({"reason": reason} if reason else {})
         self._upstream.send(notification_frame("notifications/cancelled", params))
 
@@ -290,8 +306,13 @@ class Works:
     def ask(self, method: str, params: dict[str, Any], hook: Hook) -> None:
         """Send the server a request of our own."""
         key = self.new_key()
-        self._hooks[key] = hook
+        self._keep_hook(key, hook)
         self._upstream.send(request_frame(key, method, params))
+
+    def _keep_hook(self, key: bytes, hook: Hook) -> None:
+        self._hooks[key] = hook
+        if len(self._hooks) > _HOOKS:  # the server answers none of them, so the oldest is not missed
+            del self._hooks[next(iter(self._hooks))]
 
     def find_asked(self, stream: bytes | None, task_id: str | None) -> list[Work]:
         """Give the requests that a question of the server may be about.
@@ -309,7 +330,7 @@ class Works:
         self.is_asking = True
         if self._suspects is not None and self._suspects.owners(only_asking=True):
             return []
-        return [work for work in self._works.values() if work.is_at_work]
+        return self._find_at_work()
 
     @property
     def can_be_asked(self) -> bool:
@@ -324,6 +345,7 @@ class Works:
     def clear(self) -> None:
         """Forget everything: the server is gone."""
         self._works.clear()
+        self._calls.clear()
         self._hooks.clear()
         self._queue.clear()
         if self._suspects is not None:
@@ -332,6 +354,8 @@ class Works:
     def _send(self, work: Work) -> None:
         assert work.frame is not None
         frame, work.frame = work.frame, None
+        if work.may_ask:
+            self._calls[work] = None
         self._upstream.send(frame)
 
 
