@@ -177,9 +177,7 @@ class Works:
         if self.is_asking and work.may_ask and self._must_wait(work, self._find_at_work()):
             self._queue.append(work)
         else:
-            frame, work.frame = work.frame, None
-            assert frame is not None
-            self._upstream.send(frame)
+            self._send(work)
 
     def find(self, key: bytes | None) -> Work | None:
         """Give the work that the server knows by this id; None if it is not at work on it."""
