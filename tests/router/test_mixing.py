@@ -165,3 +165,40 @@ def test_a_server_that_was_taken_out_says_nothing_more() -> None:
             assert [frame["method"] for frame in client.heard if "list_changed" not in frame["method"]] == []
 
     run(main())
+
+
+URL_QUESTION = {"mode": "url", "message": "Sign in", "url": "https://example.com/", "elicitationId": "e-1"}
+
+
+def test_questions_at_a_url_have_ids_of_their_own_and_name_who_asks() -> None:
+    async def main() -> None:
+        servers = {name: MadeServer(tools=[f"{name}_tool"]) for name in ("a", "b")}
+        wanted = {"code": -32042, "message": "sign in first", "data": {"elicitations": [URL_QUESTION]}}
+        servers["b"].answers["tools/call"] = lambda _: {"error": wanted}
+        async with session(routing(servers), capabilities={"elicitation": {"url": {}}}) as client:
+            servers["a"].say({"id": 1, "method": "elicitation/create", "params": URL_QUESTION})
+            await until(lambda: client.of("elicitation/create"))
+            error = (await client.ask("tools/call", {"name": "b_tool", "arguments": {}}))["error"]
+            (asked,) = client.of("elicitation/create")
+            (needed,) = error["data"]["elicitations"]
+            assert (asked["params"]["message"], needed["message"]) == ("a: Sign in", "b: Sign in")
+            assert asked["params"]["elicitationId"] != needed["elicitationId"]
+            for name in ("a", "b"):
+                servers[name].say({"method": "notifications/elicitation/complete", "params": {"elicitationId": "e-1"}})
+            await until(lambda: len(client.of("notifications/elicitation/complete")) == 2)
+            done = {note["params"]["elicitationId"] for note in client.of("notifications/elicitation/complete")}
+            assert done == {asked["params"]["elicitationId"], needed["elicitationId"]}
+
+    run(main())
+
+
+def test_a_server_that_declares_what_is_not_a_capability_is_used_for_the_rest() -> None:
+    async def main() -> None:
+        servers = {name: MadeServer(tools=[f"{name}_tool"], resources=[f"r:{name}"]) for name in ("a", "b")}
+        servers["a"].capabilities = {"tools": {}, "resources": "yes"}
+        async with session(routing(servers)) as client:
+            assert await client.list() == ["a_tool", "b_tool"]
+            subscribed = await client.ask("resources/subscribe", {"uri": "r:nobody"})
+            assert subscribed.get("result") == {}, "b alone can have it"
+
+    run(main())

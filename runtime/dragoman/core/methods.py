@@ -25,6 +25,7 @@ LOG: Final = "notifications/message"
 
 ROOTS: Final = "roots/list"
 ELICITATION: Final = "elicitation/create"
+ELICITED: Final = "notifications/elicitation/complete"
 
 LISTEN: Final = "subscriptions/listen"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.router")
 
 INPUT_REQUESTS: Final = "inputRequests"
+ELICITATIONS: Final = "elicitations"
+_ELICITATION_ID: Final = "elicitationId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,14 @@ class MemberQuestions:
                 self._catalogue.outside.tell_client(rewrite(frame, said))
                 return
 
+    def complete(self, member: Member, frame: Frame) -> None:
+        """Tell the client that a person has done what a server asked for elsewhere."""
+        body = decoded(frame).body
+        params = body.get("params")
+        if isinstance(params, dict):
+            frame = rewrite(frame, {**body, "params": name_elicitation(member.name, params)})
+        self._catalogue.outside.tell_client(frame)
+
     def _drop(self, key: bytes) -> None:
         member = self._questions.pop(key).member
         self._counts[member] -= 1
@@ -127,11 +137,34 @@ class MemberQuestions:
 
 
 def name_asker(server: str, method: str | None, params: dict[str, Any]) -> dict[str, Any]:
-    """Say in a question to a person which server asks."""
-    message = params.get("message")
-    if method != ELICITATION or not isinstance(message, str):
+    """Say in a question to a person which server asks; two servers may know their questions by one id."""
+    if method != ELICITATION:
         return params
-    return {**params, "message": f"{server}: {message}"}
+    told = params
+    if isinstance(message := params.get("message"), str):
+        told = {**told, "message": f"{server}: {message}"}
+    return name_elicitation(server, told)
+
+
+def name_elicitation(server: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Give params in which the id of an elicitation is no other server's."""
+    identity = params.get(_ELICITATION_ID)
+    return {**params, _ELICITATION_ID: f"{server}:{identity}"} if isinstance(identity, str) else params
+
+
+def name_elicitations(server: str, frame: Frame) -> Frame:
+    """Say which server asks in an error that names pages which a person has to visit first."""
+    try:
+        body = decoded(frame).body
+    except ValueError:
+        return frame
+    error = body.get("error")
+    data = error.get("data") if isinstance(error, dict) else None
+    wanted = data.get(ELICITATIONS) if isinstance(data, dict) else None
+    if not isinstance(error, dict) or not isinstance(data, dict) or not isinstance(wanted, list):
+        return frame
+    named = [name_asker(server, ELICITATION, one) if isinstance(one, dict) else one for one in wanted]
+    return rewrite(frame, {**body, "error": {**error, "data": {**data, ELICITATIONS: named}}})
 
 
 def name_askers(server: str, result: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR
 from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
 from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
-from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, PROGRESS, SET_LEVEL, UPDATED
+from dragoman.core.methods import CANCELLED, ELICITED, INITIALIZED, LISTEN, PROGRESS, SET_LEVEL, UPDATED
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import MemberQuestions
 from dragoman.core.switch.catalogue.lists import Lists, Overdue
@@ -234,7 +234,7 @@ class Catalogue:
         if frame.method is None and key is not None:
             owner = self._calls.pop(key, None)
             if owner is member:
-                if self.inspects:
+                if self.inspects or frame.kind == "error":
                     frame = self.routes.inspect(member, frame)
                 if self._lent:
                     frame = self._give_back(frame)
@@ -287,6 +287,8 @@ class Catalogue:
             self.asking.cancel(member, frame, cancelled_key(frame))
         elif frame.method == UPDATED:
             self.outside.tell_client(self.routes.show_updated(member, frame))
+        elif frame.method == ELICITED:
+            self.asking.complete(member, frame)
         elif frame.method != PROGRESS or self.tokens.allows(member, frame):
             self.outside.tell_client(frame)
 

@@ -100,8 +100,7 @@ class Openings:
 
     def opened(self, member: Member, result: Mapping[str, Any], is_late: bool) -> None:
         """Take note of what a server says of itself."""
-        capabilities = result.get("capabilities")
-        member.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        member.capabilities = _object(result.get("capabilities"))
         member.told = result
         is_late = is_late and member.state is not MemberState.OPEN
         self._catalogue.set_state(member, MemberState.OPEN)

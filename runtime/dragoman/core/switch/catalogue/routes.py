@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
 from dragoman.core.peek import with_id
-from dragoman.core.switch.catalogue.asking import name_askers
+from dragoman.core.switch.catalogue.asking import name_askers, name_elicitations
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS
@@ -185,8 +185,8 @@ class Routes:
     def _able(self, method: str) -> list[Member]:
         able = []
         for member in self._catalogue.members.values():
-            declared = None if member.capabilities is None else member.capabilities.get("resources")
-            can = declared is not None if method == "resources/read" else bool((declared or {}).get("subscribe"))
+            declared = (member.capabilities or {}).get("resources")
+            can = isinstance(declared, dict) and (method == "resources/read" or bool(declared.get("subscribe")))
             if member.state is not MemberState.FAILED and (member.capabilities is None or can):
                 able.append(member)
         return able
@@ -292,6 +292,8 @@ class Routes:
     def inspect(self, member: Member, frame: Frame) -> Frame:
         """Look into an answer that may ask for input, name a task or have a URI: nobody else says whose they are."""
         raw = frame.raw
+        if frame.kind == "error":
+            return name_elicitations(member.name, frame) if b'"elicitations"' in raw else frame
         has_uris = b'"uri"' in raw and self._catalogue.names.has_shown_uris(member.name)
         if frame.kind != "result" or not (has_uris or b'"input_required"' in raw or b'"taskId"' in raw):
             return frame

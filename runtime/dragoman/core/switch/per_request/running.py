@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.core.bridge import errors
 from dragoman.core.bridge.inputs import FailCall, FinishCall, InputLoop, Retry, Step
@@ -23,7 +23,7 @@ from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, error_frame, id_of, new_frame, notification_frame
 from dragoman.core.exact_json import decode
-from dragoman.core.methods import LIST_TOOLS, PROGRESS
+from dragoman.core.methods import ELICITED, LIST_TOOLS, PROGRESS
 from dragoman.core.switch.per_request.posed import PosedQuestions
 from dragoman.errors import RemoteProtocolError
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from dragoman.core.switch.per_request.switch import PerRequest
 
 logger = logging.getLogger("dragoman.session")
-
-COMPLETED: Final = "notifications/elicitation/complete"
 
 
 class RunningCall:
@@ -194,7 +192,7 @@ class RunningCall:
             case FinishCall(result, elicitations):
                 self._finish(result)
                 for elicitation in elicitations:
-                    self._switch.front.send(notification_frame(COMPLETED, {"elicitationId": elicitation}))
+                    self._switch.front.send(notification_frame(ELICITED, {"elicitationId": elicitation}))
             case FailCall(code, message, data):
                 self.fail(code, message, data)
 

@@ -19,9 +19,8 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, notification_frame
-from dragoman.core.methods import TASK_STATUS
+from dragoman.core.methods import ELICITED, TASK_STATUS
 from dragoman.core.switch.per_request.posed import PosedQuestions
-from dragoman.core.switch.per_request.running import COMPLETED
 
 if TYPE_CHECKING:
     from dragoman.core.switch.per_request.switch import PerRequest
@@ -149,7 +148,7 @@ class WaitingCall:
                 self._end()
                 self._tasks.answer_result(self._call, self._task_id, result)
                 for elicitation in elicitations:
-                    self._switch.front.send(notification_frame(COMPLETED, {"elicitationId": elicitation}))
+                    self._switch.front.send(notification_frame(ELICITED, {"elicitationId": elicitation}))
             case GiveUp(result):
                 self._end()
                 Inquiry(self._switch, lambda answer: None).ask("tasks/cancel", {"taskId": self._task_id})
