@@ -44,6 +44,12 @@ def test_demo_in_a_pipe_is_plain_and_quiet_and_succeeds() -> None:
     assert (done.returncode, done.stderr, done.stdout.count(b"\x1b")) == (0, b"", 0)
 
 
+def test_demo_starts_without_the_models() -> None:
+    code = "import sys; from dragoman.cli import main; main(['demo']); sys.exit('pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment(), timeout=PATIENCE_S)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_demo_on_a_terminal_has_colour() -> None:
     assert "\x1b[32m" in in_a_terminal()
 

@@ -85,7 +85,8 @@ def test_server_that_fails_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None
         raise RuntimeError
 
     monkeypatch.setattr(Studio, "call", fail)
-    assert asyncio.run(stage.perform(OLDEST, NEWEST)).problem == "the client gave up"
+    problem = asyncio.run(stage.perform(OLDEST, NEWEST)).problem
+    assert problem == "the client gives up: tools/call failed: the server's handler failed: RuntimeError"
 
 
 def replace_client(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:

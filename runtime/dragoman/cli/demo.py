@@ -47,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
     async def show() -> tuple[Record, str]:
         if args.client == args.server:
             return await perform(args.client, args.server), ""
-        return await asyncio.gather(perform(args.client, args.server), try_directly(args.client, args.server))
+        beside = asyncio.create_task(try_directly(args.client, args.server))
+        return await perform(args.client, args.server), await beside
 
     record, directly = asyncio.run(show())
     eras = {revision in dragoman_spec.HANDSHAKE_REVISIONS for revision in (args.client, args.server)}

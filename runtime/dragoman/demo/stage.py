@@ -38,7 +38,7 @@ async def perform(client_revision: str, server_revision: str) -> Record:
     """
     logging.getLogger("dragoman").addHandler(logging.NullHandler())  # what it warns of, the record has
     record = Record(client_revision, server_revision)
-    client = spawn(_client(client_revision, server_revision))
+    client = spawn(_client(client_revision, server_revision), stderr=subprocess.PIPE)
 
     from dragoman.demo.server import make_studio  # the client starts meanwhile
 
@@ -55,10 +55,11 @@ async def perform(client_revision: str, server_revision: str) -> Record:
     watch = asyncio.get_running_loop().call_later(PATIENCE_S, proxy.stop, too_long)
     finish = await proxy.run()
     watch.cancel()
+    words = _last_words(client)
     if finish.outcome is not Outcome.CLIENT_CLOSED:
         record.problem = finish.reason
     elif client.returncode:
-        record.problem = "the client gave up"
+        record.problem = words or "the client gave up"
     return record
 
 
@@ -74,9 +75,13 @@ async def try_directly(client_revision: str, server_revision: str) -> str:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE_S):
             await make_studio(server_revision).serve_directly(ChildTransport(client))
+    return _last_words(client) or ("the client waits for ever" if client.returncode else "")
+
+
+def _last_words(client: subprocess.Popen[bytes]) -> str:
     assert client.stderr is not None
     with client.stderr as words:
-        return words.read().decode().strip() or ("the client waits for ever" if client.returncode else "")
+        return words.read().decode().strip()
 
 
 def _client(revision: str, server_revision: str) -> list[str]:
