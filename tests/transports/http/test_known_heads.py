@@ -230,3 +230,35 @@ async def test_a_client_that_wants_its_connection_closed_is_obeyed() -> None:
         caller = await calling(stage)
         await caller.call(4, "connection: close")
         assert await within(caller.reader.read()) == b""
+
+
+@on_loop
+async def test_the_end_of_a_head_that_came_in_pieces_is_not_taken_for_a_head() -> None:
+    async with serving() as stage:
+        await stage.open()
+        caller = Caller(stage, *await connect(stage.port))
+        first, second = caller.write(call(2)), caller.write(call(3))
+        cut = first.index(b"content-type")
+        caller.writer.write(first[:cut])
+        await until(lambda: any(one._in_headers for one in stage.connections))
+        caller.writer.write(first[cut:])
+        assert (await stage.server.hear())["id"] == 2
+        await caller.end(2, "in pieces")
+        caller.writer.write(second[cut:])
+        assert (await within(read_reply(caller.reader, caller.writer))).status == 400
+        assert stage.server.hears_nothing()
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PUT"])
+@on_loop
+async def test_a_known_head_means_the_same_after_a_request_with_another_method(method: str) -> None:
+    async with serving() as stage:
+        caller = await calling(stage)
+        caller.writer.write(f"{method} /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+        head = await within(caller.reader.readuntil(b"\r\n\r\n"))
+        assert head.startswith(b"HTTP/1.1 405")
+        if method != "HEAD":
+            await within(caller.reader.readexactly(int(head.lower().split(b"content-length:")[1].split()[0])))
+        await caller.call(4)
+        assert caller.connection.cycle.scope["method"] == "POST"  # type: ignore[attr-defined]
+        await caller.call(5)

@@ -101,9 +101,10 @@ class GuardedProtocol(AtOnceProtocol):
             return
         try:
             if not self._take_again(data):
+                is_between = not (self._in_headers or self._in_body)
                 self._take(data)
                 if self._unstarted is not None:
-                    self._start(data)
+                    self._start(data, is_between)
         except Exception as error:  # a defect of ours, or of the libraries below
             self.refusals.note(_DEFECT, f"{_DEFECT}: {describe(error)}")
             self._closer.abort()

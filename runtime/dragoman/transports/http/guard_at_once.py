@@ -37,11 +37,13 @@ class AtOnceProtocol(HttpToolsProtocol):
     _idle_since = 0.0
     _spare: RequestResponseCycle | None = None
 
-    def _start(self, data: bytes) -> None:
+    def _start(self, data: bytes, is_from_its_beginning: bool) -> None:
         """Serve a request that has begun: at once, if it is here as a whole and small.
 
         Args:
             data: What came last.
+            is_from_its_beginning: Whether that begins where the request does. If its head came in pieces, the last
+                piece alone would say less than the whole.
         """
         cycle, self._unstarted = self._unstarted, None
         assert cycle is not None
@@ -55,7 +57,7 @@ class AtOnceProtocol(HttpToolsProtocol):
             return
         cycle.body.clear()
         cycle.message_event.clear()
-        self._known = know_head(data, body, known) if cycle.keep_alive else None
+        self._known = know_head(data, body, known) if cycle.keep_alive and is_from_its_beginning else None
 
     def _take_again(self, data: bytes) -> bool:
         """Serve a request whose head is known, if it is here as a whole; false if it has to be read."""
@@ -65,17 +67,20 @@ class AtOnceProtocol(HttpToolsProtocol):
         body = known.find_body(data)
         if body is None or len(body) >= LARGE_BYTES or self._closer.is_closing():
             return False
-        cycle = self.cycle = self._spare = self._begin(before)
+        cycle = self.cycle = self._spare = self._begin(before, known.meaning.exchange.scope)
         if self.serving.serve_again(known.meaning, cycle, body, self._serve_in_task):  # type: ignore[arg-type]
             return True
         self.cycle, self._known, self._spare = before, None, None
         before.response_started = before.response_complete = True  # if it is the same, it has not begun again
         return False
 
-    def _begin(self, before: RequestResponseCycle) -> RequestResponseCycle:
-        """Begin the cycle of a request that is here as a whole, with the head of the one before.
+    def _begin(self, before: RequestResponseCycle, scope: Scope) -> RequestResponseCycle:
+        """Begin the cycle of a request that is here as a whole, with a head that is known.
 
-        It may be the same object, if no task has ever seen that: then nobody is left who could answer it late.
+        Args:
+            before: The cycle of the request before, which may have had another head. If no task has ever seen it, it
+                serves again: then nobody is left who could answer it late, and it had this head.
+            scope: Of the request that had this head first.
         """
         if before is self._spare:
             before.response_started = before.response_complete = False
@@ -83,7 +88,7 @@ class AtOnceProtocol(HttpToolsProtocol):
             before.on_response = self.on_response_complete
             return before
         cycle = RequestResponseCycle(
-            scope=before.scope.copy(),
+            scope=dict(scope),  # type: ignore[arg-type]
             transport=self.transport,
             flow=self.flow,
             logger=self.logger,
