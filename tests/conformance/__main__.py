@@ -4,7 +4,8 @@
 three. Prints a line a scenario, for a revision with a handshake and for the one without: the peer of the same era
 directly and through the proxy, and the peer of the other era through the proxy; in the half `server` that is the
 server, in the half `client` the client. Exits with 1 if anything that passes without the proxy does not pass with it
-and is not in `across.py`. The suite is the judge; which checks there are and what they mean is its own affair.
+and is not in `across.py`, or if a frame of the proxy is not valid for who gets it (`frames`). The suite is the judge;
+which checks there are and what they mean is its own affair.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.conformance.across import ACROSS, explain
+from tests.conformance.frames import Traces
 from tests.peers.visits import listening_proxy, proxy_command, started
 
 HERE: Final = Path(__file__).parent
@@ -118,7 +120,7 @@ def checks_in(folder: Path, member: str = "id") -> Checks:
     return found
 
 
-def judge_servers(suite: Suite, log: Path) -> Iterator[tuple[str, dict[str, Checks]]]:
+def judge_servers(suite: Suite, log: Path, traces: Traces) -> Iterator[tuple[str, dict[str, Checks]]]:
     """Judge the servers of both eras: give each revision's columns."""
     servers = {OLDER: suite.server, NEWER: suite.newer_server}
     for revision, other in ((OLDER, NEWER), (NEWER, OLDER)):
@@ -127,15 +129,18 @@ def judge_servers(suite: Suite, log: Path) -> Iterator[tuple[str, dict[str, Chec
         with started(servers[revision], log) as line:
             url = url_in(line)
             columns["direct"] = suite.judge_server(url, revision)
-            with listening_proxy("http", ["--url", url], log, *options) as front:
+            traced = traces.begin(f"server of {revision}, http to http")
+            with listening_proxy("http", ["--url", url], log, *options, *traced) as front:
                 columns["http to http"] = suite.judge_server(front, revision)
-        with listening_proxy("http", ["--", *servers[revision], "stdio"], log, *options) as front:
+        traced = traces.begin(f"server of {revision}, http to stdio")
+        with listening_proxy("http", ["--", *servers[revision], "stdio"], log, *options, *traced) as front:
             columns["http to stdio"] = suite.judge_server(front, revision)
         for scenario in STDIO_CANNOT & columns["direct"].keys():
             columns["http to stdio"][scenario] = columns["direct"][scenario]
+        traced = traces.begin(f"server of {revision}, {ACROSS}")
         with (
             started(servers[other], log) as line,
-            listening_proxy("http", ["--url", url_in(line)], log, *options) as front,
+            listening_proxy("http", ["--url", url_in(line)], log, *options, *traced) as front,
         ):
             columns[ACROSS] = suite.judge_server(front, revision)
         yield revision, columns
@@ -147,18 +152,14 @@ def url_in(line: str) -> str:
     return where if where.startswith("http") else f"http://{where}/mcp"
 
 
-def judge_clients(suite: Suite, log: Path) -> Iterator[tuple[str, dict[str, Checks]]]:
+def judge_clients(suite: Suite, log: Path, traces: Traces) -> Iterator[tuple[str, dict[str, Checks]]]:
     """Judge the clients of both eras directly, and the proxy as the client that each speaks through."""
-    proxy = proxy_command("--log-level", "error", "--url")
     for revision, other in ((OLDER, NEWER), (NEWER, OLDER)):
-        yield (
-            revision,
-            {
-                "direct": suite.judge_client(suite.clients[revision], revision),
-                "stdio to http": suite.judge_client([*suite.clients[revision], *proxy], revision),
-                ACROSS: suite.judge_client([*suite.clients[other], *proxy], revision),
-            },
-        )
+        columns = {"direct": suite.judge_client(suite.clients[revision], revision)}
+        for column, client in {"stdio to http": revision, ACROSS: other}.items():
+            proxy = proxy_command("--log-level", "error", *traces.begin(f"client of {revision}, {column}"), "--url")
+            columns[column] = suite.judge_client([*suite.clients[client], *proxy], revision)
+        yield revision, columns
 
 
 def lost(direct: dict[str, str], through: dict[str, str]) -> list[str]:
@@ -221,10 +222,12 @@ def main() -> int:
     losses: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
+        traces = Traces(Path(folder))
         parts = {"server": judge_servers, "client": judge_clients}
         for part in args.parts or parts:
-            for revision, columns in parts[part](suite, log):
+            for revision, columns in parts[part](suite, log, traces):
                 losses += show(f"{part} of {revision}", columns, functools.partial(explain, revision))
+        invalid = list(traces.judge())
         if losses:
             with contextlib.suppress(FileNotFoundError):
                 print(log.read_text("utf-8")[-4000:], file=sys.stderr)
@@ -232,7 +235,8 @@ def main() -> int:
         "\n"
         + ("\n".join(["Passed without the proxy, lost with it:", *losses]) if losses else "The proxy loses nothing.")
     )
-    return 1 if losses else 0
+    print("\n".join(["Not valid for who got it:", *invalid]) if invalid else "Every frame of the proxy is valid.")
+    return 1 if losses or invalid else 0
 
 
 if __name__ == "__main__":

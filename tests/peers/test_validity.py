@@ -197,10 +197,13 @@ def test_invalid_frames_have(record: Record, side: Side, revision: str, complain
     assert any(complaint in one for one in found), found
 
 
-def write_trace(path: Path, *entries: tuple[str, int, str, dict[str, Any]]) -> Path:
+def write_trace(path: Path, *entries: tuple[str, int, str, dict[str, Any]], process: int = 1) -> Path:
     """Write a trace: of each frame the side, the connection and the direction."""
     names = ("side", "connection", "direction", "frame")
-    path.write_text("".join(json.dumps(dict(zip(names, entry, strict=True))) + "\n" for entry in entries), "utf-8")
+    with path.open("a", encoding="utf-8") as file:
+        for entry in entries:
+            told = {"process": process, "revision": None, **dict(zip(names, entry, strict=True))}
+            file.write(json.dumps(told) + "\n")
     return path
 
 
@@ -209,10 +212,23 @@ def test_a_trace_is_read_by_connections_and_from_the_view_of_the_peers(tmp_path:
     entries = [("client", 1, "received", ping), ("server", 2, "sent", ping), ("server", 2, "received", pong)]
     path = write_trace(tmp_path / "trace", *entries, ("client", 1, "sent", pong), ("server", 3, "sent", pong))
     trace = read_trace(path)
-    assert trace["client"] == {"1": [{"sent": ping}, {"got": pong}]}
-    assert trace["server"] == {"2": [{"got": ping}, {"sent": pong}], "3": [{"got": pong}]}
+    assert [traced.record for traced in trace["client"]] == [[{"sent": ping}, {"got": pong}]]
+    assert [traced.record for traced in trace["server"]] == [[{"got": ping}, {"sent": pong}], [{"got": pong}]]
     (found,) = invalid_frames(trace, "A", "D")
     assert found.startswith("answer to nothing asked")
+
+
+def test_processes_that_write_to_one_trace_are_told_apart(tmp_path: Path) -> None:
+    for process in (1, 2):
+        path = write_trace(tmp_path / "trace", ("client", 1, "sent", {"id": process}), process=process)
+    assert [traced.record for traced in read_trace(path)["client"]] == [[{"got": {"id": 1}}], [{"got": {"id": 2}}]]
+
+
+def test_the_revision_of_a_connection_is_the_one_agreed_on(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    entry = {"process": 1, "side": "client", "connection": 1, "direction": "sent", "frame": {}}
+    path.write_text("".join(json.dumps({**entry, "revision": agreed}) + "\n" for agreed in (None, "2025-11-25")))
+    assert [traced.revision for traced in read_trace(path)["client"]] == ["2025-11-25"]
 
 
 def test_an_incomplete_trace_is_not_judged(tmp_path: Path) -> None:

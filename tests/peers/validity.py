@@ -149,7 +149,8 @@ class _Judge:
         elif "id" in frame:
             if (named := params.get("_meta", {}).get(VERSION)) != revision:
                 yield f"{method}: says that it is of {named}"
-            for key, answer in params.get("inputResponses", {}).items():
+            answers = params.get("inputResponses")
+            for key, answer in answers.items() if isinstance(answers, dict) else ():
                 yield from self._judge_embedded(key, answer, method)
         else:
             yield from self._judge_subscribed(method, params)
