@@ -43,7 +43,7 @@ def answer(method: str) -> dict[str, Any]:
 
 
 def flood() -> None:
-    """Say what was not asked for, without end; to whom nothing is said never comes."""
+    """Say what was not asked for, without end, if that is the mode."""
     while True:
         match MODE:
             case "floods notifications":

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-SIZE = 8_000_000
+SIZE = 4_000_000
 MANY = 20
 """How many times its size an answer may take: 7 to 15 times in fact, most of it what is decoded."""
 
@@ -60,7 +60,7 @@ SHAPES: dict[str, tuple[Any, int]] = {
     "valid": (many(TOOL), 0),
     "all wrong": (many(None), 1000),
     "wrong inside": (
-        [{**TOOL, "inputSchema": {"type": "object", "properties": dict.fromkeys(map(str, range(600_000)))}}],
+        [{**TOOL, "inputSchema": {"type": "object", "properties": dict.fromkeys(map(str, range(300_000)))}}],
         1000,
     ),
 }

@@ -68,10 +68,46 @@ async def check_server(
         http,
         on_step,
     )
-    reports: dict[str, RevisionReport] = {}
-    newest: Visited | None = None
     # A server that has no handshake is asked last: others may not survive its first words.
-    for revision in sorted(revisions, key=lambda one: (era(one) != "handshake", one)):
+    order = sorted(revisions, key=lambda one: (era(one) != "handshake", one))
+    reports: dict[str, RevisionReport] = {}
+    newest, early = await _visit_each(connect, order, plan, reports)
+    if early and plan.patience.has_answered:
+        plan.patience.forget_silence()
+        again, _ = await _visit_each(connect, early, plan, reports)
+        newest = max(filter(None, (newest, again)), key=lambda one: one.report.revision, default=None)
+    with_handshake = [one.revision for one in reports.values() if one.served and era(one.revision) == "handshake"]
+    if with_handshake and not plan.patience.is_over:
+        chosen = reports[with_handshake[-1]]
+        found = await _visit_strangely(connect, chosen.revision, plan)
+        reports[chosen.revision] = replace(chosen, findings=(*chosen.findings, *found))
+    report = CheckReport(target, tuple(sorted(reports.values(), key=lambda one: one.revision)), ())
+    if newest is not None:
+        report = replace(report, lost=_find_lost(newest, report))
+    return _without_hearsay(report, over)
+
+
+async def _visit_each(
+    connect: Callable[[], Transport], revisions: Sequence[str], plan: VisitPlan, reports: dict[str, RevisionReport]
+) -> tuple[Visited | None, list[str]]:
+    """Visit a server in one revision after another.
+
+    Args:
+        connect: Opens a transport to it.
+        revisions: In the order in which they are tried.
+        plan: What to do.
+        reports: Gets the report of each.
+
+    Returns:
+        The last visit in which the server spoke the revision; and those in which it was silent before it had answered
+        anything, for it may only have been starting.
+
+    Raises:
+        TransportError: It cannot be started or reached at the very beginning.
+    """
+    last: Visited | None = None
+    early = []
+    for revision in revisions:
         if plan.patience.is_over:
             reports[revision] = RevisionReport(revision, "untried", "there was no time left")
             continue
@@ -84,16 +120,10 @@ async def check_server(
             continue
         reports[revision] = done.report
         if done.report.served:
-            newest = done
-    with_handshake = [one.revision for one in reports.values() if one.served and era(one.revision) == "handshake"]
-    if with_handshake and not plan.patience.is_over:
-        chosen = reports[with_handshake[-1]]
-        found = await _visit_strangely(connect, chosen.revision, plan)
-        reports[chosen.revision] = replace(chosen, findings=(*chosen.findings, *found))
-    report = CheckReport(target, tuple(sorted(reports.values(), key=lambda one: one.revision)), ())
-    if newest is not None:
-        report = replace(report, lost=_find_lost(newest, report))
-    return _without_hearsay(report, over)
+            last = done
+        elif done.report.outcome == "silent" and not plan.patience.has_answered:
+            early.append(revision)
+    return last, early
 
 
 def _find_lost(newest: Visited, report: CheckReport) -> tuple[LostFor, ...]:

@@ -5,7 +5,8 @@ end anything (`visit`). One for each check, used by all its visits.
 
 A server that never answers must not cost the whole time in each revision anew. The first of an era is given the time to
 start; what was silent in one revision of an era is hardly better in another, and the other era may be the only one that
-it knows, so that is given the time of a fresh process.
+it knows, so that is given the time of a fresh process. If it answers then, it may only have been slow to start for the
+first time, such as one that had to be downloaded: what it was silent in before is asked once more (`check`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ class CheckPatience:
         timeout_s: How long an answer may take, without progress.
         start_timeout_s: How long the very first may take.
         overall_timeout_s: How long everything may take.
+
+    Attributes:
+        has_answered: Whether the server has answered the first request of a session.
     """
 
     def __init__(self, timeout_s: float, start_timeout_s: float, overall_timeout_s: float) -> None:
@@ -39,7 +43,7 @@ class CheckPatience:
         self.overall_timeout_s = overall_timeout_s
         self._start_timeout_s = start_timeout_s
         self._end = asyncio.get_running_loop().time() + overall_timeout_s
-        self._has_answered = False
+        self.has_answered = False
         self._silent: set[Era] = set()
         self._is_doubtful = False
 
@@ -60,7 +64,7 @@ class CheckPatience:
 
     def for_opening(self, era: Era) -> float:
         """Give how long the first answer of a session may take."""
-        whole_s = self.timeout_s if self._has_answered else self._start_timeout_s
+        whole_s = self.timeout_s if self.has_answered else self._start_timeout_s
         if era in self._silent:
             return min(whole_s, SAME_ERA_S)
         return min(whole_s, OTHER_ERA_S) if self._silent else whole_s
@@ -76,9 +80,13 @@ class CheckPatience:
     def note_opening(self, era: Era, answered: bool) -> None:
         """Take note of whether the first request of a session was answered."""
         if answered:
-            self._has_answered = True
+            self.has_answered = True
         else:
             self._silent.add(era)
+
+    def forget_silence(self) -> None:
+        """Let the first answers take as long again as if the server had never been silent."""
+        self._silent.clear()
 
     def note_deafness(self) -> None:
         """Take note that the server has stopped to answer in the middle of a session."""

@@ -120,7 +120,8 @@ def _sum(report: CheckReport) -> str:
         case "refused":
             return "The server speaks none of these revisions." + cut
         case "silent":
-            return "The server does not answer. If it needs longer to start, give it --start-timeout." + cut
+            hint = "If it only needs longer to start, as one does that is downloaded first, say --start-timeout 60."
+            return f"The server does not answer. {hint}{cut}"
         case "gone":
             return "The server does not stay, or cannot be reached." + cut
         case _:

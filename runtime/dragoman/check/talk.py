@@ -109,7 +109,7 @@ class Talk:
         self._on_step = plan.on_step
         self._unanswered = 0
         self._is_doubtful = False
-        self._answered: str | None = None
+        self._answered_method: str | None = None
         self._transport = transport
         self._metadata = Metadata(self.revision, {}, client_info()) if self.facts.era == "per_request" else None
 
@@ -200,7 +200,9 @@ class Talk:
     async def _look_for_life(self, method: str, is_answered: bool) -> None:
         """Where several requests in a row came to nothing, ask what was answered before; if in vain, ask no more."""
         if is_answered:
-            self._unanswered, self._answered = 0, method if method in EVERYDAY else self._answered
+            self._unanswered = 0
+            if method in EVERYDAY:
+                self._answered_method = method
             return
         self._is_doubtful = True
         self._unanswered += 1
@@ -208,7 +210,7 @@ class Talk:
             return
         self._unanswered = 0
         usual = PING if PING in self.facts.local else self.facts.lifecycle["discover"]
-        method = self._answered or usual
+        method = self._answered_method or usual
         waits_s = self.patience.for_answer(is_doubtful=True)
         about = f"{method}, after {UNANSWERED_MOST} requests without an answer"
         reply = await self.ask(method, about=about, patience_s=waits_s, quietly=True, repeats=True)
