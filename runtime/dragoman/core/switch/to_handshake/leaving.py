@@ -42,12 +42,13 @@ class Leaving:
         listener: Is told of each call that begins to leave; None where nobody wants to hear of it.
     """
 
-    __slots__ = ("_now_s", "_works", "ends", "listener")
+    __slots__ = ("_next_s", "_now_s", "_works", "ends", "listener")
 
     def __init__(self, works: Works, now_s: Callable[[], float]) -> None:
         self._works = works
         self._now_s = now_s
         self.ends: dict[Work, _End] = {}
+        self._next_s = 0.0  # when the first of them is due, or was, if it has ended by itself
         self.listener: Callable[[Work], None] | None = None
 
     def __contains__(self, work: object) -> bool:
@@ -74,6 +75,7 @@ class Leaving:
         work.request = None
         work.questions.clear()
         if end is not None:
+            self._next_s = min(self._next_s, end.until_s) if self.ends else end.until_s
             self.ends[work] = end
         if self.listener is not None:
             self.listener(work)
@@ -85,7 +87,7 @@ class Leaving:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
-        return min((end.until_s for end in self.ends.values()), default=None)
+        return self._next_s if self.ends else None
 
     def expire(self) -> None:
         """Let go of the calls whose time is over."""
@@ -96,6 +98,7 @@ class Leaving:
                 self._works.give_up(work)
             else:
                 self.cancel(work, reason)
+        self._next_s = min((end.until_s for end in self.ends.values()), default=0.0)
 
     def clear(self) -> None:
         """Forget everything, once nobody is left."""
