@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 import pytest
 
-import dragoman.proxy
-from dragoman.core.wiring import Wiring
-from dragoman.proxy import ProxyConfig
 from tests.proxy.conversation import (
     Step,
     an_error,
@@ -198,36 +192,6 @@ def test_the_next_call_waits_a_moment_for_the_end_of_one_that_was_cancelled() ->
             server(elicit(8)),
             expect_to_server(an_error(8, -32603, "nobody waits")),
             sent(3, "greet"),
-        ]
-    )
-
-
-def test_of_a_server_that_several_share_a_cancelled_call_counts_until_it_is_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """However late: what it asks may be on behalf of the one that is gone, and somebody else is there."""
-    make = dragoman.proxy.wiring_of
-
-    def shares(config: ProxyConfig, translate: Any = None) -> Wiring:
-        wiring = make(config, translate)
-        assert wiring.bridging is not None
-        return dataclasses.replace(wiring, bridging=dataclasses.replace(wiring.bridging, shares_server=True))
-
-    monkeypatch.setattr(dragoman.proxy, "wiring_of", shares)
-    peer = Client()
-    hold(
-        [
-            *begin(),
-            cancels(1),
-            told_of(1),
-            time_passes(0.5),
-            client(call(2)),
-            sent(2, "greet"),
-            server(elicit(7)),
-            expect_to_server(an_error(7, -32601, UNCLEAR)),
-            server(result(1, DONE)),
-            server(elicit(8)),
-            peer.is_asked(2, **{"question-1": "Who?"}),
         ]
     )
 

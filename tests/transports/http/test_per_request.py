@@ -13,6 +13,7 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.http.config import Admission, FrontConfig, Patience
 from tests.proxy.test_per_request import IDENTITY, LEVEL, NEW, VERSION, asks
 from tests.proxy.test_per_request_asked import ACCEPTED, FORM, SCHEMA
+from tests.support.waiting import pass_time
 from tests.transports.http.stage import (
     Stage,
     content,
@@ -351,32 +352,73 @@ async def test_a_notification_need_not_say_its_revision() -> None:
         assert reply.status == 202
 
 
+TOKENS = {"ann": "secret-of-ann-0123456789", "ben": "secret-of-ben-0123456789"}
+ANN, BEN = ({"authorization": f"Bearer {token}"} for token in TOKENS.values())
+ASKED = {"message": "Who?", "requestedSchema": SCHEMA}
+
+
+@asynccontextmanager
+async def sharing(**proxy: Any) -> AsyncIterator[Stage]:
+    """A front for two principals that share one server."""
+    async with serving(FrontConfig(shares_requests=True, admission=Admission(tokens=TOKENS))) as stage:
+        made = ProxyConfig(**proxy)
+        stage.make = lambda transport: Proxy(made, transport, stage.connect, principal="", shares_server=True)
+        yield stage
+
+
+async def begin_sharing(stage: Stage, frame: dict[str, Any], **headers: str) -> tuple[asyncio.Task[Reply], Any]:
+    """The first call; give it, and what the server hears of it."""
+    calling = posts(stage, frame, **headers)
+    await until(lambda: bool(stage.servers))
+    offer = await is_offered(stage)
+    assert offer["params"]["clientInfo"]["name"] == "dragoman"
+    stage.server.answer(offer["id"], **initialized("2025-11-25"))
+    assert (await stage.server.hear())["method"] == "notifications/initialized"
+    await lists(stage)
+    return calling, await stage.server.hear()
+
+
 @on_loop
 async def test_behind_a_shared_server_a_state_is_still_its_principals_own() -> None:
-    tokens = {"ann": "secret-of-ann-0123456789", "ben": "secret-of-ben-0123456789"}
-    ann, ben = ({"authorization": f"Bearer {token}"} for token in tokens.values())
-    config = FrontConfig(shares_requests=True, admission=Admission(tokens=tokens))
-    async with serving(config) as stage:
-        stage.make = lambda transport: Proxy(ProxyConfig(), transport, stage.connect, principal="", shares_server=True)
-        calling = posts(stage, call(has=FORM), **ann)
-        await until(lambda: bool(stage.servers))
-        offer = await is_offered(stage)
-        assert offer["params"]["clientInfo"]["name"] == "dragoman"
-        stage.server.answer(offer["id"], **initialized("2025-11-25"))
-        assert (await stage.server.hear())["method"] == "notifications/initialized"
-        await lists(stage)
-        heard = await stage.server.hear()
-        params = {"message": "Who?", "requestedSchema": SCHEMA}
-        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
+    async with sharing() as stage:
+        calling, heard = await begin_sharing(stage, call(has=FORM), **ANN)
+        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": ASKED})
         asked = (await (await within(calling)).frame())["result"]
         again = {"inputResponses": {"question-1": ACCEPTED}, "requestState": asked["requestState"]}
-        refused = await (await within(posts(stage, call(8, has=FORM, **again), **ben))).frame()
+        refused = await (await within(posts(stage, call(8, has=FORM, **again), **BEN))).frame()
         assert (refused["error"]["code"], refused["error"]["data"]["reason"]) == (-32602, "other-caller")
-        retrying = posts(stage, call(9, has=FORM, **again), **ann)
+        retrying = posts(stage, call(9, has=FORM, **again), **ANN)
         assert await stage.server.hear() == {"jsonrpc": "2.0", "id": "q", "result": ACCEPTED}
         stage.server.answer(heard["id"], **content("Ada"))
         assert text_of(await (await within(retrying)).frame()) == "Ada"
         assert len(stage.servers) == 1
+
+
+@pytest.mark.parametrize(("whose", "ends"), [(ANN, ""), (BEN, ""), (BEN, "answered"), (BEN, "late")])
+@on_loop
+async def test_behind_a_shared_server_nobody_is_asked_about_a_call_that_somebody_else_gave_up(
+    whose: dict[str, str], ends: str
+) -> None:
+    """Until the server has answered that, or for as long as a parked call is kept."""
+    async with sharing(parked_s=1.0) as stage:
+        calling, heard = await begin_sharing(stage, call(has=FORM), **ANN)
+        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": ASKED})
+        assert (await (await within(calling)).frame())["result"]["resultType"] == "input_required"
+        assert (await stage.server.hear())["method"] == "notifications/cancelled"
+        await pass_time(1.5 if ends == "late" else 0.4)
+        if ends == "answered":
+            stage.server.answer(heard["id"], **content("after all"))
+        calling = posts(stage, call(3, has=FORM), **whose)
+        while (heard := await stage.server.hear())["method"] != "tools/call":
+            pass
+        stage.server.say({"jsonrpc": "2.0", "id": "late", "method": "elicitation/create", "params": ASKED})
+        if whose is ANN or ends:
+            assert (await (await within(calling)).frame())["result"]["resultType"] == "input_required"
+        else:
+            refused = await stage.server.hear()
+            assert (refused["id"], refused["error"]["code"]) == ("late", -32601)
+            stage.server.answer(heard["id"], **content("unasked"))
+            assert text_of(await (await within(calling)).frame()) == "unasked"
 
 
 @on_loop

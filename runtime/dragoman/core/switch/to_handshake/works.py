@@ -26,11 +26,8 @@ from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, notification_frame, request_frame, twin_of
 from dragoman.core.exact_json import decode
-from dragoman.core.switch.shared.suspects import Suspect, Suspects
+from dragoman.core.switch.to_handshake.given_up import GivenUpCalls
 from dragoman.core.wiring import Bridging
-
-_SUSPECTS: Final = 1024
-"""How many calls that were given up are remembered one by one."""
 
 _ASKING: Final = 1024
 """How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
@@ -64,6 +61,7 @@ class Work:
         task_id: The task that it is at the server; None where it is none there.
         token: Our progress token, where the server knows it by another id meanwhile.
         subject: The tool or prompt that it is about.
+        sender: Whose it is, where the server has the calls of several people.
     """
 
     # Most works never have these: they are found here, and not written for each call.
@@ -81,6 +79,7 @@ class Work:
         self.method = request.method
         self.request: Request | None = request
         self.subject = subject
+        self.sender = request.frame.sender
         self.frame: Frame | None = None
         self.questions: dict[bytes, str] = {}
 
@@ -116,7 +115,7 @@ class Works:
         upstream: The server's edge.
         restore_ids: Whether an answer may have an id of the other type.
         label: Random text, the beginning of all names.
-        is_shared: Whether several people's calls are with it: then one that was given up counts until it is answered.
+        given_up: Takes the calls that were given up; None where the server has one person's calls only.
 
     Attributes:
         is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
@@ -126,18 +125,20 @@ class Works:
     __slots__ = (
         "_asking",
         "_calls",
+        "_given_up",
         "_hooks",
         "_label",
         "_last",
         "_queue",
         "_restore_ids",
-        "_suspects",
         "_upstream",
         "_works",
         "is_asking",
     )
 
-    def __init__(self, upstream: UpstreamEdge, restore_ids: bool, label: str, is_shared: bool = False) -> None:
+    def __init__(
+        self, upstream: UpstreamEdge, restore_ids: bool, label: str, given_up: GivenUpCalls | None = None
+    ) -> None:
         self._upstream = upstream
         self._restore_ids = restore_ids
         self._label = label
@@ -147,7 +148,7 @@ class Works:
         self._queue: list[Work] = []
         self._last = 0
         self._asking: set[tuple[str, str]] = set()
-        self._suspects = Suspects(_SUSPECTS, restore_ids) if is_shared else None
+        self._given_up = given_up
         self.is_asking = False
 
     def __iter__(self) -> Iterator[Work]:
@@ -155,8 +156,8 @@ class Works:
 
     def take_open(self) -> list[bytes]:
         """Give the ids of all requests that the server will not answer any more, our own among them: it has gone."""
-        if self._suspects is not None:
-            self._suspects.forget_all()
+        if self._given_up is not None:
+            self._given_up.clear()
         return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
 
     def new_key(self) -> bytes:
@@ -214,8 +215,8 @@ class Works:
             del self._works[key]
             self._calls.pop(work, None)
             return work, None
-        if self._suspects is not None:
-            self._suspects.clear(key)
+        if self._given_up is not None:
+            self._given_up.finish(key)
         if not self._is_answered_by(key):
             twin = twin_of(key) if self._restore_ids else None
             if twin is None or not self._is_answered_by(twin):
@@ -238,8 +239,8 @@ class Works:
 
     def give_up(self, work: Work) -> None:
         """Take note that nobody waits for the answer to a request, which may still come."""
-        if self._suspects is not None and work.is_at_work:
-            self._suspects.add(work.key, Suspect(None, True))
+        if self._given_up is not None and work.is_at_work:
+            self._given_up.add(work.key, work.sender)
         self.finish(work)
 
     def go_on(self) -> None:
@@ -326,9 +327,10 @@ class Works:
         if named is not None or stream is not None or task_id is not None:
             return [named] if named is not None and named.may_ask else []
         self.is_asking = True
-        if self._suspects is not None and self._suspects.owners(only_asking=True):
+        found = self._find_at_work()
+        if self._given_up is not None and any(self._given_up.may_be_about_others(work.sender) for work in found):
             return []
-        return self._find_at_work()
+        return found
 
     @property
     def can_be_asked(self) -> bool:
@@ -346,8 +348,8 @@ class Works:
         self._calls.clear()
         self._hooks.clear()
         self._queue.clear()
-        if self._suspects is not None:
-            self._suspects.forget_all()
+        if self._given_up is not None:
+            self._given_up.clear()
 
     def _send(self, work: Work) -> None:
         assert work.frame is not None
