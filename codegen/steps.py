@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from codegen.actions import CHECK, declared_actions, declares
+from codegen.actions import CHECK, action, declared_actions, declares
 from codegen.alike import equal_nodes
 from codegen.checks import Checks
 from codegen.errors import UnusedDecision
@@ -163,6 +163,18 @@ class Function:
         return {
             key: negate(self.way.checks.expression(type_, f"y[{key!r}]")) for key, type_ in self.node.guards.items()
         }
+
+    @property
+    def mending(self) -> dict[str, Action]:
+        """The hook before the rest by the guarded key that it mends: it is called only where that would have to go."""
+        assert isinstance(self.node, ObjectNode)
+        node = self.node
+        if len(node.hooks_before) != 1 or node.moves or node.renames or node.computed:
+            return {}
+        (hook,) = node.hooks_before
+        declared = action(hook.name)
+        key = declared.facts.get("mends", "") if declared is not None and declared.has("fresh") else ""
+        return {key: hook} if key in node.guards and not self.condition(hook, "y") else {}
 
     def condition(self, action: Action, v: str) -> str:
         """The condition under which a hook before the rest has something to do with *v*; empty if it always may."""

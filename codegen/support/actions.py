@@ -38,6 +38,7 @@ def action(
     checked: bool = False,
     refuses: bool = False,
     copies: str = "",
+    mends: str = "",
 ) -> Callable[[Function], Function]:
     """Declare a function as an action that entries of overlays may name. The generator reads what is said here.
 
@@ -49,6 +50,8 @@ def action(
         checked: Whether it is handed, as `check`, the predicate of what the target accepts in the place.
         refuses: Whether it refuses every result that is not the usual one.
         copies: The argument that names the place, an object and a field, where it puts a copy of something.
+        mends: The field of an object that is all it looks at: it changes one that the target does not accept, and never
+            takes it out.
     """
     return lambda function: function
 

@@ -72,7 +72,7 @@ def wrap_schema(value: Any, at: At, out: Losses, *, key: str) -> Any:
     return {**dialect, "type": "object", "properties": {key: moved}, "required": [key]}
 
 
-@action("value", losses=["rewritten"])
+@action("value", losses=["rewritten"], fresh=True, mends="properties")
 def objects_for_booleans(value: Any, at: At, out: Losses) -> Any:
     """Spell `true` and `false` among a schema's `properties` as objects, for revisions that ask for objects there."""
     properties = value.get("properties") if type(value) is dict else None

@@ -179,6 +179,39 @@ def test_an_object_that_has_to_be_there_is_made_without_a_call_where_it_is_alway
     assert "w = {'deep': {'n': 'z'}, 'k': 'x'}" in text["dragoman_spec/v2002_02_02/steps.py"]
 
 
+SPELL = """
+[[hook]]
+name = "spell-booleans"
+direction = "up"
+at = "It.a"
+kind = "before"
+do = "objects-for-booleans"
+reason = "It is so."
+profiles = ["strict", "minimal"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"x": True, "y": {}}, {"x": {}, "y": {}}),
+        ({"x": {}}, {"x": {}}),
+        ({"x": 5, "y": True}, None),
+        ([True], None),
+    ],
+)
+def test_what_mends_a_field_is_called_only_where_it_would_have_to_go(value: Any, expected: Any) -> None:
+    newer = object_of(properties={"type": "object", "additionalProperties": {"type": "object"}})
+    left = {} if expected is None else {"properties": expected}
+    given = {"properties": value}
+    assert converted(object_of(), newer, given, SPELL) == {"a": left}
+    assert given == {"properties": value}
+    step = plan({"It": object_of(a=object_of())}, {"It": object_of(a=newer)}, SPELL)
+    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    assert "objects_for_booleans(x" not in text
+    assert re.search(r"if 'properties' in y and not .*\n +# spell-booleans\n +y = schemas.objects_for_booleans", text)
+
+
 @pytest.mark.parametrize(
     ("name", "call"),
     [("ServerCapabilities", "lose_declared"), ("ClientCapabilities", "lose_declared"), ("CapabilitiesPage", "lose")],

@@ -2520,14 +2520,15 @@ def down_tool_input_schema(x: Any, at: At, out: Losses) -> Any:
     """Tool.inputSchema."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
-    # spell-boolean-schemas
-    x = schemas.objects_for_booleans(x, at, out)
     y = x
     if "properties" in y and not (
         type(y["properties"]) is dict and {dict}.issuperset(map(type, y["properties"].values()))
     ):
-        y = x.copy() if y is x else y
-        do.lose(y, "properties", at, out)
+        # spell-boolean-schemas
+        y = schemas.objects_for_booleans(y, at, out)
+        if not (type(y["properties"]) is dict and {dict}.issuperset(map(type, y["properties"].values()))):
+            y = x.copy() if y is x else y
+            do.lose(y, "properties", at, out)
     if "required" in y and not (type(y["required"]) is list and {str}.issuperset(map(type, y["required"]))):
         y = x.copy() if y is x else y
         do.lose(y, "required", at, out)
