@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
+
+import pytest
 
 from dragoman.core.switch.catalogue.names import LONGEST, MOST_NAMES, NameKind, NameOwner, Names
 
@@ -194,3 +197,83 @@ def test_another_way_to_make_names_counts_from_the_next_servers_on() -> None:
     made.set_policy(always=True, separator="__")
     made.set_servers({"a": "a"})
     assert made.show("a", TOOL) == {"x": "a__x"}
+
+
+class Sessions:
+    """Clients that are told lists while servers come, go and change what they have, at random.
+
+    Attributes:
+        told: What each name meant when a client was told it.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.servers = self.random.sample(SERVERS, 3)
+        self.names = names(*self.servers, always=self.random.random() < 0.3)
+        self.listed: dict[tuple[str, NameKind], list[str]] = {}
+        self.told: dict[tuple[NameKind, str], NameOwner] = {}
+
+    def step(self) -> None:
+        kind = self.random.choice(list(NameKind))
+        action = self.random.choices([self.learn, self.tell, self.change], [10, 7, 2])[0]
+        action(kind)
+        for (about, name), owner in self.told.items():
+            assert self.names.find(about, name) == owner
+
+    def learn(self, kind: NameKind) -> None:
+        server = self.random.choice(self.servers)
+        pool = NAMES if kind in (TOOL, NameKind.PROMPT) else URIS
+        self.listed[server, kind] = self.random.sample(pool, self.random.randint(0, 4))
+        self.names.learn(server, kind, self.listed[server, kind])
+
+    def tell(self, kind: NameKind) -> None:
+        seen: set[str] = set()
+        for server in self.servers:
+            shown = self.names.show(server, kind)
+            for name in self.listed.get((server, kind), ()):
+                known = shown.get(name, name)
+                assert known not in seen, "two things of one name"
+                assert kind is not TOOL or re.fullmatch(r"[A-Za-z0-9_-]{1,64}", known)
+                assert self.told.setdefault((kind, known), NameOwner(server, name)) == NameOwner(server, name)
+                seen.add(known)
+        self.names.tell(kind)
+
+    def change(self, _: NameKind) -> None:
+        """Take a server out, put one in, or change its entry."""
+        server = self.random.choice(SERVERS)
+        is_there, stays = server in self.servers, self.random.random() < 0.5
+        if not is_there:
+            self.servers.insert(self.random.randint(0, len(self.servers)), server)
+        elif not stays and len(self.servers) > 1:
+            self.servers.remove(server)
+        self.names.set_policy(always=self.random.random() < 0.3, separator=self.random.choice(["_", "-"]))
+        self.names.set_servers({one: one for one in self.servers}, [server] if is_there else [])
+        if is_there:
+            self.told = {name: owner for name, owner in self.told.items() if owner.server != server}
+            self.listed = {about: listed for about, listed in self.listed.items() if about[0] != server}
+
+
+SERVERS = ["a", "b", "a_b", "A", "\u00e4", "1"]
+NAMES = [
+    "x",
+    "y",
+    "a_x",
+    "b_x",
+    "a_b_x",
+    "_x",
+    "x" * 64,
+    "x" * 65,
+    "gr\u00f6\u00dfe",
+    "\u6587\u4ef6",
+    "\u6a94\u6848",
+    "",
+    "a-x",
+]
+URIS = ["file:///x", "file:///y", "a+file:///x", "b+file:///x", "h:{x}", "h:{x}/y", "a+h:{x}"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_happens_a_name_means_one_thing_as_long_as_its_server_is_there(seed: int) -> None:
+    sessions = Sessions(seed)
+    for _ in range(60):
+        sessions.step()
