@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.waiting import linger
+from tests.support.waiting import hang, linger, until
 from tests.transports.upstream.stage import Reply, Request, answer_to, client, on_loop, server, shake_hands
 
 Piece = Callable[[Request, Reply], Awaitable[None]]
@@ -233,3 +233,20 @@ async def test_a_server_that_falls_silent_in_the_middle_is_given_up() -> None:
     async with server(Peer(begins=begins)) as url, client(url, idle_timeout_s=0.2) as one:
         await one.ask("tools/call", name="first")
         assert "for too long" in (await one.ask("tools/call", name="begins"))["error"]["message"]
+
+
+@on_loop
+async def test_what_waits_for_its_turn_when_the_client_leaves_is_not_sent_any_more() -> None:
+    async def silent(request: Request, reply: Reply) -> None:
+        await reply.stream()
+        await hang()
+
+    peer = Peer(silent=silent)
+    async with server(peer) as url:
+        async with client(url, open_requests=1) as one:
+            await one.ask("tools/call", name="first")
+            for name in ("silent", "waits", "waits too"):
+                one.start("tools/call", name=name)
+            await until(lambda: "silent" in peer.asked)
+        await linger(0.05)
+    assert peer.asked == ["first", "silent"]

@@ -230,6 +230,20 @@ async def test_cancelling_closes_the_stream_and_says_nothing() -> None:
 
 
 @on_loop
+async def test_requests_that_are_cancelled_at_once_make_room_for_others() -> None:
+    async with server(Stateless(answer)) as url, client(url, open_requests=2) as peer:
+        assert "result" in await peer.ask("prompts/get", name="x")
+        write = peer.write
+        for _ in range(5):
+            together: list[bytes] = []
+            peer.write = together.append
+            peer.notify("notifications/cancelled", requestId=peer.start("prompts/get", name="x"))
+            write(b"".join(together))
+        peer.write = write
+        assert "result" in await peer.ask("prompts/get", name="x")
+
+
+@on_loop
 async def test_a_stream_of_notices_outlives_the_patience_for_answers() -> None:
     told = asyncio.Event()
 

@@ -139,6 +139,7 @@ class Lanes:
 
     async def drain(self, patience_s: float) -> None:
         """Wait for what is not a request to be sent, then drop everything else."""
+        self._requests.clear()
         for job in self._asked.values():
             if job.task is None and job.answer is not None:
                 job.answer.on_news = None
@@ -185,13 +186,13 @@ class Lanes:
             assert key is not None
             self._asked[key] = job
             if not self._start_at_once(job):
-                job.task = self._spawn(self._ask(job))
+                self._ask(job)
 
     def go_on(self, job: Delivery) -> None:
         """Carry a request on in a task, that has been sent without."""
         assert job.answer is not None
         job.answer.on_news = None
-        job.task = self._spawn(self._ask(job))
+        self._ask(job)
 
     def end(self, job: Delivery) -> None:
         """Take note that a request has been dealt with."""
@@ -202,11 +203,9 @@ class Lanes:
         self._free += 1
         self._start_requests()
 
-    async def _ask(self, job: Delivery) -> None:
-        try:
-            await self._carry(job)
-        finally:
-            self.end(job)
+    def _ask(self, job: Delivery) -> None:
+        job.task = self._spawn(self._carry(job))
+        job.task.add_done_callback(lambda _: self.end(job))  # also if it is cancelled before it has begun
 
     async def _send_notices(self) -> None:
         try:
