@@ -14,6 +14,8 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from dragoman.core.exact_json import escape
+
 TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 _DEEPEST: Final = 64
 _MOST: Final = 20
@@ -231,11 +233,6 @@ def named(value: Any) -> str:
             return "an array"
         case _:
             return "an object"
-
-
-def escape(name: str) -> str:
-    """Give a name as a part of a JSON pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def is_template(text: str) -> bool:

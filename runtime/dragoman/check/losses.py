@@ -13,8 +13,8 @@ from typing import Any, Final
 import dragoman_spec
 from dragoman.check.findings import LostFor
 from dragoman.check.heard import HeardResult
-from dragoman.check.json_schemas import escape
 from dragoman.check.slicing import PIECE
+from dragoman.core.exact_json import escape
 from dragoman.errors import Error
 
 _INDEX: Final = re.compile(r"/\d+(?=/|$)")

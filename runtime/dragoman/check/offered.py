@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from dragoman.check.json_schemas import escape, find_defects, is_template
+from dragoman.check.json_schemas import find_defects, is_template
 from dragoman.check.lists import ListedItem
 from dragoman.check.talk import Talk
 from dragoman.core.bridge.annotations import find_mirrored
+from dragoman.core.exact_json import escape
 
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]*\Z")

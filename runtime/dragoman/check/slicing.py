@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from dragoman.check.json_schemas import escape
+from dragoman.core.exact_json import escape
 
 PIECE: Final = 128
 """How many members of an array or object are looked at together."""

@@ -112,3 +112,8 @@ def encode_line(value: Any) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
         return _encode_what_orjson_cannot(value) + b"\n"
+
+
+def escape(name: str) -> str:
+    """Give a name as a part of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from dragoman.core.bridge.names import NEWER, OLDER, TASKS_EXTENSION
+from dragoman.core.exact_json import escape
 from dragoman_spec import era, facts
 from dragoman_spec.losses import Loss
 from dragoman_spec.protocol import Facts
@@ -165,7 +166,7 @@ def _keep_parts(name: str, value: Any, source: Facts, target: Facts, lost: list[
     if not isinstance(value, dict):
         return value
     kept = {part: each for part, each in value.items() if not _is_named_by_one(f"{name}.{part}", source, target)}
-    lost += [_lose(f"{name}/{_escape(part)}", each) for part, each in value.items() if part not in kept]
+    lost += [_lose(f"{name}/{escape(part)}", each) for part, each in value.items() if part not in kept]
     return kept
 
 
@@ -187,7 +188,7 @@ def _keep_extensions(value: Any, path: Path, lost: list[Loss]) -> dict[str, Any]
         kept = {name: settings for name, settings in value.items() if name != TASKS_EXTENSION}
     else:
         kept = {}
-    lost += [_lose(f"extensions/{_escape(name)}", value[name]) for name in value if name not in kept]
+    lost += [_lose(f"extensions/{escape(name)}", value[name]) for name in value if name not in kept]
     return {"extensions": kept} if kept else {}
 
 
@@ -220,7 +221,7 @@ def _find_untold(name: str, value: Any, told: Mapping[str, Any]) -> Iterator[Los
     elif isinstance(value, dict):
         for extension, settings in value.items():
             if extension != TASKS_EXTENSION or "tasks" not in told:
-                yield _lose(f"{name}/{_escape(extension)}", settings)
+                yield _lose(f"{name}/{escape(extension)}", settings)
 
 
 def runs_tools_as_tasks(capabilities: Mapping[str, Any]) -> bool:
@@ -233,7 +234,3 @@ def runs_tools_as_tasks(capabilities: Mapping[str, Any]) -> bool:
 
 def _lose(pointer: str, value: Any) -> Loss:
     return Loss(f"/capabilities/{pointer}", "dropped", value)
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, TASK_METHODS
+from dragoman.core.exact_json import escape
 from dragoman.errors import RemoteProtocolError
 
 VERSION: Final = FACTS.headers["revision"].name
@@ -144,7 +145,7 @@ def _compare(found: Mapping[str, list[str]], name: str, expected: object, pointe
 
 
 def _compare_argument(found: Mapping[str, list[str]], argument: Mirrored, expected: object) -> None:
-    name, pointer = PARAM_PREFIX + argument.name, "/params/arguments/" + "/".join(map(_escape, argument.path))
+    name, pointer = PARAM_PREFIX + argument.name, "/params/arguments/" + "/".join(map(escape, argument.path))
     value, text = _only(found, name, pointer), _as_text(expected)
     if text is None:
         if value is not None:
@@ -223,7 +224,3 @@ def _params(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def _version(params: Mapping[str, Any]) -> object:
     meta = params.get("_meta")
     return meta.get(META_VERSION) if isinstance(meta, dict) else None
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -23,6 +23,7 @@ from dragoman.core.bridge.names import (
     UNSUPPORTED_VERSION,
 )
 from dragoman.core.codes import INVALID_PARAMS
+from dragoman.core.exact_json import escape
 from dragoman.errors import RemoteProtocolError
 
 _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})
@@ -198,4 +199,4 @@ def _malformed(pointer: str, expected: str) -> RemoteProtocolError:
 
 
 def _pointer(key: str) -> str:
-    return "/params/_meta/" + key.replace("~", "~0").replace("/", "~1")
+    return "/params/_meta/" + escape(key)
