@@ -20,6 +20,7 @@ IN_BACKGROUND = " &\n"
 COLUMNS = 120
 # These are written by programs.
 WRITTEN = {"compatibility.md", "configuration.md", "lifecycle.md", "pairs.md"}
+OWN_PAGES = [*(page for page in ROOT.glob("docs/*.md") if page.name not in WRITTEN), *ROOT.glob("docs/decisions/*.md")]
 # What the shell sessions read: each file as it is shown by `cat` before it is used.
 SHOWN_FILE = re.compile(r"^\$ cat (\S+)$")
 
@@ -49,7 +50,11 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("page", [page for page in ROOT.glob("docs/*.md") if page.name not in WRITTEN], ids=name)
+@pytest.mark.parametrize(
+    "page",
+    [page for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md")] if page.name not in WRITTEN],
+    ids=name,
+)
 def test_lines_of_text_fit_a_screen(page: Path) -> None:
     lines = BLOCK.sub("", page.read_text(encoding="utf-8")).splitlines()
     assert [line for line in lines if len(line) > COLUMNS and not line.startswith("|")] == []
