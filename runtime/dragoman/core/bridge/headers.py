@@ -30,6 +30,9 @@ PARAM_PREFIX: Final = FACTS.headers["argument"].name
 NAMED_BY: Final[Mapping[str, str]] = MappingProxyType({**FACTS.headers["name"].members, **TASK_METHODS})
 """The param that `Mcp-Name` repeats, by method."""
 
+CollectedHeaders = Mapping[str, list[str]]
+"""The values of each header, by its name in lower case."""
+
 _OURS: Final = ("mcp-",)
 """How the names of all these headers begin, in lower case."""
 
@@ -71,7 +74,11 @@ def check_headers(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -
         RemoteProtocolError: One is missing, malformed, or says something else (-32020); the data name header and
             pointer.
     """
-    found = _collect(headers)
+    check_collected(collect_headers(headers), body)
+
+
+def check_collected(found: CollectedHeaders, body: Mapping[str, Any]) -> None:
+    """Do what `check_headers` does, with headers that have been collected."""
     method, params = body["method"], _params(body)
     _compare(found, METHOD, method, "/method")
     if "id" in body or _version(params) is not None:  # a notification need not say it
@@ -101,7 +108,7 @@ def check_arguments(
     Raises:
         RemoteProtocolError: As for `check_headers`.
     """
-    found = _collect(headers)
+    found = collect_headers(headers)
     for argument in mirrored:
         _compare_argument(found, argument, _look_up(params.get("arguments"), argument.path))
 
@@ -188,7 +195,8 @@ def _look_up(arguments: object, path: Sequence[str]) -> object:
     return arguments
 
 
-def _collect(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def collect_headers(headers: Iterable[tuple[str, str]]) -> CollectedHeaders:
+    """Find those that repeat something of a body."""
     found: dict[str, list[str]] = {}
     for name, value in headers:
         lowered = name.lower()

@@ -31,7 +31,7 @@ from dragoman.transports.http.exchange import (
 )
 from dragoman.transports.http.health import HEALTH, READY, answer_health
 from dragoman.transports.http.legacy import LegacyFront
-from dragoman.transports.http.pending import AsgiRequest, KnownPost, Later, PendingPost
+from dragoman.transports.http.pending import AsgiRequest, Known, Later
 from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
@@ -90,7 +90,7 @@ class HttpFront:
         await self.sessions.close(reason)
         await self._websocket.close()
 
-    def serve_at_once(self, request: AsgiRequest, body: bytes, later: Later) -> KnownPost | None:
+    def serve_at_once(self, request: AsgiRequest, body: bytes, later: Later) -> Known | None:
         """Serve a POST whose body is here, if that takes no task; None if it has to be served as ASGI has it.
 
         Args:
@@ -109,15 +109,14 @@ class HttpFront:
             exchange = HttpExchange(request.scope, request.receive, request.send, {}, hold)
             self._let_in(exchange)
             self._identify(exchange)
-            session = self.streamable.find_known(exchange)
-            known = None if session is None else KnownPost(exchange, session, self)
-            return known if known is not None and self._post(known, request, body, later) else None
+            known = self.streamable.know(exchange, self)
+            return known if known is not None and known.post(request, body, later) else None
         except RequestRefused:  # the other way says so
             return None
         finally:
             LABEL.reset(token)
 
-    def serve_again(self, known: KnownPost, request: AsgiRequest, body: bytes, later: Later) -> bool:
+    def serve_again(self, known: Known, request: AsgiRequest, body: bytes, later: Later) -> bool:
         """Serve a POST that differs in its body alone from one that was served at once, on the same connection.
 
         Args:
@@ -127,20 +126,13 @@ class HttpFront:
         Returns:
             False if it has to be served as ASGI has it.
         """
-        token = LABEL.set(known.session.label)
+        token = LABEL.set("")
         try:
-            return self._post(known, request, body, later)
+            return known.post(request, body, later)
         except RequestRefused:  # the other way says so
             return False
         finally:
             LABEL.reset(token)
-
-    def _post(self, known: KnownPost, request: AsgiRequest, body: bytes, later: Later) -> bool:
-        posted = self.streamable.read_at_once(known.session, body)
-        if posted is None:
-            return False
-        PendingPost(known, request, later).deliver(posted)
-        return True
 
     async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         LABEL.set("")  # a task of the request before, on the same connection, may have begun this one

@@ -63,6 +63,11 @@ HOLD: Final = "dragoman.hold"
 REPLY: Final = "dragoman.reply"
 """The name under which it offers to write a whole answer at once: a `Reply`."""
 
+LOST: Final = "dragoman.lost"
+"""The name under which it takes what is to be called if the connection is lost before the answer: an `OnLost`."""
+
+OnLost = Callable[[Callable[[], None]], None]
+
 Headers = tuple[tuple[bytes, bytes], ...]
 
 Reply = Callable[[Scope, int, Headers, bytes], bool]

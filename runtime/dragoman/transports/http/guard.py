@@ -17,7 +17,7 @@ from dragoman.transports.defects import describe
 from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
 from dragoman.transports.http.closing import ClosingTransport, ReadingFlow
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import ABORT, HOLD, REPLY, Receive, Scope, Send
+from dragoman.transports.http.exchange import ABORT, HOLD, LOST, REPLY, Receive, Scope, Send
 from dragoman.transports.http.guard_at_once import AtOnceProtocol
 from dragoman.transports.http.refusals import Refusals
 
@@ -72,7 +72,12 @@ class GuardedProtocol(AtOnceProtocol):
         if self.is_surplus:
             self.app = _refuse_surplus
         self._hold = Hold(self.budget, self.client[0] if self.client else "")
-        self._extensions: Any = {ABORT: self._closer.abort, HOLD: self._hold, REPLY: self._reply}
+        self._extensions: Any = {
+            ABORT: self._closer.abort,
+            HOLD: self._hold,
+            REPLY: self._reply,
+            LOST: self._watch_loss,
+        }
         self._unstarted: RequestResponseCycle | None = None
         self._header_bytes = self._barren_bytes = self._body_bytes = 0
         self._in_headers = self._in_body = self._handed_over = self._begins = False
@@ -93,6 +98,9 @@ class GuardedProtocol(AtOnceProtocol):
         self.flow.forget()
         self._extensions.clear()
         self._known = self._spare = None
+        on_lost, self._on_lost = self._on_lost, None
+        if on_lost is not None:
+            on_lost()
         self._closer.lose()
 
     def data_received(self, data: bytes) -> None:

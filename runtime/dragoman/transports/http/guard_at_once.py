@@ -7,14 +7,14 @@ anything (`guard`), or know what a request is for: the front says whether it can
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from dragoman.transports.http.closing import ClosingTransport
 from dragoman.transports.http.exchange import LARGE_BYTES, Headers, Scope
-from dragoman.transports.http.pending import KnownPost
+from dragoman.transports.http.pending import Known
 from dragoman.transports.known_heads import KnownHead, know_head
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ class AtOnceProtocol(HttpToolsProtocol):
 
     serving: HttpFront
     _closer: ClosingTransport
-    _known: KnownHead[KnownPost] | None = None
+    _known: KnownHead[Known] | None = None
     _unstarted: RequestResponseCycle | None
     _wanted: tuple[int, Headers, bool] | None = None
     _defaults: Sequence[tuple[bytes, bytes]] = ()
     _head: bytes | None = None
     _idle_since = 0.0
+    _on_lost: Callable[[], None] | None = None
     _spare: RequestResponseCycle | None = None
 
     def _start(self, data: bytes, is_from_its_beginning: bool) -> None:
@@ -103,8 +104,12 @@ class AtOnceProtocol(HttpToolsProtocol):
         cycle.more_body = False
         return cycle
 
+    def _watch_loss(self, on_lost: Callable[[], None]) -> None:
+        """Call this if the connection is lost before the request is answered that has been begun at once."""
+        self._on_lost = on_lost
+
     def _serve_in_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._spare = None
+        self._spare = self._on_lost = None
         super()._start_asgi_task(cycle, app)
 
     def _is_reading(self) -> bool:
@@ -126,6 +131,7 @@ class AtOnceProtocol(HttpToolsProtocol):
             self._head = _write_head(status, [*self._defaults, *headers], cycle.keep_alive)
         if self._head is None or scope["method"] == "HEAD":
             return False
+        self._on_lost = None
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
         self._closer.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))

@@ -51,6 +51,17 @@ Later = Callable[[Any, Callable[[Scope, Receive, Send], Awaitable[None]]], None]
 """Runs an application for a request in a task of its own."""
 
 
+class Known(Protocol):
+    """What was found out from the head of a POST that was served at once."""
+
+    def post(self, request: AsgiRequest, body: bytes, later: Later) -> bool:
+        """Serve a request with this head at once; false if it has to be served as ASGI has it.
+
+        Raises:
+            RequestRefused: The other way says why.
+        """
+
+
 class KnownPost:
     """What was found out from the head of a POST; it holds for each one with the same head on the same connection.
 
@@ -68,6 +79,15 @@ class KnownPost:
         self.front = front
         self.headers = (JSON, *exchange.extra)
         self.write: Reply | None = exchange.scope.get("extensions", {}).get(REPLY)
+
+    def post(self, request: AsgiRequest, body: bytes, later: Later) -> bool:
+        """Serve a request with this head, if nothing about it has to wait; see `Known`."""
+        LABEL.set(self.session.label)
+        posted = self.front.streamable.read_at_once(self.session, body)
+        if posted is None:
+            return False
+        PendingPost(self, request, later).deliver(posted)
+        return True
 
 
 class PendingPost:

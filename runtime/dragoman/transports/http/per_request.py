@@ -11,7 +11,6 @@ there are no sessions, and a session's header means nothing.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 from dragoman.core.bridge.errors import find_http_status
@@ -55,10 +54,10 @@ class PerRequestHttpFront:
     """
 
     def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
-        self._config = config
+        self.config = config
         self._sessions = sessions
         self._serving: dict[str, HttpSession[RequestsTransport]] = {}
-        self._under_way: Counter[str] = Counter()  # by principal
+        self._under_way: dict[str, int] = {}  # by principal, of those that have any
 
     async def serve(self, exchange: HttpExchange, posted: Posted, takes_json: bool, takes_stream: bool) -> None:
         """Answer a POST.
@@ -92,32 +91,73 @@ class PerRequestHttpFront:
         with session:
             if not transport.readable.is_set():
                 await transport.readable.wait()
-            if self._under_way[exchange.principal] >= self._config.limits.streams:
+            if self._under_way.get(exchange.principal, 0) >= self.config.limits.streams:
                 reason = "too many requests are under way"
                 raise RequestRefused(429, reason, (b"retry-after", b"1"), key=frame.key)
             if transport.over:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
-            headers = select_arguments(_list_headers(exchange))
+            headers = select_arguments(list_headers(exchange))
             post = transport.post(frame._replace(headers=headers, sender=exchange.principal), takes_stream)
             exchange.hold.release()
-            self._under_way[exchange.principal] += 1
-            watch = asyncio.ensure_future(exchange.wait_for_disconnect())
-            watch.add_done_callback(lambda _: post.wake.set())
-            try:
-                await self._answer(exchange, transport, post, takes_json, watch)
-            finally:
-                watch.cancel()
-                transport.leave(post)
-                self._under_way[exchange.principal] -= 1
-                self._under_way += Counter()  # without those that have none
+            self.begin(exchange.principal)
+            await self.go_on(exchange, transport, post, takes_json)
+
+    async def go_on(
+        self,
+        exchange: HttpExchange,
+        transport: RequestsTransport,
+        post: Post,
+        takes_json: bool,
+        stream_after_s: float | None = None,
+    ) -> None:
+        """Answer a POST that has been delivered and counted.
+
+        Args:
+            exchange: It.
+            transport: By which it was delivered.
+            post: What it was given.
+            takes_json: Whether its client takes JSON.
+            stream_after_s: How long to wait for an answer to be sent as JSON; None for what is configured.
+
+        Raises:
+            RequestRefused: There is no answer.
+            Disconnected: The client went away before.
+        """
+        watch = asyncio.ensure_future(exchange.wait_for_disconnect())
+        watch.add_done_callback(lambda _: post.wake.set())
+        try:
+            await self._answer(exchange, transport, post, takes_json, watch, stream_after_s)
+        finally:
+            watch.cancel()
+            transport.leave(post)
+            self.end(exchange.principal)
+
+    def begin(self, principal: str) -> None:
+        """Count a request that is under way."""
+        self._under_way[principal] = self._under_way.get(principal, 0) + 1
+
+    def end(self, principal: str) -> None:
+        """Count it no more."""
+        left = self._under_way[principal] - 1
+        if left:
+            self._under_way[principal] = left
+        else:
+            del self._under_way[principal]
+
+    def find_at_once(self, principal: str) -> HttpSession[RequestsTransport] | None:
+        """Give the session that serves a principal, if it takes a request now."""
+        session = self._serving.get("" if self.config.shares_requests else principal)
+        if session is None or session.transport.over or not session.transport.readable.is_set():
+            return None
+        return session if self._under_way.get(principal, 0) < self.config.limits.streams else None
 
     def _find(self, principal: str) -> HttpSession[RequestsTransport]:
-        if self._config.shares_requests:
+        if self.config.shares_requests:
             principal = ""
         session = self._serving.get(principal)
         if session is None or session.transport.over:
             caller = Caller(principal, "streamable-http", is_per_request=True)
-            session = self._serving[principal] = self._sessions.open(RequestsTransport(self._config, principal), caller)
+            session = self._serving[principal] = self._sessions.open(RequestsTransport(self.config, principal), caller)
             for name in [name for name, other in self._serving.items() if other.transport.over]:
                 del self._serving[name]
         return session
@@ -129,14 +169,13 @@ class PerRequestHttpFront:
         post: Post,
         takes_json: bool,
         watch: asyncio.Future[None],
+        stream_after_s: float | None,
     ) -> None:
         """Answer with JSON if the answer comes first and soon, else with a stream."""
-        as_json = takes_json and not (self._config.answers == "sse" and post.takes_stream)
-        after_s = (
-            None if not post.takes_stream or self._config.answers == "json" else self._config.patience.stream_after_s
-        )
+        as_json = takes_json and not (self.config.answers == "sse" and post.takes_stream)
+        after_s = self.config.patience.stream_after_s if stream_after_s is None else stream_after_s
         if as_json:
-            await _wait(post, after_s)
+            await _wait(post, after_s if post.takes_stream and self.config.answers != "json" else None)
         if post.answer is not None and len(post.events) == 1 and as_json:
             size = len(transport.take_events(post))
             try:
@@ -159,12 +198,12 @@ class PerRequestHttpFront:
         elif len(answer.raw) < LARGE_BYTES or status != 200:
             await exchange.reply(status, answer.raw, JSON)
         else:
-            await exchange.reply_large(answer.raw, self._config.patience.stall_s, JSON)
+            await exchange.reply_large(answer.raw, self.config.patience.stall_s, JSON)
 
     async def _stream(
         self, exchange: HttpExchange, transport: RequestsTransport, post: Post, watch: asyncio.Future[None]
     ) -> None:
-        patience = self._config.patience
+        patience = self.config.patience
         try:
             while not watch.done():
                 is_over, data = post.is_over, transport.take_events(post)
@@ -202,7 +241,7 @@ def _find_fault(exchange: HttpExchange, frame: Frame) -> tuple[int, RemoteProtoc
     try:
         if frame.kind == "request" and not claims_per_request(frame.body.get("params")):
             read_request(frame, frame.body)  # it does not say what a header could repeat
-        check_headers(_list_headers(exchange), frame.body)
+        check_headers(list_headers(exchange), frame.body)
         if frame.kind == "request":
             read_request(frame, frame.body)
             if frame.method == "initialize":
@@ -212,7 +251,8 @@ def _find_fault(exchange: HttpExchange, frame: Frame) -> tuple[int, RemoteProtoc
     return None
 
 
-def _list_headers(exchange: HttpExchange) -> list[tuple[str, str]]:
+def list_headers(exchange: HttpExchange) -> list[tuple[str, str]]:
+    """Give the headers as text of one character a byte."""
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in exchange.scope["headers"]]
 
 

@@ -60,12 +60,13 @@ class Posted(NamedTuple):
     initializes: bool = False
 
 
-def read_posted(body: bytes, nesting: int) -> Posted:
+def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     """Read a body.
 
     Args:
         body: Of a POST, or one WebSocket message.
         nesting: How deep it may be nested.
+        keeps_body: Whether the frame of a plain request has its body, unless that is not exact.
 
     Raises:
         RequestRefused: 400, with the JSON-RPC error that says what is wrong; 413 for too many values.
@@ -78,7 +79,8 @@ def read_posted(body: bytes, nesting: int) -> Posted:
     line = _on_one_line(body)
     seen = peek(line)
     if seen is not None and _is_this_request(value, seen):
-        told = _with_body(seen, seen._replace(body=value)) if b"progressToken" in line else seen
+        wants_body = keeps_body or b"progressToken" in line
+        told = _with_body(seen, seen._replace(body=value)) if wants_body else seen
         return Posted(told, frozenset((seen.key,)), initializes=seen.method == "initialize")  # type: ignore[arg-type]
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))

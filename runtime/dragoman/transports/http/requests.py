@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Sequence
+from typing import Protocol
 
 from dragoman.core.envelope import Frame, notification_frame
 from dragoman.core.exact_json import decode
+from dragoman.transports.http.call_timer import CallTimer
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.flow import FlowingTransport
 from dragoman.transports.http.sse import encode_message
@@ -32,10 +35,12 @@ class Post:
         events: What is to be sent on its stream, written as events.
         answer: The answer, once it is there.
         is_over: Whether nothing more comes.
+        due_at: When it is answered with a stream, by the clock of the loop.
+        waiter: Who is told at once what happens, without a task.
         wake: Set when there is something new.
     """
 
-    __slots__ = ("answer", "events", "is_over", "key", "takes_stream", "wake")
+    __slots__ = ("answer", "due_at", "events", "is_over", "key", "takes_stream", "waiter", "wake")
 
     def __init__(self, key: bytes, takes_stream: bool) -> None:
         self.key = key
@@ -43,7 +48,19 @@ class Post:
         self.events: deque[bytes] = deque()
         self.answer: Frame | None = None
         self.is_over = False
+        self.due_at = math.inf
+        self.waiter: PostWaiter | None = None
         self.wake = asyncio.Event()
+
+
+class PostWaiter(Protocol):
+    """Waits for the answer to a POST."""
+
+    def answer(self, post: Post, frame: Frame) -> bool:
+        """Take the answer; whether it has gone to the client, so that it need not be kept."""
+
+    def go_on(self, post: Post) -> None:
+        """Let a task go on: something else has happened."""
 
 
 class RequestsTransport(FlowingTransport):
@@ -63,6 +80,7 @@ class RequestsTransport(FlowingTransport):
         self._posts: dict[bytes, Post] = {}
         self._waiting_bytes = 0
         self._last = 0
+        self._timer = CallTimer(config.patience.stream_after_s, lambda: self._posts.values(), _go_on)
 
     # What the proxy calls
 
@@ -81,9 +99,11 @@ class RequestsTransport(FlowingTransport):
         """End every request, once its client has taken what it is owed."""
         self.over = True
         self.readable.set()
-        for post in self._posts.values():
+        self._timer.stop()
+        for post in list(self._posts.values()):
             post.is_over = True
             post.wake.set()
+            _go_on(post)
         await self._flow.drain()
 
     # What the front calls
@@ -91,18 +111,24 @@ class RequestsTransport(FlowingTransport):
     def __len__(self) -> int:
         return len(self._posts)
 
-    def post(self, frame: Frame, takes_stream: bool) -> Post:
+    def post(self, frame: Frame, takes_stream: bool, waiter: PostWaiter | None = None) -> Post:
         """Deliver a request.
 
         Args:
             frame: It, decoded; it says whose it is.
             takes_stream: Whether its client takes a stream.
+            waiter: Who waits for the answer without a task.
         """
         self._last += 1
         post = Post(b"%d" % self._last, takes_stream)
+        post.waiter = waiter
         self._posts[post.key] = post
         self._flow.deliver(frame._replace(key=post.key))
         return post
+
+    def time(self, post: Post) -> None:
+        """Let a task go on with a request, if it takes long."""
+        self._timer.start(post)
 
     def take_events(self, post: Post) -> bytes:
         """Take out what is to be sent on a stream; whoever has sent it says so by `settle`."""
@@ -135,14 +161,23 @@ class RequestsTransport(FlowingTransport):
 
     def _finish(self, post: Post, frame: Frame) -> None:
         post.answer, post.is_over = frame, True
-        self._add(post, frame.raw)
+        if post.waiter is None or post.events or not post.waiter.answer(post, frame):
+            self._add(post, frame.raw)
 
     def _add(self, post: Post, line: bytes) -> None:
         event = encode_message(line)
         post.events.append(event)
         self._weigh(len(event))
         post.wake.set()
+        _go_on(post)
 
     def _weigh(self, size: int) -> None:
         self._waiting_bytes += size
         self._flow.weigh(self._waiting_bytes)
+
+
+def _go_on(post: Post) -> None:
+    """Let a task go on, if none has yet."""
+    waiter, post.waiter = post.waiter, None
+    if waiter is not None:
+        waiter.go_on(post)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (
@@ -23,6 +23,8 @@ from dragoman.transports.http.exchange import (
     accepts,
     encode_headers,
 )
+from dragoman.transports.http.pending import Known, KnownPost
+from dragoman.transports.http.pending_request import KnownRequest
 from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
@@ -32,6 +34,9 @@ from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import StreamableSession
 from dragoman.transports.http.streams import Stream, StreamConnection
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
+
+if TYPE_CHECKING:
+    from dragoman.transports.http.app import HttpFront
 
 _OPENING_BYTES: Final = 1024 * 1024
 """The longest `initialize`: nobody is known yet who would be held to the limits of a session."""
@@ -74,22 +79,18 @@ class StreamableFront:
             case _:
                 raise RequestRefused(405, "expected GET, POST or DELETE", _ALLOW)
 
-    def find_known(self, exchange: HttpExchange) -> HttpSession[StreamableSession] | None:
-        """Give the session of a POST that may be served at once, as far as its head says; None if `serve` has to do it.
+    def know(self, exchange: HttpExchange, front: HttpFront) -> Known | None:
+        """Find out from the head of a POST how it is served at once; None if `serve` has to do it.
 
         Raises:
             RequestRefused: It is not served.
         """
         headers = exchange.headers
-        if (
-            not all(_check_post(headers))
-            or self._config.answers != "auto"
-            or b"mcp-session-id" not in headers
-            or b"content-encoding" in headers
-            or exchange.speaks_for_itself
-        ):
+        if not all(_check_post(headers)) or self._config.answers != "auto" or b"content-encoding" in headers:
             return None
-        return self._find(exchange)
+        if exchange.speaks_for_itself:
+            return KnownRequest(exchange, self._per_request, front)
+        return KnownPost(exchange, self._find(exchange), front) if b"mcp-session-id" in headers else None
 
     def read_at_once(self, session: HttpSession[StreamableSession], body: bytes) -> Posted | None:
         """Read a POST whose body is here, if nothing about it has to wait; None if `serve` has to do it.

@@ -14,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from dragoman.core.envelope import Frame, decoded, to_keep
+from dragoman.transports.http.call_timer import CallTimer
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.flow import FlowingTransport
 from dragoman.transports.http.posts import PostedCall, PostedCalls
@@ -26,9 +26,6 @@ from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.streams import Ledger, Stream, StreamConnection
 
 logger = logging.getLogger("dragoman.http")
-
-_TICK_S = 0.002
-"""How exact the clock of the loop is."""
 
 _FINISHED_KEPT = 16
 """How many finished streams of one session can be resumed."""
@@ -59,7 +56,7 @@ class StreamableSession(FlowingTransport):
         self._lossy = False  # whether one was dropped since a stream came last
         self._names = itertools.count(1)
         self._initialize: PostedCall | None = None
-        self._timer: asyncio.TimerHandle | None = None  # one for all calls: most are answered long before
+        self._timer = CallTimer(config.patience.stream_after_s, self._calls.__iter__, self.begin_stream)
 
     # What the proxy calls.
 
@@ -78,8 +75,7 @@ class StreamableSession(FlowingTransport):
         """End every stream, once its reader has taken what it is owed."""
         self.over = True
         self.readable.set()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.stop()
         for call in self._calls.take_all():
             call.give_up()
         for stream in self._streams.values():
@@ -151,22 +147,7 @@ class StreamableSession(FlowingTransport):
 
     def time(self, call: PostedCall) -> None:
         """Answer a call with a stream, if it takes long."""
-        after_s = self._config.patience.stream_after_s
-        call.due_at = self.loop.time() + after_s
-        if self._timer is None:
-            self._timer = self.loop.call_later(after_s, self._begin_streams)
-
-    def _begin_streams(self) -> None:
-        """Begin the streams of calls that have taken long, and look again when the next one will have."""
-        self._timer = None
-        now = self.loop.time()
-        timed = [call for call in self._calls if call.due_at < math.inf and call.stream is None]
-        for call in timed:
-            if call.due_at - now < _TICK_S:
-                self.begin_stream(call)
-        next_at = min((call.due_at for call in timed if call.stream is None), default=None)
-        if next_at is not None:
-            self._timer = self.loop.call_later(next_at - now, self._begin_streams)
+        self._timer.start(call)
 
     def stand(self, connection: StreamConnection) -> Stream:
         """Open a GET stream, with what has waited for one."""
