@@ -141,9 +141,8 @@ class Lanes:
         """Wait for what is not a request to be sent, then drop everything else."""
         self._requests.clear()
         for job in self._asked.values():
-            if job.task is None and job.answer is not None:
-                job.answer.on_news = None
-                job.answer.close()
+            if job.task is None:
+                self._drop(job)
         others = {task for task in self._tasks if task not in {job.task for job in self._asked.values()}}
         if others:
             await asyncio.wait(others, timeout=patience_s)
@@ -194,6 +193,12 @@ class Lanes:
         job.answer.on_news = None
         self._ask(job)
 
+    def _drop(self, job: Delivery) -> None:
+        """Read nothing more of the answer to a request that has been sent without a task."""
+        if job.answer is not None:
+            job.answer.on_news = None
+            job.answer.close()
+
     def end(self, job: Delivery) -> None:
         """Take note that a request has been dealt with."""
         job.sent()
@@ -204,8 +209,13 @@ class Lanes:
         self._start_requests()
 
     def _ask(self, job: Delivery) -> None:
+        """Carry a request in a task, and end it with that, even if it is cancelled before it has begun."""
         job.task = self._spawn(self._carry(job))
-        job.task.add_done_callback(lambda _: self.end(job))  # also if it is cancelled before it has begun
+        job.task.add_done_callback(lambda _: self._end_task(job))
+
+    def _end_task(self, job: Delivery) -> None:
+        self._drop(job)
+        self.end(job)
 
     async def _send_notices(self) -> None:
         try:
@@ -228,12 +238,16 @@ class Lanes:
         asked = None if key is None else self._asked.get(key)
         if asked is not None:
             asked.cancelled = True
-            if asked.task is None:
-                self.go_on(asked)
-            if asked.frame.headers and asked.task is not None:  # closing its stream is all that there is to say
-                asked.task.cancel()
+            if asked.frame.headers:  # closing its stream is all that there is to say
+                if asked.task is not None:
+                    asked.task.cancel()
+                else:
+                    self._drop(asked)
+                    self.end(asked)
                 notice.sent()
                 return True
+            if asked.task is None:
+                self.go_on(asked)
             if asked.task is not None:
                 asyncio.get_running_loop().call_later(_AFTER_CANCEL_S, asked.task.cancel)
         return False

@@ -12,6 +12,7 @@ Source: 2026-07-28/basic/transports/streamable-http.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import NoReturn
 
@@ -37,7 +38,28 @@ class PerRequestPosts:
         self._wire = wire
         self._link = link
         self._allowance = allowance
+        self._headers: tuple[tuple[str, str], ...] = ()
+        self._asking: dict[str, str] = {}  # what goes with those headers
         self._follower = StreamFollower(link, config, self._never, allowance, resumes=False)
+
+    def begin(self, job: Delivery, on_news: Callable[[], None]) -> bool:
+        """Send a request over a connection that is open already, if there is one.
+
+        Args:
+            job: The request; it gets the answer to come.
+            on_news: Called when something has come of it: then `carry` may be called.
+        """
+        frame = job.frame
+        if frame.method == LISTEN:
+            return False
+        if frame.headers != self._headers:
+            self._headers, self._asking = frame.headers, {**ACCEPT_BOTH, **dict(frame.headers)}
+        idle_s = self._config.idle_timeout_s
+        answer = self._wire.post_at_once(self._config.url, self._asking, frame.raw, job.sent, idle_s)
+        if answer is None:
+            return False
+        job.answer, answer.on_news = answer, on_news
+        return True
 
     async def carry(self, job: Delivery) -> None:
         """Send one request, and hand on what it is answered with.
@@ -50,7 +72,7 @@ class PerRequestPosts:
         assert key is not None
         idle_s = None if frame.method == LISTEN else self._config.idle_timeout_s
         headers = {**ACCEPT_BOTH, **dict(frame.headers)}
-        answer = await self._wire.send("POST", self._config.url, headers, frame.raw, job.sent, idle_s)
+        answer = await self._wire.send("POST", self._config.url, headers, frame.raw, job.sent, idle_s, job.answer)
         try:
             if answer.status != HTTPStatus.OK:
                 await self._take_refusal(answer, key)

@@ -23,18 +23,18 @@ from typing import Any, Final
 from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
-from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
-from dragoman.transports.upstream.answers import Headers, HttpResponse
+from dragoman.transports.upstream.allowance import Allowance
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.failures import StatusRefused, read_refusal
 from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
-from dragoman.transports.upstream.link import Link, Watch, read_plain
+from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.questions import SessionQuestions
 from dragoman.transports.upstream.streams import EVENT_STREAM
-from dragoman.transports.upstream.taking import ACCEPT_BOTH, JSON, take_success
+from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
@@ -61,7 +61,6 @@ class Streamable:
         self._revision: str | None = None
         self._questions = SessionQuestions(link)
         self._asking: dict[str, str] = {}  # the headers of every request, as long as the session is the same
-        self._plain: Headers | None = None
         self._follower = StreamFollower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
 
@@ -98,7 +97,7 @@ class Streamable:
 
         Args:
             job: The request; it gets the answer to come.
-            on_news: Called when something has come of it: then `take` or `carry` is to be called.
+            on_news: Called when something has come of it: then `carry` may be called.
         """
         self._asking = self._asking or {**ACCEPT_BOTH, **self._headers()}
         idle_s = self._config.idle_timeout_s
@@ -106,38 +105,6 @@ class Streamable:
         if answer is None:
             return False
         job.answer, job.sent_in, answer.on_news = answer, (self._questions.epoch, self._session_id is not None), on_news
-        return True
-
-    def take(self, job: Delivery) -> bytes | None:
-        """Give the line that answers a request which `begin` has sent, and close the answer.
-
-        Returns:
-            None if it is not plainly a short JSON object that has come as a whole: then `carry` has to deal with it.
-        """
-        answer = job.answer
-        assert answer is not None
-        if not answer.complete or not self.is_plain(answer):
-            return None
-        body = answer.take()
-        line = read_plain(body)
-        if line is None:
-            answer.put_back(body)
-        else:
-            answer.close()
-        return line
-
-    def is_plain(self, answer: HttpResponse) -> bool:
-        """Whether an answer is a short one of JSON, as far as can be seen from its head."""
-        if (
-            answer.status != HTTPStatus.OK
-            or answer.length is None
-            or answer.length > min(FREE_BYTES, self._config.limit_bytes)
-        ):
-            return False
-        if answer.headers is not self._plain:  # the same object: a head that the connection knows already
-            if answer.media_type != JSON or answer.header("Content-Encoding") or answer.header("Set-Cookie"):
-                return False
-            self._plain = answer.headers
         return True
 
     async def carry(self, job: Delivery) -> None:

@@ -7,21 +7,56 @@ status. Called by `streamable` and `per_request`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import HttpResponse
+from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
+from dragoman.transports.upstream.answers import Headers, HttpResponse
 from dragoman.transports.upstream.bodies import read_message
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT
 from dragoman.transports.upstream.lanes import Delivery
-from dragoman.transports.upstream.link import Link, Watch
+from dragoman.transports.upstream.link import Link, Watch, read_plain
 from dragoman.transports.upstream.streams import EVENT_STREAM
 
 JSON: Final = "application/json"
 NO_RESPONSE: Final = "its answer holds no response to the request"
 ACCEPT_BOTH: Final = {"Accept": f"{JSON}, {EVENT_STREAM}"}
+
+
+class PlainAnswers:
+    """Takes answers that need no task: short ones, of JSON, which have come as a whole.
+
+    Args:
+        limit_bytes: The longest message.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = min(FREE_BYTES, limit_bytes)
+        self._known: Headers | None = None
+
+    def announces(self, answer: HttpResponse) -> bool:
+        """Whether an answer is one of these, as far as can be seen from its head."""
+        if answer.status != HTTPStatus.OK or answer.length is None or answer.length > self._limit_bytes:
+            return False
+        if answer.headers is not self._known:  # the same object: a head that its connection knows already
+            if answer.media_type != JSON or answer.header("Content-Encoding") or answer.header("Set-Cookie"):
+                return False
+            self._known = answer.headers
+        return True
+
+    def take(self, answer: HttpResponse) -> bytes | None:
+        """Give an answer as a line, and close it; None if it is not one of these, and nothing has been taken."""
+        if not answer.complete or not self.announces(answer):
+            return None
+        body = answer.take()
+        line = read_plain(body)
+        if line is None:
+            answer.put_back(body)
+        else:
+            answer.close()
+        return line
 
 
 async def take_success(

@@ -31,7 +31,7 @@ from dragoman.transports.upstream.legacy import Legacy
 from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.per_request import PerRequestPosts
 from dragoman.transports.upstream.streamable import Streamable
-from dragoman.transports.upstream.taking import NO_RESPONSE
+from dragoman.transports.upstream.taking import NO_RESPONSE, PlainAnswers
 
 if TYPE_CHECKING:
     from dragoman.middleware import HeaderMiddleware
@@ -61,6 +61,7 @@ class HttpTransport:
         self._was_open = False
         self._per_request: PerRequestPosts | None = None
         self._allowance = Allowance(config.held_bytes)
+        self._plain = PlainAnswers(config.limit_bytes)
 
     def add_headers(self, middleware: Sequence[HeaderMiddleware]) -> None:
         """Send along what these give, too; called before `start`."""
@@ -145,22 +146,20 @@ class HttpTransport:
 
     def _begin(self, job: Delivery) -> bool:
         """Send a request without a task, if there is a connection for it."""
-        if job.frame.headers or not isinstance(self._client, Streamable):
-            return False
-        return self._client.begin(job, lambda: self._take(job))
+        client = self._per_request if job.frame.headers else self._client
+        return client is not None and not isinstance(client, Legacy) and client.begin(job, lambda: self._take(job))
 
     def _take(self, job: Delivery) -> None:
         """Hand on what has come of a request that was sent without a task, if that can be done at once."""
-        assert isinstance(self._client, Streamable)
         assert self._lanes is not None
         assert self._link is not None
         assert job.frame.key is not None
         answer = job.answer
         assert answer is not None
-        if not (answer.complete or answer.failure) and self._client.is_plain(answer):
+        if not (answer.complete or answer.failure) and self._plain.announces(answer):
             answer.on_news = lambda: self._take(job)  # the rest of a short body
             return
-        line = None if self._link.paused else self._client.take(job)
+        line = None if self._link.paused else self._plain.take(answer)
         if line is None:
             self._lanes.go_on(job)
             return
