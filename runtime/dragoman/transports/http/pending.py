@@ -52,7 +52,13 @@ Later = Callable[[Any, Callable[[Scope, Receive, Send], Awaitable[None]]], None]
 
 
 class Known(Protocol):
-    """What was found out from the head of a POST that was served at once."""
+    """What was found out from the head of a POST that was served at once.
+
+    Attributes:
+        exchange: The first with this head.
+    """
+
+    exchange: HttpExchange
 
     def post(self, request: AsgiRequest, body: bytes, later: Later) -> bool:
         """Serve a request with this head at once; false if it has to be served as ASGI has it.
