@@ -43,7 +43,8 @@ def test_what_is_broken_in_several_revisions_is_told_once() -> None:
 def test_json_has_every_finding() -> None:
     report = json.loads(check_echo("--json").stdout)
     (one,) = report["revisions"]
-    assert (report["served"], one["server"]) == (["2025-06-18"], "echo 1")
+    assert (report["served"], report["whole"]) == (["2025-06-18"], True)
+    assert (one["server"], one["outcome"]) == ("echo 1", "spoken")
     (ping,) = [finding for finding in one["findings"] if finding["rule"] == "ping"]
     assert {"level": "must", "revision": "2025-06-18", "about": "the answer to ping"}.items() <= ping.items()
 

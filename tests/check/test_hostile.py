@@ -64,6 +64,7 @@ def test_a_server_that_never_answers_is_one_that_did_not_answer_in_time(mode: st
     done, report = check(mode, "0.6", *[word for one in TWO for word in ("--revision", one)])
     outcomes = {5: "silent", 3: "gone"}
     assert {one["outcome"] for one in report["revisions"]} == {outcomes[code]}
+    assert report["whole"]
     assert found_in(report) == {"answered" if code == 5 else "alive"}
     assert done == code
 

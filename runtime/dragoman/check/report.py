@@ -149,6 +149,7 @@ def write_json(report: CheckReport) -> dict[str, Any]:
     return {
         "target": report.target,
         "served": list(report.served),
+        "whole": report.is_whole,
         "revisions": [
             {
                 "revision": one.revision,
