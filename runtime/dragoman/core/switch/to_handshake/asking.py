@@ -320,10 +320,6 @@ class Asking:
 
     # How calls end
 
-    def heeds_ends(self) -> bool:
-        """Whether the end of any call matters: it may be the one that is waited for."""
-        return bool(self.undecided.waiting or self._leaving.ends)
-
     def finish(self, work: Work, frame: Frame) -> bool:
         """Take the server's answer to a call; whether it is to be given to the client now."""
         self._due.pop(work, None)
@@ -359,7 +355,7 @@ class Asking:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
-        if self.parking is None and not (self._due or self.heeds_ends()):
+        if self.parking is None and not (self._due or self.undecided.waiting or self._leaving.ends):
             return self._promoting.next_s  # as it is for most servers: few ask
         expiry = None if self.parking is None else self.parking.find_next_expiry()
         parts = self._leaving.next_s, self.undecided.next_s, expiry, self._promoting.next_s

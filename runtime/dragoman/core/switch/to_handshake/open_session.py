@@ -196,7 +196,7 @@ class OpenSession:
         if attempt is not None:
             work.way, work.replay = Strategy.REPLAY, attempt
         try:
-            body = self._writer.write(request, int(work.key), params)
+            body = self._writer.write(request, work.number, params)
             adapted = self._upward.cross("request", work.key, request.method, body)
         except ValueError as error:  # nested deeper than can be written
             self._requests.refuse(request, INVALID_PARAMS, str(error))
@@ -293,7 +293,8 @@ class OpenSession:
         elif work is None:
             self._exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
-        elif not (work.caller or work.wants_task or self._asking.heeds_ends()):  # the server has asked nothing about it
+        elif not (work.caller or work.wants_task or self._leaving.ends or self._asking.undecided.waiting):
+            # The server has asked nothing about it, and nothing waits for its end.
             if self._works.is_asking:
                 self._works.go_on()
             self.take_answer(work, frame)

@@ -49,7 +49,8 @@ class Work:
         subject: The tool or prompt that it is about; empty where it is about something else.
 
     Attributes:
-        key: Our id for it.
+        number: Our id for it; of one that a task was made of, the first one.
+        key: The id that it has now, as a key.
         method: What it asks.
         request: The client's request that waits for the answer; None while nobody is there.
         frame: What is to be sent when its turn comes; None once it is with the server.
@@ -74,7 +75,7 @@ class Work:
 
     def __init__(self, label: str, number: int, request: Request, subject: str) -> None:
         self._label = label
-        self._number = number
+        self.number = number
         self.key = b"%d" % number
         self.method = request.method
         self.request: Request | None = request
@@ -86,7 +87,7 @@ class Work:
     @property
     def name(self) -> str:
         """What it is called among parked calls; no other call of any server is called so."""
-        return f"{self._label}-{self._number}"
+        return f"{self._label}-{self.number}"
 
     @property
     def may_ask(self) -> bool:
