@@ -166,6 +166,34 @@ async def test_a_redirect_is_followed() -> None:
 
 
 @on_loop
+async def test_calls_that_are_redirected_at_the_same_time_lead_to_the_same_place() -> None:
+    waiting: list[str] = []
+    paths: set[str] = set()
+
+    async def moved(request: Request, reply: Reply) -> None:
+        paths.add(request.path)
+        if request.path == "/mcp":
+            waiting.append("one more")
+            await until(lambda: len(waiting) == 3)
+            await reply.status("307 Temporary Redirect", "Location: mcp/")
+        else:
+            await reply.raw(whole(request, name="moved"))
+
+    async def held(request: Request, reply: Reply) -> None:
+        waiting.append("one more")
+        await until(lambda: len(waiting) == 3)
+        await reply.raw(whole(request, name="held"))
+
+    async with server(Peer(held=held, moved=moved)) as url, client(url) as one:
+        await asyncio.gather(*(one.ask("tools/call", name="held") for _ in range(3)))  # three connections, idle
+        waiting.clear()
+        for answer in await asyncio.gather(*(one.ask("tools/call", name="moved") for _ in range(3))):
+            assert answer["result"] == {"name": "moved"}
+        assert (await one.ask("tools/call", name="moved"))["result"] == {"name": "moved"}
+    assert paths == {"/mcp", "/mcp/"}
+
+
+@on_loop
 async def test_a_cookie_is_taken_and_given_back() -> None:
     given: list[str] = []
 

@@ -52,6 +52,7 @@ class HttpResponse:
         lost: Whether that is because the connection ended.
         held: Whether nothing more is read from the connection, because so much waits here.
         framed: Whether length or chunks say where the body ends: if only the end of the connection does, it may be cut.
+        url: Where the request went, if it was sent without waiting for the answer: that may lead elsewhere by now.
     """
 
     __slots__ = (
@@ -70,6 +71,7 @@ class HttpResponse:
         "on_news",
         "peer",
         "status",
+        "url",
     )
 
     def __init__(self, peer: str, source: Source) -> None:
@@ -82,6 +84,7 @@ class HttpResponse:
         self.lost = False
         self.held = False
         self.framed = True
+        self.url = ""
         self._source: Source | None = source
         self.headers: Headers = {}
         self.on_news: Callable[[], None] | None = None

@@ -82,10 +82,11 @@ class ConnectionPool:
             TransportError: No answer, or one that must not be followed.
         """
         for _ in range(_REDIRECTS):
-            there = self._moved.get(url, url)
             if begun is None:
+                there = self._moved.get(url, url)
                 answer = await self._send_once(method, there, headers, body, on_sent, idle_s)
             else:
+                there = begun.url
                 answer, begun = await self._receive(begun, there), None
             if not 300 <= answer.status < 400 or answer.status == HTTPStatus.NOT_MODIFIED:
                 return answer
@@ -102,12 +103,17 @@ class ConnectionPool:
         """
         if not self._idle or len(body) > _AT_ONCE_BYTES or self.config.header_middleware:
             return None
+        there = self._moved.get(url, url)
         try:
-            head = self._write_head("POST", self._moved.get(url, url), headers, body)
+            head = self._write_head("POST", there, headers, body)
         except TransportError:  # whoever waits is told by the other way
             return None
         connection = self._take_idle()
-        return None if connection is None else connection.begin(head, body, on_sent, idle_s)
+        if connection is None:
+            return None
+        answer = connection.begin(head, body, on_sent, idle_s)
+        answer.url = there
+        return answer
 
     async def close(self) -> None:
         """Close every connection."""
