@@ -1,4 +1,4 @@
-"""What `dragoman proxy` adds between and within the eras, over pipes: the rows that `proxy` does not have.
+"""What `dragoman proxy` adds between and within the eras: the rows that `proxy` does not have, over pipes and HTTP.
 
 MM is two that speak for themselves, LM a client with a handshake at a server without, ML the reverse. Each is measured
 in the same rounds as its measure: MM beside two of one revision with a handshake, where frames pass as bytes as well;
@@ -17,8 +17,20 @@ from statistics import median
 from typing import Any
 
 from bench.asking import measure_asking
-from bench.peers import Peer, StdioPeer
-from bench.proxy import CLIENT_REVISION, NEW_REVISION, PROXY, REQUESTS, SAME, TRANSLATING, server_command
+from bench.peers import HttpPeer, Peer, StdioPeer, listening, started
+from bench.proxy import (
+    CLIENT_REVISION,
+    LISTEN,
+    NEW_REVISION,
+    OLD_HTTP_REVISION,
+    PROXY,
+    REQUESTS,
+    SAME,
+    TRANSLATING,
+    connect_directly,
+    connect_through_proxy,
+    server_command,
+)
 from bench.server import WITHOUT_A_HANDSHAKE
 
 META = "io.modelcontextprotocol/"
@@ -33,7 +45,7 @@ CELLS = {
 MEASURES = {SAME: (NEW_REVISION, NEW_REVISION), TRANSLATING: (CLIENT_REVISION, NEW_REVISION)}
 
 
-class StatelessPeer(StdioPeer):
+class Stateless(Peer):
     """A client whose requests each speak for themselves."""
 
     def open(self) -> None:
@@ -48,6 +60,27 @@ class StatelessPeer(StdioPeer):
             META + "clientCapabilities": self.capabilities,
         }
         return super().request(method, {**params, "_meta": about})
+
+
+class StatelessPeer(Stateless, StdioPeer):
+    """Such a client of a process."""
+
+
+class StatelessHttpPeer(Stateless, HttpPeer):
+    """Such a client of `/mcp` on a port of this machine."""
+
+    def open(self) -> None:
+        """Look at what there is; heads say what bodies say."""
+        self._is_open = True
+        self._head += b"MCP-Protocol-Version: %s\r\n" % self._revision.encode()
+        self._bare = self._head
+        super().open()
+
+    def request(self, method: str, params: dict[str, Any]) -> bytes:
+        """Give the frame of the next request; its head is that of the next one that is sent."""
+        name = b"Mcp-Name: %s\r\n" % params["name"].encode() if "name" in params else b""
+        self._head = b"%sMcp-Method: %s\r\n%s" % (self._bare, method.encode(), name)
+        return super().request(method, params)
 
 
 @contextmanager
@@ -69,13 +102,36 @@ def measure_eras(rounds: int) -> None:
     """Measure and print, all on one CPU where the system lets us."""
     if sys.platform == "linux":
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    print("\ndragoman proxy between and within the eras, over pipes: p50 of one request after another")
+    print("\ndragoman proxy between and within the eras: p50 of one request after another")
     for cell, (client, server, measure) in CELLS.items():
         with ExitStack() as stack:
             pair, measured = _pair(stack, client, server), _pair(stack, *MEASURES[measure])
             for kind in KINDS:
                 _compare(f"{cell}  {kind}", measure, (*pair, *measured), kind, rounds)
+    for topology in ("hs", "hh"):
+        with ExitStack() as stack:
+            peers = (
+                connect_stateless(stack, "hh", ()),
+                connect_stateless(stack, topology, ("--server-revision", WITHOUT_A_HANDSHAKE)),
+                connect_directly(stack, topology, OLD_HTTP_REVISION),
+                connect_through_proxy(stack, topology, OLD_HTTP_REVISION, OLD_HTTP_REVISION),
+            )
+            _compare(f"MM  call  {topology}", SAME, peers, "call", rounds)
     measure_asking(rounds, lambda stack, *about: stack.enter_context(connected(*about)))
+
+
+def connect_stateless(stack: ExitStack, topology: str, options: tuple[str, ...]) -> Peer:
+    """Be a client over HTTP: of a bare server, or with options for a proxy, of one before a server of its own."""
+    command = server_command("h", WITHOUT_A_HANDSHAKE)
+    if options:
+        behind = ("--", *server_command("s", WITHOUT_A_HANDSHAKE))
+        if topology[1] == "h":
+            behind = ("--url", f"http://127.0.0.1:{stack.enter_context(listening(command))}/mcp")
+        command = (*PROXY, *LISTEN, *options, *behind)
+    process, port = stack.enter_context(started(command))
+    peer = StatelessHttpPeer(port, WITHOUT_A_HANDSHAKE, process.pid)
+    peer.open()
+    return peer
 
 
 def _pair(stack: ExitStack, client: str, server: str) -> tuple[Peer, Peer]:
