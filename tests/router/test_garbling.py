@@ -88,6 +88,9 @@ def test_a_server_that_garbles_everything_spoils_nothing_of_others(
         capabilities: Body = {"sampling": {}, "elicitation": {}, "roots": {}}
         router = routing(servers, options, ProxyConfig(drain_timeout_s=0.1))
         async with session(router, revision, capabilities) as client:
+            if revision == PER_REQUEST:
+                wanted = {"toolsListChanged": True, "resourceSubscriptions": ["file:///r", "n://1"]}
+                client.begin("subscriptions/listen", {"notifications": wanted})
             for _ in range(30):
                 name = chance.choice(["a_x", "b_x", "a_p", "c_p", "x", "p"])
                 asked = client.begin(chance.choice(METHODS), {**PARAMS, "name": name})

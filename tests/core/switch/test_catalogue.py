@@ -841,6 +841,18 @@ def test_a_stream_without_servers_is_acknowledged_at_once_and_gets_those_that_co
     assert stage.client.pop()["method"] == "notifications/tools/list_changed"
 
 
+@pytest.mark.parametrize("method", ["resources/updated", "tools/list_changed"])
+def test_a_notice_whose_uri_is_not_one_is_kept_until_the_stream_is_acknowledged(method: str) -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    key, asked = listening(stage, toolsListChanged=True, resourceSubscriptions=["x:1"])
+    for uri in ({"no": "uri"}, "x:1"):
+        params = {"uri": uri, "_meta": {ID: asked["a"]["id"]}}
+        stage.says("a", {"method": f"notifications/{method}", "params": params})
+    stage.expire()
+    assert [frame["method"] for frame in stage.client[1:]] == [f"notifications/{method}"] * 2
+    assert all(frame["params"]["_meta"] == {ID: key} for frame in stage.client)
+
+
 def test_a_stream_names_resources_as_the_client_does() -> None:
     stage = Stage("a", "b", is_per_request=True)
     both = {"resources": [{"uri": "x:1"}], "ttlMs": 5, "cacheScope": "public"}

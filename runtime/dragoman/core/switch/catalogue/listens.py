@@ -161,7 +161,8 @@ class MemberStreams:
         meta = params.get("_meta")
         tagged = {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), META_SUBSCRIPTION_ID: stream.id}}
         if not stream.is_acknowledged and method != ACKNOWLEDGED:
-            stream.waiting[method, params.get("uri")] = tagged
+            uri = params.get("uri")
+            stream.waiting[method, uri if isinstance(uri, str) else None] = tagged
             return
         body = {"jsonrpc": "2.0", "method": method, "params": tagged}
         self._catalogue.outside.tell_client(Frame(encode_line(body), "notification", None, method, body, stream.key))
