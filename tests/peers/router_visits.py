@@ -124,7 +124,7 @@ def part_of(report: dict[str, Any], server: str) -> dict[str, Any]:
     What belongs to another server is left out of lists, and stands under that one's name anywhere else.
     """
     told = json.dumps(report[server])
-    for start in (f"{server}_", f"{server}: ", f"{server.lower()}+"):
+    for start in (f"{server}_", f"{server}: ", f"{server}:", f"{server.lower()}+"):
         told = told.replace(start, "")
     part: dict[str, Any] = {name: report[name] for name in ("initialize", "ping") if name in report} | json.loads(told)
     for place, member, key in MERGED:
