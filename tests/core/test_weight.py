@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.exact_json import MOST_CONTAINERS, MOST_VALUES, decode, skim
-from dragoman.core.weight import is_heavier
+from dragoman.core.weight import count_members, is_heavier
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(alphabet='a[{,"\\]}:\n\u00e9'),
@@ -73,3 +73,22 @@ def test_a_line_that_would_unfold_into_too_much_is_not_decoded(read: Any, text: 
 
 def test_a_long_line_of_few_values_is_decoded() -> None:
     assert len(decode(b'["' + b"[]," * 1_000_000 + b'"]')[0]) == 3_000_000
+
+
+def count_named(value: Any) -> int:
+    """Give how many members all objects have together."""
+    if isinstance(value, dict):
+        return len(value) + sum(map(count_named, value.values()))
+    return sum(map(count_named, value)) if isinstance(value, list) else 0
+
+
+@given(values, st.sampled_from([1, 2, 3, 7, 10**6]))
+def test_members_are_counted_wherever_a_text_is_split(value: Any, piece: int) -> None:
+    text = json.dumps(value, ensure_ascii=False).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dragoman.core.weight._PIECE_BYTES", piece)
+        assert count_members(text) == count_named(value)
+
+
+def test_a_name_that_stands_twice_counts_twice() -> None:
+    assert count_members(b'{"a:b":1,"a:b":{"\\":":2}}') == 3
