@@ -73,6 +73,18 @@ def test_the_server_is_started_again_and_gets_the_same_session() -> None:
     assert clients.end is None
 
 
+def test_an_answer_to_what_the_server_asked_before_is_not_told_to_the_next_one() -> None:
+    clients = Clients(restart=TWICE)
+    clients.crash()
+    clients.commands()
+    clients.say(result("q", {}))
+    clients.edge.expire()
+    clients.say(result("q", {}))
+    assert [body["method"] for body in clients.bodies()] == ["initialize"]
+    clients.hear(welcome())
+    assert [body["method"] for body in clients.bodies()] == ["notifications/initialized"]
+
+
 def test_pauses_grow_and_attempts_end() -> None:
     clients = Clients(restart=RestartPolicy(attempts=3, first_s=1.0, longest_s=3.0))
     pauses = []

@@ -80,6 +80,29 @@ def test_a_task_that_waits_for_its_client_holds_nobody_up() -> None:
     )
 
 
+@pytest.mark.parametrize("questions", ["park", "task"])
+def test_a_call_behind_one_that_asks_goes_on_as_soon_as_that_waits_for_its_client(questions: str) -> None:
+    has = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+    kind = {"park": "input_required", "task": "task"}[questions]
+    hold(
+        [
+            *begin(name="first"),
+            server(result(1, DONE)),
+            expect_to_client(result(1, DONE_NEW)),
+            server(elicit(7)),  # from here on calls take turns
+            expect_to_server(an_error(7, -32601, "no call is open")),
+            client(call(2, has=has)),
+            sent(2, "greet"),
+            client(call(3, name="search")),
+            time_passes(0.1),
+            server(elicit(8)),
+            sent(3),
+            expect_to_client(lambda frame: frame["id"] == 2 and frame["result"]["resultType"] == kind),
+        ],
+        questions=questions,
+    )
+
+
 def test_a_tool_that_has_asked_waits_for_those_that_wait_for_their_clients() -> None:
     """Others overtake it, for as long as it cannot go anyway."""
     peer = Client()
