@@ -103,6 +103,22 @@ def test_a_call_behind_one_that_asks_goes_on_as_soon_as_that_waits_for_its_clien
     )
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_task_whose_question_nobody_answers_is_given_up_if_other_calls_wait(waits: bool) -> None:
+    """It may be that its client has gone before it knew that there is a task."""
+    has = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+    other = [client(call(2, has=has)), told_of(1), sent(2, "greet")] if waits else [time_passes(1.0)]
+    hold(
+        [
+            *begin(has=has),
+            server(elicit(7)),
+            expect_to_client(lambda frame: frame["result"]["resultType"] == "task"),
+            *other,
+        ],
+        parked_s=0.4,
+    )
+
+
 def test_a_tool_that_has_asked_waits_for_those_that_wait_for_their_clients() -> None:
     """Others overtake it, for as long as it cannot go anyway."""
     peer = Client()

@@ -265,6 +265,11 @@ class Works:
             or (work.method, work.subject) in self._asking
         )
 
+    @property
+    def has_queue(self) -> bool:
+        """Whether any call waits for its turn."""
+        return bool(self._queue)
+
     def note_asking(self, work: Work) -> None:
         """Take note that the server has asked about this: it is likely to do so again."""
         if len(self._asking) < _ASKING:
