@@ -126,8 +126,7 @@ class MetadataReader:
         if self._metadata is not None and meta == self._meta:
             return self._metadata
         metadata = read(params, self._supported)
-        self._metadata = metadata if _is_told_apart(meta) else None
-        self._meta = meta
+        self._meta, self._metadata = (meta, metadata) if _is_told_apart(meta) else (None, None)
         return metadata
 
 

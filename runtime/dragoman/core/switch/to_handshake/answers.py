@@ -54,18 +54,15 @@ class Answers:
         identity: Who the server is; empty where it does not say.
         downward: Translates for the client.
         strips: Whether its clients come with headers: annotations that tell them which must be valid then.
-
-    Attributes:
-        downward: Translates for the client.
     """
 
-    __slots__ = ("_identity", "_path", "_strips", "downward")
+    __slots__ = ("_downward", "_identity", "_path", "_strips")
 
     def __init__(self, path: Path, identity: dict[str, Any], downward: Adaptor, strips: bool = False) -> None:
         self._strips = strips
         self._path = path
         self._identity = identity
-        self.downward = downward
+        self._downward = downward
 
     def sign(self, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result of our own that says whose it is."""
@@ -97,5 +94,5 @@ class Answers:
                 body["result"] = self.sign(leave_off_relation(result))
             elif self._identity:
                 body["result"] = {**result, "_meta": {META_SERVER_INFO: self._identity.copy()}}
-        adapted = self.downward.cross(kind, key, method, body)
+        adapted = self._downward.cross(kind, key, method, body)
         return adapted or Refusal(INTERNAL_ERROR, "the answer has no counterpart for the client", {})

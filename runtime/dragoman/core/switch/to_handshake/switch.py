@@ -109,7 +109,7 @@ class ToHandshake:
             self._waiting.append(request)
             if self.upstream.state is UpstreamState.IDLE:
                 self._open(request)
-        elif not session.serve(request):  # the server's edge keeps what it cannot send just now
+        elif not session.serve(request) and self._apart is None:  # the server's edge keeps what it cannot send now
             return
         self._schedule()
 
