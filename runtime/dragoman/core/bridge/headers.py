@@ -77,6 +77,12 @@ def check_headers(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -
     check_collected(collect_headers(headers), body)
 
 
+def list_repeated(body: Mapping[str, Any]) -> tuple[object, ...]:
+    """Give what of a request the headers repeat: two with the same of it are judged alike by `check_collected`."""
+    method, params = body["method"], _params(body)
+    return method, _version(params), params.get(NAMED_BY.get(method, ""))
+
+
 def check_collected(found: CollectedHeaders, body: Mapping[str, Any]) -> None:
     """Do what `check_headers` does, with headers that have been collected."""
     method, params = body["method"], _params(body)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.bridge.headers import check_collected, collect_headers, select_arguments
+from dragoman.core.bridge.headers import check_collected, collect_headers, list_repeated, select_arguments
 from dragoman.core.bridge.metadata import MetadataReader
 from dragoman.core.bridge.names import PER_REQUEST_REVISIONS
 from dragoman.core.edges.per_request_front import read_request
@@ -35,7 +35,18 @@ class KnownRequest:
         front: Answers it if that takes a task.
     """
 
-    __slots__ = ("arguments", "exchange", "found", "front", "headers", "reader", "requests", "watch", "write")
+    __slots__ = (
+        "arguments",
+        "exchange",
+        "found",
+        "front",
+        "headers",
+        "reader",
+        "repeated",
+        "requests",
+        "watch",
+        "write",
+    )
 
     def __init__(self, exchange: HttpExchange, requests: PerRequestHttpFront, front: HttpFront) -> None:
         listed = list_headers(exchange)
@@ -46,6 +57,7 @@ class KnownRequest:
         self.arguments = select_arguments(listed)
         self.found = collect_headers(listed)
         self.reader = MetadataReader(PER_REQUEST_REVISIONS)
+        self.repeated: tuple[object, ...] = ()
         self.headers = (JSON, *exchange.extra)
         self.write: Reply | None = extensions.get(REPLY)
         self.watch: OnLost | None = extensions.get(LOST)
@@ -63,8 +75,13 @@ class KnownRequest:
         if frame.kind != "request" or frame.body is None or frame.method == "initialize":
             return False
         try:
-            check_collected(self.found, frame.body)
-            read_request(frame, frame.body, self.reader)
+            repeated = list_repeated(frame.body)
+            if repeated == self.repeated:  # by a request before, which has been checked
+                self.reader.read(frame.body["params"])
+            else:
+                check_collected(self.found, frame.body)
+                read_request(frame, frame.body, self.reader)
+                self.repeated = repeated
         except RemoteProtocolError:
             return False
         session = self.requests.find_at_once(self.exchange.principal)
@@ -104,7 +121,7 @@ class PendingRequest:
         known.requests.begin(exchange.principal)
         assert known.watch is not None
         known.watch(self._lose)
-        post = transport.post(frame._replace(headers=known.arguments, sender=exchange.principal), True, self)
+        post = transport.post(frame, known.arguments, exchange.principal, True, self)
         exchange.hold.release()
         if not post.is_over:
             self._post = post

@@ -97,7 +97,7 @@ class PerRequestHttpFront:
             if transport.over:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
             headers = select_arguments(list_headers(exchange))
-            post = transport.post(frame._replace(headers=headers, sender=exchange.principal), takes_stream)
+            post = transport.post(frame, headers, exchange.principal, takes_stream)
             exchange.hold.release()
             self.begin(exchange.principal)
             await self.go_on(exchange, transport, post, takes_json)

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
-from dragoman.core.envelope import Frame, notification_frame
+from dragoman.core.envelope import Frame, new_frame, notification_frame
 from dragoman.core.exact_json import decode
 from dragoman.transports.http.call_timer import CallTimer
 from dragoman.transports.http.config import FrontConfig
@@ -111,11 +111,20 @@ class RequestsTransport(FlowingTransport):
     def __len__(self) -> int:
         return len(self._posts)
 
-    def post(self, frame: Frame, takes_stream: bool, waiter: PostWaiter | None = None) -> Post:
+    def post(
+        self,
+        frame: Frame,
+        headers: tuple[tuple[str, str], ...],
+        sender: str,
+        takes_stream: bool,
+        waiter: PostWaiter | None = None,
+    ) -> Post:
         """Deliver a request.
 
         Args:
-            frame: It, decoded; it says whose it is.
+            frame: It, decoded.
+            headers: Those of its headers that repeat arguments.
+            sender: The principal whose it is.
             takes_stream: Whether its client takes a stream.
             waiter: Who waits for the answer without a task.
         """
@@ -123,7 +132,9 @@ class RequestsTransport(FlowingTransport):
         post = Post(b"%d" % self._last, takes_stream)
         post.waiter = waiter
         self._posts[post.key] = post
-        self._flow.deliver(frame._replace(key=post.key))
+        self._flow.deliver(
+            new_frame(Frame, (frame.raw, frame.kind, post.key, frame.method, frame.body, None, headers, sender))
+        )
         return post
 
     def time(self, post: Post) -> None:
