@@ -30,6 +30,9 @@ class Socket(asyncio.Transport):
     def pause_reading(self) -> None:
         pass
 
+    def resume_reading(self) -> None:
+        pass
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -91,3 +94,26 @@ def test_any_body_in_any_split_is_read_as_it_was_written(body: list[bytes], cuts
     edges = [0, *sorted(min(cut, len(said)) for cut in cuts), len(said)]
     status, found, complete, failure, *_ = read([said[start:end] for start, end in pairwise(edges) if start < end])
     assert (status, found, complete, failure) == (200, plain, True, "")
+
+
+def test_a_connection_that_waits_for_its_reader_is_not_used_for_another_request() -> None:
+    """Its answer came whole, but so quickly that nobody had read any of it when there was enough."""
+
+    async def main() -> None:
+        reusable: list[bool] = []
+        connection = HttpConnection("peer", lambda _, again: reusable.append(again), lambda _: None)
+        connection.connection_made(Socket())
+        for is_read in (True, False):
+            answer = connection.begin(b"", None, lambda: None, None)
+            block = b"x" * 262144
+            connection.data_received(b"HTTP/1.1 500 No\r\nContent-Length: %d\r\n\r\n" % (3 * len(block)))
+            for _ in range(3):
+                connection.data_received(block)
+            assert answer.complete
+            assert answer.held
+            if is_read:
+                assert len(await answer.some()) == 3 * len(block)
+            answer.close()
+        assert reusable == [True, False]
+
+    run(main())

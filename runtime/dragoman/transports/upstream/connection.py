@@ -155,9 +155,10 @@ class HttpConnection(asyncio.Protocol):
 
     def let_go(self) -> None:
         """The answer is not read any more."""
-        self._answer, self._on_sent, self._rest = None, None, None
+        answer, self._answer, self._on_sent, self._rest = self._answer, None, None, None
         self.idle_since = self._loop.time()
-        self._on_free(self, self._reusable and self.open)
+        is_read = answer is None or not answer.held  # else nobody would read the next answer either
+        self._on_free(self, self._reusable and self.open and is_read)
 
     # What the event loop says.
 
