@@ -117,3 +117,20 @@ def test_a_connection_that_waits_for_its_reader_is_not_used_for_another_request(
         assert reusable == [True, False]
 
     run(main())
+
+
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+def test_a_status_without_a_body_has_none_also_where_its_head_has_come_before(status: bytes) -> None:
+    async def main() -> None:
+        reusable: list[bool] = []
+        connection = HttpConnection("peer", lambda _, again: reusable.append(again), lambda _: None)
+        connection.connection_made(Socket())
+        for body in (b"", b"more than there can be"):
+            answer = connection.begin(b"", None, lambda: None, None)
+            connection.data_received(b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n%b" % (status, len(body), body))
+            assert answer.complete
+            assert answer.take() == b""
+            answer.close()
+        assert reusable == [True, False]
+
+    run(main())

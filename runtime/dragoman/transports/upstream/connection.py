@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final, TypeVar, cast
 
 import httptools
@@ -30,6 +31,8 @@ HEADERS: Final = 256
 _AT_ONCE_BYTES: Final = 256 * 1024
 _KNOWN_BYTES: Final = 64 * 1024
 SWITCHING_PROTOCOLS: Final = 101
+_WITHOUT_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+"""Whatever length they name: RFC 9112, 6.3."""
 _LATE_S: Final = 0.001
 
 _Next = TypeVar("_Next", bound=asyncio.Protocol)
@@ -181,10 +184,15 @@ class HttpConnection(asyncio.Protocol):
         self._alive_at = self._loop.time()
         if not is_first or not self._take_again(answer, data):
             self._parse(answer, parser, data)
-            if is_first and self._reusable and answer.length is not None and answer.length < _KNOWN_BYTES:
-                body = data[len(data) - answer.length :]
-                self._known = know_head(data, body, (answer.status, answer.headers))
+            if is_first and self._reusable:
+                self._know(answer, data)
         answer.tell()
+
+    def _know(self, answer: HttpResponse, data: bytes) -> None:
+        """Remember the head of an answer that came in one piece, if what it says of the length means the body."""
+        length = answer.length
+        if length is not None and length < _KNOWN_BYTES and answer.status not in _WITHOUT_BODY:
+            self._known = know_head(data, data[len(data) - length :], (answer.status, answer.headers))
 
     def _take_again(self, answer: HttpResponse, data: bytes) -> bool:
         """Take an answer whose head is known, if it is here as a whole; false if it has to be read."""
