@@ -244,6 +244,25 @@ def test_a_client_that_closes_leaves_nothing_behind() -> None:
     )
 
 
+def test_a_server_that_asks_about_a_cancelled_call_once_its_client_has_left_is_refused() -> None:
+    hold(
+        [
+            *begin("a"),
+            client(asks("b", "tools/list")),
+            expect_to_server(request(2, "tools/list")),
+            client(notification("notifications/cancelled", requestId="a", reason="enough")),
+            expect_to_server(notification("notifications/cancelled", requestId=1, reason="enough")),
+            client_closes(),
+            time_passes(0),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601)),
+            server(result(2, {"tools": []})),
+            expect_to_client(lambda frame: frame["id"] == "b"),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
 def test_a_cancelled_call_is_cancelled_at_the_server() -> None:
     hold(
         [

@@ -337,6 +337,8 @@ class Asking:
         for work in [work for work in self._works if work.request is None and work not in self._leaving]:
             self._works.cancel(work, reason)
             self._let_go(work)
+        for work in list(self._leaving.ends):
+            self._works.give_up(work)
         self._due.clear()
         self._leaving.clear()
 
