@@ -63,6 +63,7 @@ VALID: list[tuple[Record, Side, str]] = [
     ([CALL, answer(content=[HELLO], resultType="complete")], "client", NEWER),
     ([CALL, answer(resultType="input_required", inputRequests=ASKED, requestState="s")], "client", NEWER),
     ([CALL, error(-32021, requiredCapabilities={"sampling": {}})], "client", NEWER),
+    ([CALL, error(-32042, elicitations=[])], "client", "2024-11-05"),  # any error of a server: its code is kept
     ([LISTEN, AGREED, told(TOOLS_CHANGED, _meta=under(1))], "client", NEWER),
     ([LISTEN, AGREED, answer(resultType="complete", _meta=under(1))], "client", NEWER),
     ([asked("tools/list", _meta=META)], "server", NEWER),
