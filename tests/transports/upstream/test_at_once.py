@@ -147,7 +147,9 @@ async def test_an_answer_that_is_none_is_an_error_and_the_next_arrives(other: Pi
     async with server(peer) as url, client(url) as one:
         for _ in range(3):
             assert (await one.ask("tools/call", name="plain"))["result"] == {"name": "plain"}
-            assert words in (await one.ask("tools/call", name="other"))["error"]["message"]
+            message = (await one.ask("tools/call", name="other"))["error"]["message"]
+            assert message.startswith(f"{url}: ")
+            assert words in message
     assert peer.asked == ["plain", "other"] * 3  # nothing was sent twice
 
 

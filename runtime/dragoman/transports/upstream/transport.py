@@ -165,7 +165,7 @@ class HttpTransport:
             return
         self._lanes.end(job)
         if not self._link.hand_on(line, job.frame.key):
-            self._report(job, NO_RESPONSE)
+            self._report(job, str(TransportError(self._link.peer, NO_RESPONSE)))
 
     def _report(self, job: Delivery, reason: str, code: int = -32000, data: object = None) -> None:
         assert self._link is not None
