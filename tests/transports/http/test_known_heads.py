@@ -262,3 +262,17 @@ async def test_a_known_head_means_the_same_after_a_request_with_another_method(m
         await caller.call(4)
         assert caller.connection.cycle.scope["method"] == "POST"  # type: ignore[attr-defined]
         await caller.call(5)
+
+
+@on_loop
+async def test_white_space_behind_the_length_is_none_of_it_in_pieces_or_not() -> None:
+    async with serving() as stage:
+        caller = await calling(stage)
+        for key, is_cut in ((4, False), (5, True)):
+            head, _, body = caller.write(call(key)).partition(b"\r\n\r\n")
+            caller.writer.write(head + b" \t\r\n\r\n")
+            if is_cut:
+                await until(lambda: caller.connection._in_body)  # type: ignore[attr-defined]
+            caller.writer.write(body)
+            assert (await stage.server.hear())["id"] == key
+            await caller.end(key, "spacious")

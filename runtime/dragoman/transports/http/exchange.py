@@ -199,8 +199,8 @@ class HttpExchange:
         encoding = self.headers.get(b"content-encoding")
         if encoding is not None and encoding.lower() != b"identity":
             raise RequestRefused(415, "expected a body without content encoding")
-        length = self.headers.get(b"content-length")
-        if length is not None and (not length.isdigit() or int(length) > limit_bytes):
+        length = self.headers.get(b"content-length", b"0").strip(b" \t")  # a parser may have left what is around it
+        if not length.isdigit() or int(length) > limit_bytes:
             raise _too_large(limit_bytes)
         message = await self._receive_within(timeout_s)
         if message["type"] == "http.disconnect":
