@@ -176,6 +176,46 @@ async def test_a_call_that_takes_long_is_answered_with_a_stream_and_the_next_is_
 
 
 @on_loop
+async def test_each_of_several_long_calls_becomes_a_stream() -> None:
+    """One timer serves them all."""
+    async with serving(FrontConfig(patience=Patience(stream_after_s=0.1))) as stage:
+        first = await calling(stage)
+        second = Caller(stage, *await connect(stage.port))
+        await first.begin(4)
+        await linger(0.05)
+        await second.begin(5)
+        for caller, key in ((first, 4), (second, 5)):
+            reply = await within(read_reply(caller.reader, caller.writer))
+            assert reply.headers["content-type"] == "text/event-stream"
+            stage.server.answer(key, content=[{"type": "text", "text": "late"}])
+            (frame,) = await within(reply.frames())
+            assert frame["id"] == key
+
+
+@on_loop
+async def test_what_looks_like_a_known_request_in_the_middle_of_another_is_a_part_of_that() -> None:
+    async with serving() as stage:
+        caller = await calling(stage)
+        caller.writer.write(b"DELETE /nowhere HTTP/1.1\r\nx-more: ")
+        await until(lambda: caller.connection._is_reading())
+        caller.writer.write(caller.write(call(4)))
+        assert (await within(read_reply(caller.reader, caller.writer))).status == 404
+        assert stage.server.hears_nothing()
+
+
+@on_loop
+async def test_a_call_that_takes_longer_than_a_connection_may_idle_is_answered() -> None:
+    async with serving(FrontConfig(patience=Patience(stream_after_s=600))) as stage:
+        caller = await calling(stage)
+        caller.connection.timeout_keep_alive = 0.1
+        caller.connection._unset_keepalive_if_required()
+        await caller.call(4)
+        await caller.begin(5)
+        await linger(0.3)
+        await caller.end(5, "after all")
+
+
+@on_loop
 async def test_a_session_that_is_over_is_over_on_a_connection_that_knows_it() -> None:
     async with serving() as stage:
         caller = await calling(stage)

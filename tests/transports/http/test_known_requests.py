@@ -125,7 +125,7 @@ async def test_an_error_of_the_server_is_an_answer() -> None:
 
 @on_loop
 async def test_a_client_that_leaves_cancels_its_call() -> None:
-    async with playing() as stage:
+    async with playing(FrontConfig(patience=Patience(stream_after_s=600))) as stage:  # before a stream would notice
         caller = await calling(stage)
         heard = await caller.begin(5)
         caller.writer.close()

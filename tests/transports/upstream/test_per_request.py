@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import socket
 from typing import Any
 
 import pytest
 
-from tests.support.waiting import hang, linger
+from tests.support.waiting import hang, linger, until
 from tests.transports.upstream.stage import (
     REVISION,
     Reply,
@@ -200,6 +201,41 @@ async def test_what_comes_on_a_stream_before_the_answer_reaches_the_client() -> 
     assert [(frame["method"], frame["params"]["progressToken"]) for frame in peer.others] == [
         ("notifications/progress", "t")
     ]
+
+
+def has_hung_up(reply: Reply) -> bool:
+    """Whether the client has closed the connection, on which nothing has been said."""
+    with socket.fromfd(reply.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as peer:
+        try:
+            return peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return True
+
+
+@on_loop
+async def test_cancelling_before_there_is_an_answer_closes_the_connection() -> None:
+    begun, closed = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: Request, reply: Reply) -> None:
+        if request.frame["params"].get("name") != "x":
+            await reply.result(request, {"resultType": "complete", "messages": []})
+            return
+        begun.set()
+        await until(lambda: has_hung_up(reply))
+        closed.set()
+
+    stateless = Stateless(wait)
+    async with server(stateless) as url, client(url) as peer:
+        assert "result" in await peer.ask("prompts/get", name="y")
+        key = peer.start("prompts/get", name="x")
+        async with asyncio.timeout(20):
+            await begun.wait()
+            peer.notify("notifications/cancelled", requestId=key)
+            await closed.wait()
+        assert "result" in await peer.ask("prompts/get", name="y")
+        assert key not in peer.answers
 
 
 @on_loop
