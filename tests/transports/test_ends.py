@@ -138,7 +138,7 @@ def test_a_server_that_cannot_be_started_again_ends_the_sessions_that_share_it()
             assert an_error(1, -32000, "nobody is there")(await hear(guest))
         ends = await asyncio.gather(*house.runs)
         assert [end.outcome for end in ends] == [Outcome.SERVER_NOT_STARTED] * 2
-        assert all(guest.closed.is_set() for guest in guests)
+        await until(lambda: all(guest.closed.is_set() for guest in guests))
         house.reachable = True
         await house.open()
         assert len(house.servers) == 2
