@@ -185,14 +185,7 @@ def connect(
     declared = declare_extension(handlers.declare(capabilities)) if tasks else handlers.declare(capabilities)
     identity = {"name": "dragoman", "version": version("dragoman")}
     client = Client(spoken, handlers, identity, declared, timeout_s, on_notification)
-    config = ProxyConfig(
-        client_revision=spoken if spoken in dragoman_spec.HANDSHAKE_REVISIONS else AUTO,
-        server_revision=pinned or AUTO,
-        retry_older=pinned is None,
-        init_timeout_s=init_timeout_s,
-        names_server=True,
-        restarts=reconnects,
-    )
+    config = _configure(spoken, pinned, init_timeout_s, reconnects)
     if not isinstance(target, Configuration):
         opener = open_target(target, headers or {})
         return Connection(client, Proxy(config, client.session.transport, opener), pinned)
@@ -200,6 +193,18 @@ def connect(
 
     router = Router(target, config)
     return Connection(client, Proxy(before_router(config), client.session.transport, router.connect), None, router)
+
+
+def _configure(spoken: str, pinned: str | None, init_timeout_s: float, reconnects: int) -> ProxyConfig:
+    """Say how the proxy within a client works; `pinned` is the revision that the server has to speak, if it has to."""
+    return ProxyConfig(
+        client_revision=spoken if spoken in dragoman_spec.HANDSHAKE_REVISIONS else AUTO,
+        server_revision=pinned or AUTO,
+        retry_older=pinned is None,
+        init_timeout_s=init_timeout_s,
+        names_server=True,
+        restarts=reconnects,
+    )
 
 
 def open_target(target: OneTarget, headers: Mapping[str, str] | HeaderMiddleware) -> Callable[[], Transport]:

@@ -67,8 +67,10 @@ LOST: Final = "dragoman.lost"
 """The name under which it takes what is to be called if the connection is lost before the answer: an `OnLost`."""
 
 OnLost = Callable[[Callable[[], None]], None]
+"""Takes what to call once; an answer, or a task for the request, makes it be forgotten."""
 
 Headers = tuple[tuple[bytes, bytes], ...]
+"""Names in small letters and values, as ASGI has them."""
 
 Reply = Callable[[Scope, int, Headers, bytes], bool]
 """Takes the scope, status, headers without the length, and body; false if it did not write: it has to wait, or nobody

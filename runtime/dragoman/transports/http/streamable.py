@@ -187,12 +187,13 @@ class StreamableFront:
         return transport.post(posted, streams)
 
     def _check_posted(self, transport: StreamableSession, posted: Posted) -> None:
+        if transport.may_take(posted, self._config.limits.streams):
+            return
         if transport.is_waiting(posted.keys):
             raise RequestRefused(400, "the id of this request belongs to one that is not answered yet")
-        if posted.keys and transport.open_streams + len(posted.keys) > self._config.limits.streams:
-            raise _too_many_streams(_only_key(posted))
         if transport.over:
             raise RequestRefused(404, "the session is over")
+        raise _too_many_streams(_only_key(posted))
 
     async def _answer(
         self, exchange: HttpExchange, transport: StreamableSession, call: PostedCall, takes_json: bool
