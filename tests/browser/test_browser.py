@@ -1,7 +1,7 @@
 """A page in a real browser as client of the proxy's front: CORS, Origin and Host are what the browser makes of them.
 
-Needs Chromium, and is skipped without; `nox -s browser` says where it looks. Every name of a page's origin leads to
-this machine, by a rule given to the browser, as it would after DNS rebinding.
+`nox -s browser` brings Chromium where there is none, and names it in DRAGOMAN_CHROMIUM. Every name of a page's origin
+leads to this machine, by a rule given to the browser, as it would after DNS rebinding.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import queue
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,7 @@ import pytest
 from tests.peers.visits import listening_proxy
 
 HERE: Final = Path(__file__).parent
-CHROMIUM: Final = os.environ.get("DRAGOMAN_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM: Final = os.environ.get("DRAGOMAN_CHROMIUM")
 QUIET: Final = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
@@ -35,7 +34,7 @@ ADVERTISED: Final = "friend.example"
 STRANGER: Final = "stranger.example"
 REBOUND: Final = "rebound.example"
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here (Debian: apt-get install chromium)")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser: run `nox -s browser`")
 
 
 class PageServer(ThreadingHTTPServer):
