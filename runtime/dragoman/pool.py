@@ -1,4 +1,4 @@
-"""Which server a client gets: its own, a shared one, or a fresh one for each request.
+"""Which server a client gets: its own, or a shared one.
 
 Lives here: the scopes, and the shared servers that are there. Must not: look into frames. For each of its sessions,
 an HTTP front gets a `Proxy` or a `SharedProxy` from here.
@@ -27,21 +27,18 @@ logger = logging.getLogger("dragoman.shared")
 class Scope(Enum):
     """Who shares a server.
 
-    `client`: nobody. `shared`: all clients. `principal`: those with the same authorization. `request`: not even two
-    requests of one client.
+    `client`: nobody. `shared`: all clients. `principal`: those with the same authorization.
     """
 
     CLIENT = "client"
     SHARED = "shared"
     PRINCIPAL = "principal"
-    REQUEST = "request"
 
 
 _EVERYBODY: Final = object()
 
 CAUTIONS: Final = {
     Scope.SHARED: "one server for all client sessions: what a server keeps per session, every client sees and changes",
-    Scope.REQUEST: "a fresh server for every request: nothing that a server keeps per session lasts",
 }
 """What to mind, by scope."""
 
@@ -93,9 +90,6 @@ class UpstreamPool:
                 their own, for as long as there are any: it keeps what lasts for all of them.
         """
         self.caution()
-        if self.scope is Scope.REQUEST:
-            whose = str(principal or "") if is_per_request else None
-            return Proxy(config, front, self._open, requests_apart=self._config.runs, principal=whose)
         if is_per_request:
             shares = self.scope is Scope.SHARED
             return Proxy(config, front, self._open, principal=str(principal or ""), shares_server=shares)

@@ -34,7 +34,6 @@ from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.state import Keeper
-    from dragoman.core.switch.per_call import PerCall
     from dragoman.middleware import HeaderMiddleware, Middleware, NoticeMiddleware
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
@@ -154,8 +153,6 @@ class Proxy:
         front: The transport to the client.
         connect: Opens a transport to the server; called once, and once more if a server has to be started again.
         translate: Gives the composed steps from one revision to another; for tests.
-        requests_apart: How many requests may be under way at once where each has a fresh server (scope `request`);
-            None where one server serves them all.
         principal: Whose requests come over this transport, where each has a stream of its own; None where the
             transport is the connection of one client, or says it itself.
         shares_server: Whether these are the requests of several principals, each of which says whose it is.
@@ -168,11 +165,10 @@ class Proxy:
         connect: Callable[[], Transport],
         translate: Callable[[str, str], Translator] | None = None,
         *,
-        requests_apart: int | None = None,
         principal: str | None = None,
         shares_server: bool = False,
     ) -> None:
-        wiring, settings = wiring_of(config, translate), host_settings_of(config, requests_apart is None)
+        wiring, settings = wiring_of(config, translate), host_settings_of(config)
         principal = getattr(front, "principal", None) if principal is None else principal
         if principal is not None and wiring.bridging is not None:
             bridging = dataclasses.replace(
@@ -180,7 +176,7 @@ class Proxy:
             )
             wiring = dataclasses.replace(wiring, bridging=bridging)
         self._transport = watched(config, front, Side.CLIENT)
-        self._switch = Direct(wiring) if requests_apart is None else _apart(wiring, requests_apart)
+        self._switch = Direct(wiring)
         self._host = Host(self._switch, watched_connect(config, connect), settings)
 
     @property
@@ -202,8 +198,8 @@ class Proxy:
 
     @property
     def server_revision(self) -> str | None:
-        """What the server speaks; None as long as that is not agreed on, and where there is no one server."""
-        return self._switch.upstream.revision if isinstance(self._switch, Direct) else None
+        """What the server speaks; None as long as that is not agreed on."""
+        return self._switch.upstream.revision
 
     async def run(self) -> Finish:
         """Serve one session to its end.
@@ -223,12 +219,6 @@ class Proxy:
             reason: Why, for a person: requests that wait are answered with it.
         """
         self._host.stop(self._switch.front, reason)
-
-
-def _apart(wiring: Wiring, limit: int) -> PerCall:
-    from dragoman.core.switch.per_call import PerCall
-
-    return PerCall(wiring, limit)
 
 
 def _chance() -> float:
@@ -294,12 +284,11 @@ def _random_key() -> tuple[bytes, bytes]:
 
 
 @functools.lru_cache(maxsize=8)
-def host_settings_of(config: ProxyConfig, one_server: bool = True) -> HostSettings:
+def host_settings_of(config: ProxyConfig) -> HostSettings:
     """Give what a host needs."""
     return HostSettings(
         config.limit_bytes,
         config.names_server,
-        one_server,
         board=config.board,
         server_name=config.server_name,
         says_why=config.says_why,

@@ -47,7 +47,7 @@ def is_alive(pid: str) -> bool:
 
 
 @pytest.mark.parametrize("signals", [1, 2])
-@pytest.mark.parametrize("scope", ["client", "shared", "request"])
+@pytest.mark.parametrize("scope", ["client", "shared"])
 def test_stopping_takes_as_long_in_every_scope_and_leaves_no_server(scope: str, signals: int, tmp_path: Path) -> None:
     server = [sys.executable, "-S", "-c", STUBBORN, str(tmp_path)]
     with listening("--scope", scope, server=server, proxy=PROXY) as proxy:

@@ -111,15 +111,3 @@ print(json.dumps(talk.says("server", request(7, "location/get"))))
 def test_news_of_a_new_kind_go_onto_the_stream_for_news(tree: Path) -> None:
     code = "from dragoman.core.streams import ANNOUNCED\nprint(json.dumps(sorted(ANNOUNCED)))"
     assert "notifications/skills/list_changed" in run_there(tree, code)
-
-
-def test_a_server_that_does_not_last_does_not_promise_news_of_a_new_kind(tree: Path) -> None:
-    code = """
-from tests.core.switch.test_per_call import Alone
-alone = Alone()
-[first] = alone.client_says(initialize(NEXT, key=1))
-heard = alone.server_says(first, initialized(NEXT, 1, skills={"listChanged": True}))
-print(json.dumps([frame for to, frame in heard if to is None]))
-"""
-    [frame] = run_there(tree, code)
-    assert frame["result"]["capabilities"]["skills"] == {}

@@ -10,11 +10,11 @@ import pytest
 
 from dragoman.core.commands import Outcome
 from dragoman.pool import Scope
-from tests.proxy.conversation import an_error, initialize, initialized, request
+from tests.proxy.conversation import an_error, initialize, request
 from tests.support import waiting
-from tests.transports.house import House, hear, say, settle
+from tests.transports.house import House, hear, say
 
-EVERY_SCOPE = pytest.mark.parametrize("scope", [Scope.CLIENT, Scope.SHARED, Scope.REQUEST], ids=lambda s: s.value)
+EVERY_SCOPE = pytest.mark.parametrize("scope", [Scope.CLIENT, Scope.SHARED], ids=lambda s: s.value)
 
 
 def _breaks(*_: Any) -> None:
@@ -50,19 +50,11 @@ def test_a_transport_that_breaks_its_promise_ends_the_session(scope: Scope, capl
     async def live() -> None:
         house = House(scope)
         guest = await house.open()
-        if scope is Scope.REQUEST:
-            guest.say(request(0, "tools/list"))
-            await settle()
-            offer = await hear(house.servers[-1])
         server = house.servers[-1].transport._peer
         assert server is not None
         server.send = _breaks  # type: ignore[method-assign]
-        if scope is Scope.REQUEST:
-            say(house.servers[-1], initialized("2025-11-25", offer["id"]))
-            assert an_error(0, -32000, "ZeroDivisionError")(await hear(guest))
-        else:
-            guest.say(request(1, "tools/list"))
-            assert an_error(1, -32000, "ZeroDivisionError")(await hear(guest))
+        guest.say(request(1, "tools/list"))
+        assert an_error(1, -32000, "ZeroDivisionError")(await hear(guest))
         [finish] = await asyncio.wait_for(asyncio.gather(*house.runs), 30.0)
         assert finish.outcome is Outcome.INTERNAL_ERROR
         await house.close()
@@ -71,16 +63,13 @@ def test_a_transport_that_breaks_its_promise_ends_the_session(scope: Scope, capl
     assert _said(caplog) == ["internal error: ZeroDivisionError: ouch"]
 
 
-@pytest.mark.parametrize("scope", [Scope.CLIENT, Scope.REQUEST], ids=lambda s: s.value)
 def test_a_server_that_cannot_be_opened_for_an_unforeseen_reason_ends_the_session(
-    scope: Scope, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def live() -> None:
-        house = House(scope, _breaks)  # type: ignore[arg-type]
+        house = House(Scope.CLIENT, _breaks)  # type: ignore[arg-type]
         guest = await house.enter()
         guest.say(initialize("2025-11-25", key=1))
-        if scope is Scope.REQUEST:  # otherwise the session is over before it is asked for
-            assert an_error(1, -32000, "ZeroDivisionError")(await hear(guest))
         [finish] = await asyncio.wait_for(asyncio.gather(*house.runs), 30.0)
         assert finish.outcome is Outcome.INTERNAL_ERROR
         await house.close()
@@ -108,22 +97,6 @@ def test_a_defect_that_comes_again_while_the_session_is_ended_does_not_keep_it(
 
     waiting.run(live())
     assert _said(caplog) == ["internal error: ZeroDivisionError: ouch"]
-
-
-def test_a_fresh_server_that_garbles_its_answer_to_initialize_fails_one_request() -> None:
-    async def live() -> None:
-        house = House(Scope.REQUEST)
-        guest = await house.open()
-        guest.say(request(0, "tools/list"))  # the id that initialize had, too
-        await settle()
-        assert (await hear(house.servers[1]))["method"] == "initialize"
-        say(house.servers[1], b'{"jsonrpc":"1.0","id":0,"result":{}}\n')
-        assert an_error(0, -32000, "not a response")(await hear(guest))
-        await settle()
-        assert not house.runs[0].done()
-        await house.close()
-
-    waiting.run(live())
 
 
 def _line(key: int) -> bytes:

@@ -243,22 +243,6 @@ def test_on_a_shared_server_what_was_given_up_is_suspect() -> None:
     in_house(Scope.SHARED, visit)
 
 
-def test_with_a_server_for_each_request_that_of_the_call_is_closed() -> None:
-    async def visit(house: House) -> None:
-        guest = await house.open()
-        guest.say(call())
-        await settle()
-        offer = await hear(house.servers[1])
-        say(house.servers[1], result(offer["id"], {"protocolVersion": "2025-11-25", "capabilities": {}, **INFO}))
-        assert (await hear(house.servers[1]))["method"] == "notifications/initialized"
-        assert (await hear(house.servers[1]))["method"] == "tools/call"
-        assert TIMED_OUT(await hear(guest))
-        assert a_cancellation(1)(await hear(house.servers[1]))
-        await asyncio.wait_for(house.servers[1].closed.wait(), 30)
-
-    in_house(Scope.REQUEST, visit)
-
-
 INFO: dict[str, Any] = {"serverInfo": {"name": "s", "version": "1"}}
 
 

@@ -82,7 +82,7 @@ class Verdict:
 def run_trials(folder: Path, minutes: int) -> Iterator[Verdict]:
     """Run each trial, as large as befits a soak of so many minutes."""
     part = min(1.0, minutes / WHOLE_MINUTES)
-    trials: tuple[Callable[[Path, float], Verdict], ...] = (silent_tls, vanish_from_deaf, churn_client, churn_request)
+    trials: tuple[Callable[[Path, float], Verdict], ...] = (silent_tls, vanish_from_deaf, churn)
     for trial in trials:
         try:
             yield trial(folder, part)
@@ -315,17 +315,7 @@ def fill(descriptor: int) -> None:
 # --- many short sessions ---------------------------------------------------------------------------------------------
 
 
-def churn_client(folder: Path, part: float) -> Verdict:
-    """Open and end short sessions, a server for each."""
-    return churn(folder, part, "client")
-
-
-def churn_request(folder: Path, part: float) -> Verdict:
-    """Open and end short sessions, a server for each request."""
-    return churn(folder, part, "request")
-
-
-def churn(folder: Path, part: float, scope: str) -> Verdict:
+def churn(folder: Path, part: float) -> Verdict:
     """Open and end thousands of short sessions over Streamable HTTP and WebSocket, large answers among them.
 
     Target: after a pause the proxy holds what it held after the first hundred, and no more memory than a margin.
@@ -333,8 +323,8 @@ def churn(folder: Path, part: float, scope: str) -> Verdict:
     count = int(SESSIONS * part)
     with listening(HTTP_SERVER) as server_port:
         most = ("--max-sessions", str(SESSIONS))  # many leave without a word, and stay until they are idle
-        behind = (*most, "--scope", scope, "--url", f"http://127.0.0.1:{server_port}/mcp")
-        with watched_proxy(folder, f"churn-{scope}", *behind) as proxy, ThreadPoolExecutor(TOGETHER) as pool:
+        behind = (*most, "--url", f"http://127.0.0.1:{server_port}/mcp")
+        with watched_proxy(folder, "churn", *behind) as proxy, ThreadPoolExecutor(TOGETHER) as pool:
             list(pool.map(lambda place: short_session(proxy.port, place), range(min(WARMING, count))))
             before = proxy.rest()
             began = time.monotonic()
@@ -347,7 +337,7 @@ def churn(folder: Path, part: float, scope: str) -> Verdict:
     failed = more_than_before(before, after)
     failed += [f"{len(wrong)} sessions went wrong, such as {wrong[0]}"] if wrong else []
     found = f"{count} sessions in {took_s:.0f} s, then {at_once.memory_kb / 1000:.1f} MB, {before} -> {after}"
-    return Verdict(f"churn, --scope {scope}", found, tuple(failed))
+    return Verdict("churn", found, tuple(failed))
 
 
 def short_session(port: int, place: int) -> str:

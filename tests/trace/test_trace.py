@@ -189,19 +189,6 @@ def test_behind_a_shared_server_each_client_has_a_connection_and_the_server_one(
     assert [line["losses"] != [] for line in lines if line.get("method") == "tools/call"] == [True]
 
 
-def test_with_a_server_for_each_request_each_has_a_connection(tmp_path: Path) -> None:
-    async def visit(house: House) -> None:
-        guest = await house.open()
-        guest.say(request(1, "tools/list"))
-        while len(house.servers) < 2:
-            await asyncio.sleep(0)
-        assert (await hear(house.servers[1]))["method"] == "initialize"
-
-    lines = in_house(Scope.REQUEST, visit, tmp_path / "t")
-    asked = [line for line in lines if line.get("frame", {}).get("method") == "initialize" and line["side"] == "server"]
-    assert len({line["connection"] for line in asked}) == 2
-
-
 def sample() -> list[Any]:
     page = (ROOT / "docs" / "trace.md").read_text("utf-8")
     block = page.split("## A sample")[1].split("```json\n")[1].split("```")[0]

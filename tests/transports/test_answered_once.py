@@ -36,7 +36,7 @@ async def answer(socket: web.WebSocketResponse, frame: dict[str, Any], in_array:
 
 
 @pytest.mark.parametrize("say", [answer_in_messages, answer_in_an_array])
-@pytest.mark.parametrize("scope", [Scope.CLIENT, Scope.SHARED, Scope.REQUEST])
+@pytest.mark.parametrize("scope", [Scope.CLIENT, Scope.SHARED])
 @pytest.mark.parametrize("revision", ["2025-11-25", "2025-03-26"])
 @on_loop
 async def test_only_the_first_answer_reaches_the_client(say: Any, scope: Scope, revision: str) -> None:

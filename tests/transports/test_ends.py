@@ -47,7 +47,6 @@ def reject(server: Peer, offer: Any) -> None:
 
 def alone(main: Callable[[Guest, list[Leaving], asyncio.Task[Any]], Awaitable[None]], **config: Any) -> None:
     """Serve one client whose servers take their time to go."""
-    requests_apart = config.pop("requests_apart", None)
 
     async def live() -> None:
         servers: list[Leaving] = []
@@ -57,7 +56,7 @@ def alone(main: Callable[[Guest, list[Leaving], asyncio.Task[Any]], Awaitable[No
             return servers[-1]
 
         front, end = connect_pair("proxy", "client")
-        proxy = Proxy(ProxyConfig(**config), front, connect, requests_apart=requests_apart)
+        proxy = Proxy(ProxyConfig(**config), front, connect)
         serving = asyncio.create_task(proxy.run())
         guest = Guest(end, proxy)
         guest.say(initialize(REVISION))
@@ -67,8 +66,7 @@ def alone(main: Callable[[Guest, list[Leaving], asyncio.Task[Any]], Awaitable[No
     waiting.run(live())
 
 
-@pytest.mark.parametrize("apart", [None, 4], ids=["client", "request"])
-def test_a_server_that_rejects_an_offer_when_the_session_is_over_is_not_started_again(apart: int | None) -> None:
+def test_a_server_that_rejects_an_offer_when_the_session_is_over_is_not_started_again() -> None:
     async def main(guest: Guest, servers: list[Leaving], serving: asyncio.Task[Any]) -> None:
         offer = await hear(servers[0].peer)
         guest.proxy.stop("enough")
@@ -79,26 +77,7 @@ def test_a_server_that_rejects_an_offer_when_the_session_is_over_is_not_started_
         assert len(servers) == 1
         assert servers[0].peer.lines.empty()  # no other offer either
 
-    alone(main, requests_apart=apart)
-
-
-def test_a_request_that_is_answered_while_the_session_ends_does_no_harm() -> None:
-    async def main(guest: Guest, servers: list[Leaving], serving: asyncio.Task[Any]) -> None:
-        say(servers[0].peer, initialized(REVISION, (await hear(servers[0].peer))["id"]))
-        guest.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        guest.say(request(1, "tools/list"))
-        await until(lambda: len(servers) == 2)
-        working = servers[1].peer
-        say(working, initialized(REVISION, (await hear(working))["id"]))
-        await hear(working)
-        await hear(working)
-        guest.proxy.stop("enough")
-        await settle()
-        say(working, result(1, {"tools": []}))
-        assert (await serving).outcome is Outcome.STOPPED
-        assert [server.closings for server in servers] == [1, 1]
-
-    alone(main, requests_apart=4)
+    alone(main)
 
 
 def test_a_client_is_read_on_when_the_server_that_did_not_read_is_started_again() -> None:

@@ -245,7 +245,7 @@ def test_by_default_every_session_has_a_server_of_its_own() -> None:
     run(main, Scope.CLIENT)
 
 
-@pytest.mark.parametrize(("scope", "said"), [(Scope.SHARED, 1), (Scope.REQUEST, 1), (Scope.CLIENT, 0)])
+@pytest.mark.parametrize(("scope", "said"), [(Scope.SHARED, 1), (Scope.CLIENT, 0)])
 def test_a_scope_that_loses_state_is_warned_of_once(scope: Scope, said: int, caplog: pytest.LogCaptureFixture) -> None:
     async def main(house: House) -> None:
         house.pool.caution()

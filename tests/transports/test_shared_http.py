@@ -133,7 +133,7 @@ class Forgetful:
 
 
 @on_loop
-@pytest.mark.parametrize("scope", [Scope.SHARED, Scope.PRINCIPAL, Scope.REQUEST])
+@pytest.mark.parametrize("scope", [Scope.SHARED, Scope.PRINCIPAL])
 async def test_a_session_that_is_dropped_is_opened_again_in_every_scope(scope: Scope) -> None:
     forgetful = Forgetful()
     async with server(forgetful) as url:
@@ -145,8 +145,7 @@ async def test_a_session_that_is_dropped_is_opened_again_in_every_scope(scope: S
             answer = await hear(guest)
             assert answer["id"] == 1
             assert answer["result"]["session"] == f"s{forgetful.sessions}"
-            opened = 2 if scope is Scope.REQUEST else 1  # each request has its own, and it is opened again
-            assert forgetful.sessions == before + opened
+            assert forgetful.sessions == before + 1
         assert forgetful.heard == ["ann", "ben"]
         assert ann.lines.empty()
         await house.close()

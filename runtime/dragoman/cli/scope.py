@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dragoman.pool import UpstreamPool
     from dragoman.transports.base import Transport
 
-SCOPES: Final = ("client", "shared", "principal", "request")
+SCOPES: Final = ("client", "shared", "principal")
 
 
 def add_scope_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -26,8 +26,8 @@ def add_scope_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action
         "--scope",
         choices=SCOPES,
         default="client",
-        help="a server for each client session, one shared by all, one for each principal (by its secret), or a fresh "
-        "one for every request (default: %(default)s)",
+        help="a server for each client session, one shared by all, or one for each principal, by its secret (default: "
+        "%(default)s)",
     )
     add_seconds(group, "--server-idle", 60, "close a shared server after S seconds without use")
     return group._group_actions

@@ -243,9 +243,7 @@ class Host:
         """
         if not full.full:
             return False
-        if isinstance(full.edge, FrontEdge):
-            return True
-        return self._settings.one_server and isinstance(port.edge, FrontEdge)
+        return isinstance(full.edge, FrontEdge) or isinstance(port.edge, FrontEdge)
 
     # Carrying out
 
@@ -363,8 +361,6 @@ class Host:
             self._not_started = str(error)
             if self._settings.board is not None:
                 self._settings.board.note_problem(self._settings.server_name, str(error))
-            if not self._settings.one_server:  # otherwise the session fails, and says so
-                logger.error("%s", error)
             reason = self._not_started if self._settings.names_server else error.unnamed
             self.perform(upstream.close, reason, Outcome.SERVER_NOT_STARTED)
 

@@ -53,7 +53,6 @@ class HostSettings:
     Attributes:
         limit_bytes: How much a server that reads nothing may have us write in answer to what it asks.
         names_server: Whether a client is told which command it is, or which address, that cannot be used.
-        one_server: Whether all that a client says goes to one server: then it is not read while that does not keep up.
         board: Where it puts up what servers it has; None where nobody looks.
         server_name: What the user calls them.
         says_why: Whether the log says why a session has failed.
@@ -64,7 +63,6 @@ class HostSettings:
 
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     names_server: bool = False
-    one_server: bool = True
     board: StatusBoard | None = None
     server_name: str = ""
     says_why: bool = True

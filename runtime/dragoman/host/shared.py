@@ -38,7 +38,6 @@ class PoolConfig:
     Attributes:
         sharing: How a shared server is used.
         upstreams: How many servers may be there at once.
-        runs: How many requests of one client may each have a server of their own.
         idle_s: How long a shared server is kept once nobody uses it.
         high_water_bytes: How much may wait for the readers of one shared server.
         stall_s: How long a reader may hold up the others.
@@ -47,7 +46,6 @@ class PoolConfig:
 
     sharing: SharingSettings = field(default_factory=SharingSettings)
     upstreams: int = 256
-    runs: int = 64
     idle_s: float = 60.0
     high_water_bytes: int = 16 * 1024 * 1024
     stall_s: float = 30.0

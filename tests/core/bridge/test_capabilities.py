@@ -123,12 +123,6 @@ def test_a_session_whose_questions_go_nowhere_is_opened_for_nobody() -> None:
     assert declare_up(RICH, Path(E, D, can_ask=False)) == ({}, ())
 
 
-def test_a_session_for_one_request_is_opened_for_its_caller() -> None:
-    told, losses = declare_up({"elicitation": {}, "extensions": {UI: {}}}, Path(E, D, "request"))
-    assert told == {"elicitation": {"form": {}}}
-    assert pointers(losses) == ["/capabilities/extensions/io.modelcontextprotocol~1ui"]
-
-
 @pytest.mark.parametrize("path", [Path(D, E), Path(A, E), Path(E, D), Path(E, A)])
 def test_a_client_is_told_what_a_server_can_do(path: Path) -> None:
     assert declare_down(SERVER, path) == (SERVER, ())

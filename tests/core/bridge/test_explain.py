@@ -121,22 +121,8 @@ def test_tasks_are_emulated_where_they_are_bridged() -> None:
     assert "tasks of tools" not in fates(between(A, E))
 
 
-@pytest.mark.parametrize("server", [A, D])
-def test_a_client_without_a_session_may_have_a_server_for_each_request(server: str) -> None:
-    explanation = between(E, server, scope="request")
-    lost = {row.feature for row in explanation.select(Status.LOST) if "scope `request`" in row.why}
-    assert {"changes of lists", "changes of resources"} <= lost
-
-
-def test_what_has_to_last_is_lost_where_each_request_has_its_own_server() -> None:
-    explanation = between(D, D, scope="request")
-    lost = {row.feature for row in explanation.select(Status.LOST) if "scope `request`" in row.why}
-    assert {"changes of lists", "changes of resources", "tasks of tools", "state of a session"} <= lost
-    assert fates(explanation)["elicitation by form"] != "lost"
-
-
 def test_scopes_mean_nothing_where_the_server_has_no_session() -> None:
-    assert fates(between(D, E, scope="request")) == fates(between(D, E))
+    assert fates(between(D, E, scope="shared")) == fates(between(D, E))
 
 
 def test_a_shared_session_is_shared() -> None:

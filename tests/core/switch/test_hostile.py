@@ -9,7 +9,6 @@ import pytest
 
 from dragoman.core.exact_json import encode_line
 from tests.core.switch.talk import Talk
-from tests.core.switch.test_per_call import Alone
 from tests.core.switch.test_shared import call
 from tests.proxy.conversation import an_error, initialize, request
 
@@ -109,18 +108,6 @@ def test_a_hostile_first_answer_is_an_error_or_passed_on() -> None:
         talk.says("server", line)
 
 
-def test_servers_for_a_call_each_can_be_hostile_on_both_sides() -> None:
-    early = Alone(limit=10_000)
-    for line in LINES:
-        early.client_says(line)
-    alone = Alone(limit=10_000)
-    alone.opens()
-    for line in LINES:
-        for upstream in alone.client_says(line):
-            alone.accepts(upstream)
-            alone.server_says(upstream, line)
-
-
 @pytest.mark.parametrize(
     "answer",
     [b'{"x":1,"jsonrpc":"2.0","id":%d,"result":{},"error":{}}\n', b'{"x":1,"jsonrpc":"2.0","id":%d,"result":[]}\n'],
@@ -172,14 +159,6 @@ def test_a_line_over_the_limit_is_refused() -> None:
     [(to, frame)] = talk.says("a", call("x", arguments={"x": "y" * 2000}))
     assert to == "a"
     assert an_error("x", -32600, "1000")(frame)
-
-
-def test_a_server_for_one_call_may_not_ask_without_end() -> None:
-    alone = Alone()
-    alone.opens(roots={})
-    upstream = alone.asks(call(1))
-    heard = [alone.server_says(upstream, request(n, "roots/list")) for n in range(1025)]
-    assert [to for [(to, _)] in heard] == [None] * 1024 + [upstream]
 
 
 def test_a_whole_answer_without_line_feed_counts_when_the_server_ends() -> None:

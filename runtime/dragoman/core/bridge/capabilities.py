@@ -20,7 +20,7 @@ from dragoman_spec import era, facts
 from dragoman_spec.losses import Loss
 from dragoman_spec.protocol import Facts
 
-Scope = Literal["shared", "principal", "client", "request"]
+Scope = Literal["shared", "principal", "client"]
 
 _TASKS_OF_TOOLS: Final[dict[str, Any]] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
 """What a bridged server of the tasks extension can do in terms of 2025-11-25: `tasks/list` has no counterpart."""
@@ -84,7 +84,7 @@ def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool 
     """
     if path.cell in ("LL", "MM"):
         return Told(dict(capabilities), ())
-    if path.cell == "ML" and path.scope != "request":
+    if path.cell == "ML":
         return Told(_everybody(path), ())
     source = facts(path.client)
     target = facts(NEWER if path.cell == "LM" else OLDER)

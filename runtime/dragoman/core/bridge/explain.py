@@ -33,7 +33,6 @@ from dragoman_spec import load
 Transport = Literal["stdio", "http", "sse", "websocket"]
 
 _PASSED_ON: Final = works("It is passed on.")
-_ENDS_WITH_THE_REQUEST: Final = lost("Each request has a server of its own, which ends with it (scope `request`).")
 _SHARED_STATE: Final = lost("All clients share one session of the server, and whatever it keeps (scope `shared`).")
 _NOBODYS_ROOTS: Final = emulated(
     "The server is told that there are none while several clients share it (scope `shared`)."
@@ -139,8 +138,6 @@ def _find_limit_of_scope(feature: Feature, path: Path) -> Fate | None:
     """Say what sharing, or not sharing, a session of the server does to a feature."""
     if path.cell in ("LM", "MM"):
         return None
-    if path.scope == "request" and feature.lasts:
-        return _ENDS_WITH_THE_REQUEST
     if path.scope == "shared" and path.cell == "LL" and feature.name == ROOTS and feature.is_in(path.client):
         return _NOBODYS_ROOTS
     return _SHARED_STATE if path.scope == "shared" and feature.name == STATE else None

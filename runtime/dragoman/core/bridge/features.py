@@ -67,7 +67,6 @@ class Feature:
         lacks: What becomes of it where only the side that starts it has it.
         methods: Those that it is made of, in any revision.
         exists: Whether a revision has it; by default, whether it has one of the methods.
-        lasts: Whether it needs a session at the server that outlives a request.
         over_http: Which side has to be reached over Streamable HTTP for it to exist; None for no matter.
     """
 
@@ -79,7 +78,6 @@ class Feature:
     lacks: Fate | None = None
     methods: tuple[str, ...] = ()
     exists: Callable[[Facts], bool] | None = None
-    lasts: bool = False
     over_http: Literal["client", "server"] | None = None
 
     def is_in(self, revision: str) -> bool:
@@ -190,7 +188,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
         works("They are passed on."),
         lacks=lost("A per-request client is sent only what belongs to a request of its own."),
         exists=_with_handshake,
-        lasts=True,
     ),
     Feature(
         "changes of lists",
@@ -203,7 +200,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
             "notifications/prompts/list_changed",
             "notifications/resources/list_changed",
         ),
-        lasts=True,
     ),
     Feature(
         "changes of resources",
@@ -220,7 +216,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
             "subscriptions/listen",
             "notifications/subscriptions/acknowledged",
         ),
-        lasts=True,
     ),
     Feature(
         "elicitation by form",
@@ -258,7 +253,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
         _PASSED,
         lacks=lost("A per-request server asks for roots when it needs them, and is not told of changes."),
         methods=("notifications/roots/list_changed",),
-        lasts=True,
     ),
     Feature(
         "questions outside of requests",
@@ -266,7 +260,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
         works("The request is passed on to the client."),
         lacks=lost("A per-request client is asked only in answer to a request of its own."),
         exists=_with_handshake,
-        lasts=True,
     ),
     Feature("ping", "client", _PASSED, lacks=emulated("The proxy answers it."), methods=("ping",)),
     Feature(
@@ -278,7 +271,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
         lost("The server's revision does not have them, and the client is told so."),
         methods=("tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "notifications/tasks/status"),
         exists=_by_capability("tasks", "extensions"),
-        lasts=True,
     ),
     Feature(
         "tasks of clients",
@@ -286,7 +278,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
         works("They are passed on."),
         lacks=lost("The client's revision does not run tasks for its server, and the server is told so."),
         exists=_by_capability("tasks.requests.sampling", "tasks.requests.elicitation"),
-        lasts=True,
     ),
     Feature("arrays of messages", "client", _APART, lacks=_APART, exists=lambda facts: facts.batches),
     Feature(
@@ -297,7 +288,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
             "The proxy keeps a session for each caller, and ends it when the caller has been silent for long."
         ),
         exists=_with_handshake,
-        lasts=True,
     ),
     Feature(
         "streams that can be resumed",

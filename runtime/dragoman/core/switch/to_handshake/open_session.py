@@ -141,16 +141,6 @@ class OpenSession:
         self._leaving.clear()
         del self._asking, self._hearing, self._tasks
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether the server is at work on nothing."""
-        return not (self._listed.is_listing or any(not self._leaving.was_told_of(work) for work in self._works))
-
-    @property
-    def is_parking(self) -> bool:
-        """Whether a client is to come back for something."""
-        return bool(self._asking.parking)
-
     def interrupt(self) -> list[bytes]:
         """Take note that the server is gone; give the ids of all requests that it will not answer."""
         self._asking.interrupt()

@@ -1,8 +1,8 @@
 """Joins clients that open no session to a server that opens one.
 
 Lives here: opening the server in the client's name, what waits for that, and the end. Must not: touch sockets or a
-clock, or serve a request, which is for the session once it is open (`open_session`). Made by `switch.direct` and
-`switch.apart`; called by the edges.
+clock, or serve a request, which is for the session once it is open (`open_session`). Made by `switch.direct`; called by
+the edges.
 
 Theory of operation. The first request of the client opens the server's session, with the capabilities of everybody who
 can be bridged, for they are fixed there, and each request brings its own; requests wait until it is open. From then on
@@ -12,7 +12,7 @@ can be bridged, for they are fixed there, and each request brings its own; reque
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dragoman.core.bridge.capabilities import Path, Scope
 from dragoman.core.bridge.names import NEWER, OLDER
@@ -35,9 +35,6 @@ from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import InitializationTimeout
 
-if TYPE_CHECKING:
-    from dragoman.core.switch.apart import Apart
-
 logger = logging.getLogger("dragoman.bridge")
 
 _LOST: Final = UpstreamState.LOST
@@ -52,11 +49,9 @@ class ToHandshake:
         outbox: Where commands go.
         front: The edge that has the connection.
         upstream: The server's, whose owner this becomes.
-        apart: Who gives requests to several of these; None where this one serves all.
 
     Attributes:
         requests: The client's edge, as far as requests go.
-        label: Random text that the names of all its calls begin with.
     """
 
     def __init__(
@@ -66,19 +61,15 @@ class ToHandshake:
         outbox: Outbox,
         front: FrontEdge,
         upstream: UpstreamEdge,
-        apart: Apart | None = None,
     ) -> None:
-        counters, lasts = front.exchange.counters, apart is None
         scope: Scope = "shared" if bridging.shares_server else "client"
-        self.requests = PerRequestFront(front, wiring.settings, counters, self) if apart is None else apart.requests
-        self.label = bridging.nonce().hex()
-        self._apart = apart
+        self.requests = PerRequestFront(front, wiring.settings, front.exchange.counters, self)
         self.upstream = upstream
         self._wiring = wiring
         self._bridging = bridging
         self._outbox = outbox
         self._front = front
-        self._path = Path(NEWER, OLDER, scope, tasks=lasts, promotes=lasts and promotes(bridging.questions))
+        self._path = Path(NEWER, OLDER, scope, tasks=True, promotes=promotes(bridging.questions))
         self._waiting: list[Request] = []
         self._opens_until_s: float | None = None
         self._wakes_at_s: float | None = None
@@ -88,13 +79,12 @@ class ToHandshake:
 
     def release(self) -> None:
         """Let go of everything, once the session is over."""
-        if self._apart is None:
-            self.requests.release()
+        self.requests.release()
         if self._wakes_at_s is not None:
             self._outbox.add(Wake(self._alarm, None))
         if self._session is not None:
             self._session.release()
-        self._session = self._apart = None
+        self._session = None
         self._opens_until_s = self._wakes_at_s = None
         del self._front, self._alarm
 
@@ -109,7 +99,7 @@ class ToHandshake:
             self._waiting.append(request)
             if self.upstream.state is UpstreamState.IDLE:
                 self._open(request)
-        elif not session.serve(request) and self._apart is None:  # the server's edge keeps what it cannot send now
+        elif not session.serve(request):  # the server's edge keeps what it cannot send now
             return
         self._schedule()
 
@@ -136,7 +126,7 @@ class ToHandshake:
         self._wakes_at_s = None
         if self._opens_until_s is not None and self._opens_until_s <= self._bridging.steady_s():
             error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
-            self._lose(str(error), Outcome.INITIALIZATION_TIMED_OUT)
+            self.lost(self.upstream, str(error), Outcome.INITIALIZATION_TIMED_OUT)
             return
         if self._session is not None:
             self._session.expire()
@@ -149,18 +139,6 @@ class ToHandshake:
             self._wakes_at_s = next_s
             after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
             self._outbox.add(Wake(self._alarm, after_s))
-        if self._apart is not None:
-            self._apart.settle(self)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the server is at work on nothing, and nothing waits for it."""
-        return not self._waiting and (self._session is None or self._session.is_idle)
-
-    @property
-    def is_parking(self) -> bool:
-        """Whether a client is to come back for something."""
-        return self._session is not None and self._session.is_parking
 
     # Opening the server's session
 
@@ -171,8 +149,7 @@ class ToHandshake:
         greeting = write_greeting(request, self._path)
         introduce = pass_on(greeting, self._wiring, self._front.exchange.counters)
         self._opens_until_s = self._bridging.steady_s() + self._wiring.settings.init_timeout_s
-        is_known = self._apart is not None and self._apart.has_handshake
-        refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=is_known)
+        refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=False)
         if refusal is not None:
             self._fail_waiting(refusal)
 
@@ -193,15 +170,13 @@ class ToHandshake:
             return
         initialized = decoded(accepted.answer if adapted is None else adapted).body["result"]
         self._opens_until_s = None
-        if self._apart is not None:
-            self._apart.note_opened(initialized.get("capabilities"))
         session = self._session = OpenSession(
             self._wiring,
             self._bridging,
             self._front.exchange,
             self.requests,
             upstream,
-            self.label,
+            self._bridging.nonce().hex(),
             self._path,
             revision,
             initialized,
@@ -217,11 +192,7 @@ class ToHandshake:
         self._opens_until_s = None
         relay = make_relay(self._front, self.requests, upstream, self._bridging)
         waiting = self._take_waiting()
-        if self._apart is None:
-            self.requests.hand_to(relay)
-        else:
-            self._apart.relayed(self, relay)
-            self._apart = None
+        self.requests.hand_to(relay)
         self._schedule()
         for request in waiting:
             relay.carry(request)
@@ -241,14 +212,8 @@ class ToHandshake:
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End the session with that of its server."""
-        self._lose(reason, outcome)
-
-    def _lose(self, reason: str, outcome: Outcome) -> None:
         self._opens_until_s = None
-        if self._apart is None:
-            self._front.lost(reason, outcome)
-        else:
-            self._apart.lost(self, reason)
+        self._front.lost(reason, outcome)
 
     def _fail_waiting(self, failure: Refusal) -> None:
         self._opens_until_s = None
@@ -265,7 +230,7 @@ class ToHandshake:
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""
         if self._session is not None:
-            if not self._session.take(frame) and self._apart is None:
+            if not self._session.take(frame):
                 return
         elif isinstance(frame, Malformed):
             self._front.exchange.reject(Side.SERVER, frame)
