@@ -174,6 +174,13 @@ class SharedProxy:
             self._runner.stop(self._stopped)
         return await self._runner.run()
 
+    def drain(self, reason: str) -> None:
+        """End the session once what is under way is answered."""
+        if self._runner is None:
+            self._stopped = reason
+        else:
+            self._runner.drain(reason)
+
     def stop(self, reason: str) -> None:
         """End the session now; requests that wait are answered with this reason."""
         if self._runner is None:

@@ -55,7 +55,8 @@ class ProxyConfig:
         on_loss: What to do about a frame that cannot be carried whole.
         retry_older: Whether to offer another revision, once, to a server that rejects the first explicitly.
         init_timeout_s: How long to wait for each half of the handshake, in seconds.
-        drain_timeout_s: How long a client that has closed its end is still answered, in seconds.
+        drain_timeout_s: How long a client is still answered that has closed its end, or whose session is drained, in
+            seconds.
         limit_bytes: The longest line accepted from either peer, for whoever makes the transports: those that read lines
             take a `limit_bytes` of their own. The proxy itself gives up a server that reads nothing once so much was
             written to it.
@@ -98,7 +99,7 @@ class ProxyConfig:
     on_loss: OnLoss = OnLoss.WARN
     retry_older: bool = True
     init_timeout_s: float = 60.0
-    drain_timeout_s: float = 10.0
+    drain_timeout_s: float = 30.0
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     open_requests: int = OPEN_REQUESTS
     request_timeout_s: float | None = None
@@ -211,6 +212,10 @@ class Proxy:
             return await self._host.serve(self._switch.front, self._transport, self._switch.open)
         finally:
             self._switch.release()
+
+    def drain(self, reason: str) -> None:
+        """End the session once what is under way is answered, or `drain_timeout_s` later; nothing new is taken."""
+        self._host.drain(self._switch.front, reason)
 
     def stop(self, reason: str) -> None:
         """End the session now.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,32 @@ def test_a_signal_while_a_server_starts_leaves_none(tmp_path: Path) -> None:
 
 def started_by(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+SLOW = """
+import json, os, sys, time
+info = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+for line in sys.stdin:
+    if "id" not in (frame := json.loads(line)):
+        continue
+    if frame["method"] == "tools/call":
+        open(os.path.join(sys.argv[1], "asked"), "w").close()
+        while not os.path.exists(os.path.join(sys.argv[1], "go-on")):
+            time.sleep(0.01)
+    print(json.dumps({"jsonrpc": "2.0", "id": frame["id"], "result": info}), flush=True)
+"""
+
+
+def test_a_call_is_answered_that_was_under_way_when_the_signal_came(tmp_path: Path) -> None:
+    with listening(server=[sys.executable, "-S", "-c", SLOW, str(tmp_path)]) as proxy, ThreadPoolExecutor() as others:
+        session = proxy.post(INITIALIZE)[1]["mcp-session-id"]
+        proxy.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id=session)
+        call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "slow"}}
+        calling = others.submit(proxy.post, call, mcp_session_id=session)
+        wait_until((tmp_path / "asked").exists)
+        proxy.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: proxy.post(INITIALIZE)[0] == 503)
+        (tmp_path / "go-on").touch()
+        status, _, answer = calling.result(BOUND_S)
+        assert (status, answer["id"], "result" in answer) == (200, 2, True)
+        assert proxy.process.wait(BOUND_S) == 143

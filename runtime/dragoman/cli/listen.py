@@ -143,7 +143,7 @@ def listen(
         except OSError as error:
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
-        watch_signals(caught, server.stop)
+        watch_signals(caught, server.stop, server.drain)
         begin()
         url = describe(listener, where, args.mcp_path)
         limits = front.config.limits

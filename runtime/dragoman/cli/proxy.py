@@ -124,7 +124,11 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
 def _add_patience(parser: argparse.ArgumentParser) -> None:
     add_seconds(parser, "--init-timeout", 60, "how long initialisation may take")
     add_seconds(
-        parser, "--drain-timeout", 10, "after the client has closed its side, keep answering its requests for S seconds"
+        parser,
+        "--drain-timeout",
+        30,
+        "after the client has closed its side, or SIGTERM has come to a proxy with --listen, keep answering what was "
+        "asked before for S seconds",
     )
     parser.add_argument(
         "--request-timeout",

@@ -47,24 +47,29 @@ def held_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def watch_signals(caught: list[int], stop: Callable[[str], None]) -> None:
+def watch_signals(caught: list[int], stop: Callable[[str], None], drain: Callable[[str], None] | None = None) -> None:
     """Pass the signals that ask for an end to the event loop that runs.
 
     Args:
         caught: Those that were held; the first one there decides the exit code.
         stop: Told the reason, once the loop goes on.
+        drain: Told in its place, if the first signal is SIGTERM: what is under way may come to its end.
     """
     import asyncio
 
+    def end(number: int) -> None:
+        may_drain = number == signal.SIGTERM and len(caught) == 1
+        (drain if drain is not None and may_drain else stop)(_describe(number))
+
     def take(number: int) -> None:
         caught.append(number)
-        stop(_describe(number))
+        end(number)
 
     loop = asyncio.get_running_loop()
     for number in _wanted():
         loop.add_signal_handler(number, take, number)
     if caught:
-        loop.call_soon(stop, _describe(caught[0]))
+        loop.call_soon(end, caught[0])
 
 
 def _describe(number: int) -> str:

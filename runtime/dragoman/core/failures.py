@@ -20,6 +20,11 @@ _AWAITED: Final = {
     State.SENDING_INITIALIZED: "the client's notifications/initialized",
 }
 
+_LAST: Final = {
+    State.CLOSING: ("the client's closing", Outcome.CLIENT_CLOSED),
+    State.DRAINING: ("the signal that stops the proxy", Outcome.STOPPED),
+}
+
 _CLOSED_EARLY: Final = {
     State.CONNECTING: "the client closed without sending initialize",
     State.SENDING_INITIALIZED: "the client closed without sending notifications/initialized",
@@ -34,9 +39,10 @@ def explain_timeout(state: State, settings: Settings, about: dict[str, Any]) -> 
         settings: With the limits.
         about: What is known of the handshake, for the error's data.
     """
-    if state is State.CLOSING:
-        message = f"the server did not answer within {settings.drain_timeout_s:g} s of the client's closing"
-        return connection_closed(message), Outcome.CLIENT_CLOSED
+    if state in _LAST:
+        event, outcome = _LAST[state]
+        message = f"the server did not answer within {settings.drain_timeout_s:g} s of {event}"
+        return connection_closed(message), outcome
     error = InitializationTimeout(_AWAITED.get(state, "the end"), settings.init_timeout_s)
     data = {"error": "InitializationTimeout", "waitingFor": error.waiting_for, "timeoutSeconds": error.timeout_s}
     return Refusal(CONNECTION_CLOSED, str(error), {**data, **about}), Outcome.INITIALIZATION_TIMED_OUT

@@ -68,7 +68,7 @@ class Settings:
     restore_ids: bool = True
     on_loss: OnLoss = OnLoss.WARN
     init_timeout_s: float = 60.0
-    drain_timeout_s: float = 10.0
+    drain_timeout_s: float = 30.0
     linger_s: float = 1.0
     queue_frames: int = 256
     queue_bytes: int = 16 * 1024 * 1024

@@ -108,8 +108,8 @@ class Host:
                 level = logging.ERROR if self._settings.says_why else logging.DEBUG
                 logger.log(level, "the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
             is_stopped = finish.outcome is Outcome.STOPPED
-            if finish.outcome is Outcome.SERVER_CLOSED:
-                self.hurry(front)  # it is going already
+            if is_stopped or finish.outcome is Outcome.SERVER_CLOSED:
+                self.hurry(front)  # it is going already, or nobody waits for it
             return finish
         finally:
             self._timers.stop_client(front)
@@ -168,6 +168,10 @@ class Host:
         """End a client's session now; requests that wait are answered with this reason."""
         self.hurry(front)
         self.perform(front.stop, reason)
+
+    def drain(self, front: FrontEdge, reason: str) -> None:
+        """End a client's session once what is under way is answered; further requests are answered with this reason."""
+        self.perform(front.drain, reason)
 
     def hurry(self, front: FrontEdge) -> None:
         """Let the servers that only this client has be quick about going."""

@@ -354,6 +354,10 @@ class Guest:
         finally:
             self.front.release()
 
+    def drain(self, reason: str) -> None:
+        """End the session once what is under way is answered."""
+        self._host.drain(self.front, reason)
+
     def stop(self, reason: str) -> None:
         """End the session now; requests that wait are answered with this reason."""
         self._host.stop(self.front, reason)

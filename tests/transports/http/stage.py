@@ -28,6 +28,7 @@ class Server:
     def __init__(self) -> None:
         self.end, self.far = connect_pair("server", "proxy")
         self.gone: str | None = None
+        self.last: Any = None
         self.paused = False
         self._heard: asyncio.Queue[Any] = asyncio.Queue()
         self._rest = b""
@@ -36,7 +37,8 @@ class Server:
     def data_received(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            self._heard.put_nowait(json.loads(line))
+            self.last = json.loads(line)
+            self._heard.put_nowait(self.last)
 
     def ended(self, reason: str) -> None:
         self.gone = reason
@@ -70,6 +72,7 @@ class Server:
 class Stage:
     make: Callable[[Transport], Any]
     """Makes what runs a session."""
+    http: HttpServer
 
     def __init__(self, front: HttpFront, port: int) -> None:
         self.front = front
@@ -145,6 +148,7 @@ async def serving(
     stage = Stage(front, listener.getsockname()[1])
     stage.make = lambda transport: Proxy(ProxyConfig(**proxy), transport, stage.connect)
     server = HttpServer(front, listener, address)
+    stage.http = server
     stage.connections = server._server.server_state.connections
     ready = asyncio.Event()
     task = asyncio.create_task(server.run(ready.set))

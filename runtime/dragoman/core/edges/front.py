@@ -48,6 +48,7 @@ logger = logging.getLogger("dragoman.session")
 # Names of their own for what is asked with every frame: see `commands.CLIENT`.
 _READY: Final = FrontState.READY
 _PER_REQUEST: Final = FrontState.PER_REQUEST
+_DRAINING: Final = FrontState.DRAINING
 _CLOSING: Final = FrontState.CLOSING
 
 _WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
@@ -177,13 +178,26 @@ class FrontEdge(FrontActions):
         self._end(connection_closed(reason), outcome)
         self._advance(FrontEvent.STOPPED)
 
+    def drain(self, reason: str) -> None:
+        """End the session once everything that the client has asked is answered; nothing new is taken."""
+        if self.state in (_DRAINING, _CLOSING):
+            return
+        if self.state not in (_READY, _PER_REQUEST):
+            self.stop(reason)
+            return
+        self._end(connection_closed(reason), Outcome.STOPPED)
+        if self.per_request is not None:
+            self.per_request.drain(reason)
+        self._advance(FrontEvent.DRAIN_ASKED)
+        self.answered()
+
     # What is behind does
 
     def take_server(self, frame: Frame) -> None:
         """Take a frame of the server for this client."""
         if self.state is _READY:
             self.exchange.relay(SERVER, frame)
-        elif not self._early.take_server(frame, self.state):
+        elif self.state is _DRAINING or not self._early.take_server(frame, self.state):
             self.exchange.relay(Side.SERVER, frame)
             self.answered()
 
@@ -263,9 +277,12 @@ class FrontEdge(FrontActions):
             self.exchange.relay(Side.CLIENT, frame)
         elif is_request and frame.method == "ping":
             self._early.answer_ping(Side.CLIENT, frame)
-        elif self.state in (FrontState.CLOSED, FrontState.FAILED):
+        elif self.state in (_DRAINING, FrontState.CLOSED, FrontState.FAILED):
             if is_request:
                 self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
+            elif self.state is _DRAINING:  # an answer to a question in a call, say, or the end of one
+                self.exchange.relay(Side.CLIENT, frame)
+                self.answered()
         elif not self._early.take_client(frame, self.state):
             self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
 
@@ -329,8 +346,8 @@ class FrontEdge(FrontActions):
             self._advance(FrontEvent.INITIALIZED)
 
     def answered(self) -> None:
-        """Take note that a request may have its answer; a client that has closed, and has all of them, is served."""
-        if self.state is not _CLOSING:
+        """Take note that a request may have its answer; a session that ends with the last of them is over."""
+        if self.state is not _CLOSING and self.state is not _DRAINING:
             return
         waiting = self.exchange.calls[Side.CLIENT].waiting if self.per_request is None else self.per_request.requests
         if not waiting:

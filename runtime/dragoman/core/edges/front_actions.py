@@ -87,7 +87,11 @@ class FrontActions:
 
     def _start_timer(self) -> None:
         settings = self._wiring.settings
-        durations = {FrontState.CLOSING: settings.drain_timeout_s, FrontState.FAILED: settings.linger_s}
+        durations = {
+            FrontState.DRAINING: settings.drain_timeout_s,
+            FrontState.CLOSING: settings.drain_timeout_s,
+            FrontState.FAILED: settings.linger_s,
+        }
         self._outbox.add(Wake(self, durations.get(self.state, settings.init_timeout_s)))
 
     def _stop_timer(self) -> None:

@@ -32,6 +32,7 @@ class FrontState(Enum):
     SENDING_INITIALIZED = "sending-initialized"
     READY = "ready"
     PER_REQUEST = "per-request"
+    DRAINING = "draining"
     CLOSING = "closing"
     CLOSED = "closed"
     FAILED = "failed"
@@ -49,6 +50,7 @@ class FrontEvent(Enum):
     PER_REQUEST_BEGUN = "per-request begun"
     HANDSHAKE_BEGUN = "handshake begun"
     TIMED_OUT = "timed out"
+    DRAIN_ASKED = "drain asked"
     DRAINED = "drained"
     CLIENT_CLOSED = "client closed"
     SERVER_CLOSED = "server closed"
@@ -203,13 +205,21 @@ FRONT: Final[Table[Any, Any, Any]] = Table(
         (_S.SENDING_INITIALIZED, _E.STOPPED): (_S.CLOSED, _STOP),
         # Everything crosses.
         (_S.READY, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.FAIL_SERVER_REQUESTS, _A.START_TIMER)),
+        (_S.READY, _E.DRAIN_ASKED): (_S.DRAINING, (_A.START_TIMER,)),
         (_S.READY, _E.SERVER_CLOSED): (_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
         (_S.READY, _E.STOPPED): (_S.CLOSED, _STOP),
         # Each request speaks for itself. A client may ask like that what is served, and then open a session.
         (_S.PER_REQUEST, _E.HANDSHAKE_BEGUN): (_S.CONNECTING, (_A.START_TIMER,)),
         (_S.PER_REQUEST, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.START_TIMER,)),
+        (_S.PER_REQUEST, _E.DRAIN_ASKED): (_S.DRAINING, (_A.START_TIMER,)),
         (_S.PER_REQUEST, _E.SERVER_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
         (_S.PER_REQUEST, _E.STOPPED): (_S.CLOSED, _STOP),
+        # The proxy stops: what the client has asked is answered, with all that belongs to it, and nothing new is taken.
+        (_S.DRAINING, _E.DRAINED): (_S.CLOSED, _STOP),
+        (_S.DRAINING, _E.TIMED_OUT): (_S.CLOSED, _STOP),
+        (_S.DRAINING, _E.CLIENT_CLOSED): (_S.CLOSING, (_A.FAIL_SERVER_REQUESTS,)),
+        (_S.DRAINING, _E.SERVER_CLOSED): (_S.CLOSED, (_A.STOP_TIMER, _A.FAIL_CLIENT_REQUESTS, _A.FINISH)),
+        (_S.DRAINING, _E.STOPPED): (_S.CLOSED, _STOP),
         # The client says no more; what it asked for is still answered.
         (_S.CLOSING, _E.DRAINED): (_S.CLOSED, (_A.STOP_TIMER, _A.FINISH)),
         (_S.CLOSING, _E.TIMED_OUT): (_S.CLOSED, (_A.FAIL_CLIENT_REQUESTS, _A.FINISH)),

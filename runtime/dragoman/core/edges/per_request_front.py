@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from dragoman.core.bridge.discovery import served_versions
 from dragoman.core.bridge.errors import unsupported_version
 from dragoman.core.bridge.metadata import Metadata, MetadataReader, read
-from dragoman.core.bridge.names import PER_REQUEST_REVISIONS, TASK_METHODS, UNSUPPORTED_VERSION
+from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, PER_REQUEST_REVISIONS, TASK_METHODS, UNSUPPORTED_VERSION
 from dragoman.core.calls import NAME_BYTES, cancelled_key, read_reason
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.methods import CANCELLED, PROGRESS
+from dragoman.core.methods import CANCELLED, LISTEN, PROGRESS
 from dragoman.core.repeats import TWO_FRAMES
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import TIMED_OUT
@@ -202,6 +202,13 @@ class PerRequestFront:
 
     def leave(self, reason: str) -> None:
         """Take note that the client says no more."""
+        self._behind.leave(reason)
+
+    def drain(self, reason: str) -> None:
+        """End in order what would never end: listen streams, and calls that wait for their client to come back."""
+        for request in [one for one in self.requests.values() if one.method == LISTEN]:
+            self._behind.cancel(request, reason)
+            self.answer(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
         self._behind.leave(reason)
 
     def _take_request(self, frame: Frame) -> None:

@@ -83,6 +83,19 @@ class HttpFront:
             case "lifespan":
                 await self._live(receive, send)
 
+    async def drain(self, reason: str) -> None:
+        """Take no new sessions, and wait until those that are open have ended with what they have under way."""
+        if self.board is not None:
+            self.board.stop()
+        if self.sessions:
+            logger.warning(
+                "%s: %d session(s) end once their calls are answered, or --drain-timeout is over; another signal ends "
+                "them at once",
+                reason,
+                len(self.sessions),
+            )
+        await self.sessions.drain(reason)
+
     async def close(self, reason: str = "the server is stopping") -> None:
         """End every session, and wait until everything of theirs is gone."""
         if self.board is not None:

@@ -149,13 +149,15 @@ class PerRequestHttpFront:
         session = self._serving.get("" if self.config.shares_requests else principal)
         if session is None or session.transport.over or not session.transport.readable.is_set():
             return None
+        if self._sessions.closing:
+            return None
         return session if self._under_way.get(principal, 0) < self.config.limits.streams else None
 
     def _find(self, principal: str) -> HttpSession[RequestsTransport]:
         if self.config.shares_requests:
             principal = ""
         session = self._serving.get(principal)
-        if session is None or session.transport.over:
+        if session is None or session.transport.over or self._sessions.closing:
             caller = Caller(principal, "streamable-http", is_per_request=True)
             session = self._serving[principal] = self._sessions.open(RequestsTransport(self.config, principal), caller)
             for name in [name for name, other in self._serving.items() if other.transport.over]:

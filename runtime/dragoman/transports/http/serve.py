@@ -12,7 +12,7 @@ import functools
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -209,13 +209,20 @@ class HttpServer:
         share_log()
         config.load()  # reads the certificate: better now than at the first connection
         self._server = _Server(config, limits, patience, front.refusals, front.sessions.tidying.count_connection)
+        self._drain = asyncio.Event()
         self._stop = asyncio.Event()
         self._reason = "the server is stopping"
+
+    def drain(self, reason: str) -> None:
+        """End as `stop` does, but let what is under way be answered before; new sessions are refused meanwhile."""
+        self._reason = reason
+        self._drain.set()
 
     def stop(self, reason: str) -> None:
         """End in order: every session is told and gone, then every connection, then the server."""
         self._reason = reason
         self._stop.set()
+        self._drain.set()
 
     async def run(self, on_ready: Callable[[], None], on_stop: Callable[[], Awaitable[None]] | None = None) -> None:
         """Serve until told to stop.
@@ -229,12 +236,20 @@ class HttpServer:
         while not self._server.started and not serving.done():
             await asyncio.sleep(0)
         on_ready()
-        stopping = asyncio.create_task(self._stop.wait())
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+        await _wait_for_one(serving, self._drain.wait())
+        await _wait_for_one(self._stop.wait(), self._front.drain(self._reason))
         await asyncio.gather(self._front.close(self._reason), *([] if on_stop is None else [on_stop()]))
         self._server.stopping.set()
         await serving
+
+
+async def _wait_for_one(*ends: Coroutine[Any, Any, object] | asyncio.Task[None]) -> None:
+    """Wait until one of these is over; give up those that began with this."""
+    tasks = [asyncio.ensure_future(end) for end in ends]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task, end in zip(tasks, ends, strict=True):
+        if task is not end:
+            task.cancel()
 
 
 def _open_websocket(message_s: float, budget: Budget, refusals: Refusals, **about: Any) -> asyncio.Protocol:

@@ -53,6 +53,9 @@ class Runner(Protocol):
     def run(self) -> Awaitable[object]:
         """Serve the session to its end; its transport is closed by then. A `Finish` says how it ended."""
 
+    def drain(self, reason: str) -> None:
+        """End it once what is under way is answered, or has had the time to be; take nothing new."""
+
     def stop(self, reason: str) -> None:
         """End it now."""
 
@@ -225,6 +228,13 @@ class Sessions:
         LABEL.set(session.label)
         return session  # type: ignore[return-value]
 
+    async def drain(self, reason: str) -> None:
+        """Open no session any more, and wait until each has ended, with the answers to what it has under way."""
+        self.closing = True
+        for session in self.all():
+            session.runner.drain(reason)
+        await self._wait_for_ends()
+
     async def close(self, reason: str) -> None:
         """End every session, and wait until everything of theirs is gone."""
         self.closing = True
@@ -233,8 +243,12 @@ class Sessions:
             self._sweeper.cancel()
         for session in list(self._sessions.values()):
             session.runner.stop(reason)
+        await self._wait_for_ends()
+
+    async def _wait_for_ends(self) -> None:
         tasks = [session.task for session in self._sessions.values() if session.task is not None]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks)  # unlike `gather`, it leaves them alone if it is cancelled
 
     async def _run(self, session: HttpSession[TransportT]) -> None:
         try:

@@ -236,7 +236,7 @@ class PerRequest:
 
     def pose(self, frame: Frame) -> None:
         """Ask the client something, in its own revision."""
-        if self.front.state is not FrontState.READY:
+        if self.front.state not in (FrontState.READY, FrontState.DRAINING):
             self.reply(self.front, connection_closed("the client has closed").answer(frame.key))
         elif (unfit := self.front.exchange.pose(frame)) is not None:
             self.reply(self.front, connection_closed(unfit.value).answer(frame.key))

@@ -155,7 +155,7 @@ class ToHandshake:
 
     def waits_for(self, upstream: UpstreamEdge) -> bool:
         """Whether the client is there, or waits for answers."""
-        return self._front.state in (FrontState.PER_REQUEST, FrontState.CLOSING)
+        return self._front.state in (FrontState.PER_REQUEST, FrontState.DRAINING, FrontState.CLOSING)
 
     def offered(self, upstream: UpstreamEdge) -> None:
         """Nothing to do: nobody hears what a server says before it has agreed to something."""
