@@ -5,6 +5,7 @@ no prose. Everything that types or constrains is kept. Pure functions over JSON 
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import TypeAlias, Union
 
@@ -17,6 +18,9 @@ Json: TypeAlias = Union[dict[str, "Json"], list["Json"], str, int, float, bool, 
 NAME_MAPS = frozenset({"$defs", "dependentSchemas", "patternProperties", "properties"})
 # Keywords whose value is data, not schema: nothing inside is ours to rewrite.
 DATA = frozenset({"const", "default", "enum", "examples"})
+
+# How a description says what a field's absence means: "Default: true", "(default when absent)", "Default is ...".
+DEFAULT = re.compile(r"\bdefaults?( is|s? to|:|\))|\bdefault when|\bassumed? to be|\bshould assume", re.IGNORECASE)
 
 OLD_POINTER = "#/definitions/"
 POINTER = "#/$defs/"
@@ -58,6 +62,19 @@ def definition_names(schema: dict[str, Json]) -> frozenset[str]:
     """Return the names that a checked schema defines, under either spelling."""
     definitions = schema.get("$defs", schema.get("definitions"))
     return frozenset(definitions) if isinstance(definitions, dict) else frozenset()
+
+
+def documented_defaults(schema: dict[str, Json]) -> list[tuple[str, str]]:
+    """The fields whose description says what their absence means, with the line that does: no keyword says it."""
+    definitions = schema.get("$defs", schema.get("definitions"))
+    assert isinstance(definitions, dict)
+    found = []
+    for name, definition in definitions.items():
+        fields = definition.get("properties") if isinstance(definition, dict) else None
+        for field, said in fields.items() if isinstance(fields, dict) else ():
+            prose = str(said.get("description", "")) if isinstance(said, dict) else ""
+            found += [(f"{name}.{field}", line.strip()) for line in prose.splitlines() if DEFAULT.search(line)]
+    return found
 
 
 def _schema(node: Json) -> Json:

@@ -1,20 +1,21 @@
-"""Which dropped fields are cosmetic: those that an overlay's `[[cosmetic]]` entries name.
+"""Which dropped fields are cosmetic: those that an overlay's `[[cosmetic]]` entries name, always or for one value.
 
-Lives here: the choice for one object. What an entry looks like is `overlay`'s, and what a step does with the answer is
-the templates'. Called by `derive`.
+What an entry looks like is `overlay`'s, and what a step does with the answer is the templates'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from codegen.model import Object, Ref, Spec
+from codegen.model import Json, Object, Ref, Spec
 from codegen.overlay import Overlay
+from codegen.plan import Part
+from codegen.rulings import check_default
 
 
 def cosmetic_fields(
     overlay: Overlay, direction: str, source: Spec, at: str, shape: Object, keys: Iterable[str]
-) -> Mapping[str, tuple[str, ...]]:
+) -> Mapping[str, tuple[Part, ...]]:
     """Those of an object's dropped fields whose loss does not change what is said.
 
     Args:
@@ -26,23 +27,39 @@ def cosmetic_fields(
         keys: The fields that are dropped, always or when they are not valid.
 
     Returns:
-        By field, no names where its loss is always cosmetic, and the names of fields in it where its loss is cosmetic
-        as long as nothing else is in it.
+        By field, nothing where its loss is always cosmetic, and the parts of the object in it whose loss is, where its
+        loss is cosmetic as long as nothing else is in it.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[Part, ...]] = {}
     for key in keys:
-        if overlay.is_cosmetic(direction, f"{at}.{key}"):
+        entry = overlay.find_cosmetic(direction, f"{at}.{key}")
+        if entry is not None and entry.value is None:
             found[key] = ()
         elif key in shape.fields and (parts := _parts(overlay, direction, source, f"{at}.{key}", shape, key)):
             found[key] = parts
     return found
 
 
-def _parts(overlay: Overlay, direction: str, source: Spec, at: str, shape: Object, key: str) -> tuple[str, ...]:
+def cosmetic_values(
+    overlay: Overlay, direction: str, source: Spec, at: str, shape: Object, keys: Iterable[str]
+) -> Mapping[str, Json]:
+    """The values that say what their absence says, of an object's dropped fields."""
+    found: dict[str, Json] = {}
+    for key in shape.fields.keys() & keys:
+        entry = overlay.find_cosmetic(direction, f"{at}.{key}", only_values=True)
+        if entry is not None:
+            check_default(overlay, entry, source, shape.fields[key].type, f"{at}.{key}")
+            found[key] = entry.value
+    return found
+
+
+def _parts(overlay: Overlay, direction: str, source: Spec, at: str, shape: Object, key: str) -> tuple[Part, ...]:
     """The cosmetic fields of the object that a field holds."""
     type_ = shape.fields[key].type
     inner = source.resolve(type_)
     if not isinstance(inner, Object):
         return ()
     path = type_.name if isinstance(type_, Ref) else at
-    return tuple(name for name in inner.fields if overlay.is_cosmetic(direction, f"{path}.{name}"))
+    values = cosmetic_values(overlay, direction, source, path, inner, inner.fields)
+    asked = [name for name in inner.fields if name not in values]
+    return (*(name for name in asked if overlay.find_cosmetic(direction, f"{path}.{name}")), *sorted(values.items()))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from codegen.actions import CHECK, declares
 from codegen.arms import Arms
-from codegen.cosmetic import cosmetic_fields
+from codegen.cosmetic import cosmetic_fields, cosmetic_values
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.moves import arranged, left_and_come
 from codegen.names import path_of, snake
@@ -157,7 +157,8 @@ class Derivation:
         self._new(source, target, site, names, parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
         declares = re.split(r"[.\[{]", site.at, maxsplit=1)[0] in read_roles().capabilities.values()
-        lost = () if declares else (*parts.drops, *parts.guards)
+        lost = (*parts.drops, *parts.guards)
+        asked = self.overlay, self.direction, self.source, site.at, source
         node = ObjectNode(
             site.at,
             hooks_before=self._hooks(site, "before"),
@@ -168,7 +169,8 @@ class Derivation:
             forgotten=tuple(parts.forgotten),
             presence_matters=declares,
             guards=parts.guards if guarded else {},
-            cosmetic=cosmetic_fields(self.overlay, self.direction, self.source, site.at, source, lost),
+            cosmetic={} if declares else cosmetic_fields(*asked, lost),
+            implied=cosmetic_values(*asked, parts.drops),
             members=parts.members,
             extra=self.work(source.extra, target.extra, site.below("{}", "/additionalProperties")),
             extra_except=tuple(target.fields),

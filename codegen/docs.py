@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.layout import environment
+from codegen.model import Json
 from codegen.overlay import Cosmetic, Decision, Hook, Move
-from codegen.plan import ObjectNode
+from codegen.plan import ObjectNode, Part
 from codegen.step_plan import DirectionPlan, StepPlan
 
 TEMPLATES = Path(__file__).parent / "templates" / "docs"
@@ -25,7 +26,8 @@ class WayFacts:
     target: str
     direction: str
     dropped: Mapping[str, tuple[str, ...]]
-    cosmetic: Mapping[str, Mapping[str, tuple[str, ...]]]
+    cosmetic: Mapping[str, Mapping[str, tuple[Part, ...]]]
+    implied: Mapping[str, Mapping[str, Json]]
     filled: Mapping[str, Mapping[str, object]]
     guarded: Mapping[str, tuple[str, ...]]
     cosmetic_entries: tuple[Cosmetic, ...]
@@ -63,6 +65,7 @@ def _facts(plan: StepPlan, direction: str) -> WayFacts:
         direction,
         dropped={node.label: (*node.drops, *node.forgotten) for node in _objects(way) if node.drops or node.forgotten},
         cosmetic={node.label: node.cosmetic for node in _objects(way) if node.cosmetic},
+        implied={node.label: node.implied for node in _objects(way) if node.implied},
         filled={node.label: node.fills for node in _objects(way) if node.fills},
         guarded={node.label: tuple(node.guards) for node in _objects(way) if node.guards},
         cosmetic_entries=tuple(entry for entry in overlay.cosmetics if entry.direction in ("", direction)),

@@ -150,12 +150,16 @@ class ErrorCode:
 
 @dataclass(frozen=True, slots=True)
 class Cosmetic:
-    """Fields (`at`) whose loss does not change what is said; both ways, unless a `direction` is given."""
+    """Fields (`at`) whose loss does not change what is said; both ways, unless a `direction` is given.
+
+    With a `value`, only where they hold it: their absence says the same.
+    """
 
     name: str
     at: tuple[str, ...]
     reason: str
     direction: str = ""
+    value: Any = None
 
 
 @dataclass(slots=True)
@@ -189,19 +193,20 @@ class Overlay:
             self.used.add((decision.name, pattern))
         return found[0][0] if found and found[0][0].do else None
 
-    def is_cosmetic(self, direction: str, at: str) -> bool:
-        """Whether an entry says that the loss of the field at this path is cosmetic.
+    def find_cosmetic(self, direction: str, at: str, *, only_values: bool = False) -> Cosmetic | None:
+        """The entry that says that the loss of the field at this path is cosmetic, or that its loss with a value is.
 
         Raises:
             UnusedDecision: Two entries say so.
         """
         asked = [entry for entry in self.cosmetics if entry.direction in ("", direction)]
-        found = [(entry.name, pattern) for entry in asked for pattern in entry.at if matches(at, pattern)]
-        names = sorted({name for name, _ in found})
+        found = [(entry, pattern) for entry in asked for pattern in entry.at if matches(at, pattern)]
+        names = sorted({entry.name for entry, _ in found})
         if len(names) > 1:
             raise UnusedDecision(self.path, names[1], f"calls {at} cosmetic as {names[0]!r} does already")
-        self.used.update(found)
-        return bool(found)
+        found = [(entry, pattern) for entry, pattern in found if entry.value is not None or not only_values]
+        self.used.update((entry.name, pattern) for entry, pattern in found)
+        return found[0][0] if found else None
 
     def use(self, name: str, pattern: str = "") -> None:
         """Say that an entry has been used."""

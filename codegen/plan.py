@@ -80,6 +80,10 @@ class Moved:
     prune: bool = True
 
 
+Part: TypeAlias = "str | tuple[str, Any]"
+"""A field whose loss is cosmetic, or one whose loss is where it holds this value."""
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectNode:
     """Work on a JSON object, in the order of the fields below."""
@@ -98,8 +102,10 @@ class ObjectNode:
     presence_matters: bool = False
     """Whether an empty value that is dropped is a loss too (capabilities say by their presence what is possible)."""
     guards: Mapping[str, Type] = field(default_factory=dict)
-    cosmetic: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Dropped or guarded fields whose loss is cosmetic: always, or where they hold nothing but the fields named."""
+    cosmetic: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
+    """Dropped or guarded fields whose loss is cosmetic: always, or where they hold nothing but these parts."""
+    implied: Mapping[str, Any] = field(default_factory=dict)
+    """Values that say what their absence says: the loss of such a field is cosmetic where it holds this."""
     members: Mapping[str, Member] = field(default_factory=dict)
     extra: Work = Work()
     extra_except: tuple[str, ...] = ()

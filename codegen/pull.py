@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from codegen.canonical import canonical_text, definition_names, parse_schema
+from codegen.canonical import canonical_text, definition_names, documented_defaults, parse_schema
 from codegen.errors import CodegenError, PinMismatch, UnknownRevision
 from codegen.fetch import fetch_from, fetch_official, head_commit, upstream_path
 from codegen.pins import ERAS, PINS_NAME, SCHEMA_DIR, Era, Pin, read_pins, sha256_hex, write_pins
@@ -100,6 +100,8 @@ def pull(
     check_hash(old, source, data, accept_new_hash)
     schema = parse_schema(data, source)
     text = canonical_text(schema)
+    for field, line in documented_defaults(schema):
+        print(f"pull: says what its absence means: {field}: {line}", file=progress)
     pin = Pin(
         revision=revision,
         era=era or (old.era if old else derive_era(definition_names(schema))),

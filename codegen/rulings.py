@@ -12,7 +12,7 @@ from typing import Any
 
 from codegen.errors import UnusedDecision
 from codegen.model import Array, Ref, Spec, Type
-from codegen.overlay import Decision, Overlay
+from codegen.overlay import Cosmetic, Decision, Overlay
 from codegen.type_facts import accepts, fits, words
 
 VERBS = {
@@ -38,6 +38,13 @@ def check_arguments(overlay: Overlay, decision: Decision, target: Spec, wanted: 
         if not accepts(wanted, value, target.resolve):
             said = f"{json.dumps(value)} is not valid at {place} in {target.revision}: {words(wanted)}"
             raise UnusedDecision(overlay.path, decision.name, said)
+
+
+def check_default(overlay: Overlay, entry: Cosmetic, source: Spec, wanted: Type, place: str) -> None:
+    """Make sure that the value for which a loss is cosmetic can stand there at all."""
+    if not accepts(wanted, entry.value, source.resolve):
+        said = f"{json.dumps(entry.value)} is not valid at {place} in {source.revision}: {words(wanted)}"
+        raise UnusedDecision(overlay.path, entry.name, said)
 
 
 def _given(overlay: Overlay, decision: Decision, arguments: Mapping[str, Any], wanted: Type) -> list[Any]:

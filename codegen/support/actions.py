@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from .errors import MissingRequiredField, TranslationError, Untranslatable
-from .losses import At, Losses, Swallowed, pointer
+from .losses import At, Losses, Part, Swallowed, pointer
 
 GONE: Final = object()
 """Returned in place of a value that must not stay."""
@@ -109,11 +109,20 @@ def lose_cosmetic(y: dict[str, Any], key: str, at: At, out: Losses) -> None:
         out.notes.append(((at, key), "dropped", value, True))
 
 
-def lose_object(y: dict[str, Any], key: str, cosmetic: tuple[str, ...], at: At, out: Losses) -> None:
-    """As `lose`; the loss is cosmetic where the value is an object with none but these fields."""
+def lose_object(y: dict[str, Any], key: str, cosmetic: tuple[Part, ...], at: At, out: Losses) -> None:
+    """As `lose`; the loss is cosmetic where the value is an object with none but these parts."""
     value = y.pop(key)
     if value or type(value) in NUMBERS:
         out.notes.append(((at, key), "dropped", value, cosmetic))
+
+
+def lose_implied(y: dict[str, Any], key: str, same: Any, at: At, out: Losses) -> None:
+    """As `lose_declared`; the loss is cosmetic where the value is *same*, which its absence says too."""
+    value = y.pop(key)
+    if value is None:
+        return
+    is_same = type(value) is type(same) and value == same
+    out.notes.append(((at, key), "dropped", value, is_same))
 
 
 def lose_declared(y: dict[str, Any], key: str, at: At, out: Losses) -> None:

@@ -17,9 +17,12 @@ from ._json import size
 At: TypeAlias = "tuple[At, str | int] | None"
 """A place in a frame: the parent's place and the key in it; `None` is the frame itself."""
 
-Note: TypeAlias = "tuple[At, str, Any, bool | tuple[str, ...]]"
-"""A loss that is not spelled: place, kind, value, and whether it is cosmetic; for an object of which only some fields
-are, their names."""
+Part: TypeAlias = "str | tuple[str, Any]"
+"""A field that may be lost, or one that may where it holds this value."""
+
+Note: TypeAlias = "tuple[At, str, Any, bool | tuple[Part, ...]]"
+"""A loss that is not spelled: place, kind, value, and whether it is cosmetic; for an object of which only some parts
+are, those."""
 
 Kind: TypeAlias = Literal["dropped", "replaced", "added", "hidden", "swallowed", "truncated", "rewritten"]
 
@@ -244,7 +247,7 @@ class _Settling:
         self.moves.append((at, origins))
         self.ends = {number: _led(place, at, went) for number, place in self.ends.items()}
 
-    def _add(self, at: At, here: At, value: Any, cosmetic: bool | tuple[str, ...]) -> None:
+    def _add(self, at: At, here: At, value: Any, cosmetic: bool | tuple[Part, ...]) -> None:
         number = len(self.found)
         self.ends[number] = at
         self.added[here] = number
@@ -254,7 +257,7 @@ class _Settling:
             self.above.setdefault(place, []).append(here)
             place = place[0]
 
-    def _lose(self, here: At, kind: str, value: Any, cosmetic: bool | tuple[str, ...]) -> None:
+    def _lose(self, here: At, kind: str, value: Any, cosmetic: bool | tuple[Part, ...]) -> None:
         """Note a loss, with what stood there in the source."""
         if kind in ("dropped", "hidden") and self.above:
             for place in self.above.get(here, ()):
@@ -333,9 +336,11 @@ def is_cosmetic(note: Note) -> bool:
     return _holds_only(value, cosmetic) if type(cosmetic) is tuple else cosmetic is True
 
 
-def _holds_only(value: Any, names: tuple[str, ...]) -> bool:
-    """Whether a value is an object with nothing but these fields."""
-    return type(value) is dict and not [name for name, item in value.items() if name not in names and item is not None]
+def _holds_only(value: Any, parts: tuple[Part, ...]) -> bool:
+    """Whether a value is an object with nothing but these parts."""
+    return type(value) is dict and all(
+        item is None or name in parts or (name, item) in parts for name, item in value.items()
+    )
 
 
 def spell(notes: Iterable[Note]) -> tuple[Loss, ...]:

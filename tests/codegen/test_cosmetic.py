@@ -54,6 +54,22 @@ def test_an_object_that_holds_cosmetic_fields_names_them() -> None:
     assert node(step(NOTED, cosmetic("Notes.title"))).cosmetic == {"notes": ("title",)}
 
 
+def test_an_object_that_holds_what_its_absence_says_names_the_value() -> None:
+    overlay = cosmetic("Notes.hint", value='"none"') + cosmetic("Notes.title", name='"other"')
+    assert node(step(NOTED, overlay)).cosmetic == {"notes": ("title", ("hint", "none"))}
+
+
+def test_a_value_that_cannot_stand_there_is_refused() -> None:
+    with pytest.raises(UnusedDecision, match=rf"\[shine\]: 5 is not valid at It\.title in {NEWER}"):
+        step(TITLED, cosmetic("It.title", value="5"))
+
+
+def test_a_capability_may_say_what_its_absence_says() -> None:
+    overlay = cosmetic("ServerCapabilities.title", value='"none"')
+    planned = plan({"ServerCapabilities": BARE}, {"ServerCapabilities": TITLED}, overlay)
+    assert planned.ways["down", "strict"].nodes["server_capabilities"].implied == {"title": "none"}  # type: ignore[union-attr]
+
+
 def test_an_object_that_stands_in_place_is_asked_by_its_path() -> None:
     planned = step(object_of("name", name=STRING, notes=NOTES), cosmetic("It.notes.hint"))
     assert node(planned).cosmetic == {"notes": ("hint",)}
@@ -75,6 +91,7 @@ def test_capabilities_are_never_cosmetic() -> None:
     [
         (TITLED, cosmetic("It.title"), 'do.lose_cosmetic(y, "title", at, out)'),
         (TITLED, cosmetic("It.title"), 'do.lose(y, "icon", at, out)'),
+        (TITLED, cosmetic("It.title", value='"none"'), 'do.lose_implied(y, "title", "none", at, out)'),
         (NOTED, cosmetic("Notes.title"), 'do.lose_object(y, "notes", ("title",), at, out)'),
     ],
 )
@@ -86,6 +103,12 @@ def test_the_page_of_a_step_says_what_is_cosmetic_and_why() -> None:
     page = render_docs([step(TITLED, cosmetic("It.title"))])[f"docs/steps/{NEWER}.md"]
     assert "- **shine**: `It.title`. It only shines.\n" in page
     assert "| It | `icon`, `title` *(cosmetic)* |\n" in page
+
+
+def test_the_page_of_a_step_says_for_which_value() -> None:
+    page = render_docs([step(TITLED, cosmetic("It.title", value='"none"'))])[f"docs/steps/{NEWER}.md"]
+    assert '- **shine**: `It.title` holding `"none"`. It only shines.\n' in page
+    assert '| It | `icon`, `title` *(cosmetic if it is `"none"`)* |\n' in page
 
 
 def test_the_page_of_a_step_says_when_an_object_is_cosmetic() -> None:

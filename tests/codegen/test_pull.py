@@ -402,6 +402,20 @@ def test_pull_with_broken_pins_says_how_to_mend_them(text: str, schema_dir: Path
         pull(REVISION, origin=str(mirror), schema_dir=schema_dir)
 
 
+# What is lost with the prose
+
+
+def test_pull_lists_the_fields_whose_absence_means_something(tmp_path: Path) -> None:
+    said = {"type": "string", "description": "How it goes.\n- `now`: at once (default)\n- `later`: some time"}
+    fields = {**SCHEMA["definitions"]["PingRequest"]["properties"], "when": said}
+    ping = {**SCHEMA["definitions"]["PingRequest"], "properties": fields}
+    schema = {**SCHEMA, "definitions": {**SCHEMA["definitions"], "PingRequest": ping}}
+    progress = io.StringIO()
+    pull(REVISION, origin=str(write_upstream(tmp_path, schema)), schema_dir=tmp_path / "schema", progress=progress)
+    assert "PingRequest.when: - `now`: at once (default)\n" in progress.getvalue()
+    assert "description" not in progress.getvalue()
+
+
 # The command line
 
 

@@ -97,16 +97,25 @@ def test_losses_are_not_spelled_where_nobody_looks(caplog: pytest.LogCaptureFixt
 
 
 def test_losses_in_many_items_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     tools = [tool(title="A", outputSchema={"type": "object"}), tool(title="BB"), tool()]
     adapt(adaptor(), result({"tools": tools}), "tools/list")
-    (record,) = caplog.records
-    assert record.getMessage() == (
-        "tools/list result, 2025-11-25 to 2024-11-05: "
-        "dropped /result/tools/0/outputSchema (17 B), dropped /result/tools/*/title x 2 (7 B)"
-    )
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "tools/list result, 2025-11-25 to 2024-11-05: dropped /result/tools/0/outputSchema (17 B)"),
+        ("INFO", "tools/list result, 2025-11-25 to 2024-11-05: dropped /result/tools/*/title x 2 (7 B)"),
+    ]
+
+
+def test_what_its_absence_says_too_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    adapting = adaptor(on_loss=OnLoss.REFUSE)
+    line = result({"tools": [tool(execution={"taskSupport": "forbidden"})]})
+    assert adapt(adapting, line, "tools/list") == result({"tools": [tool()]}).replace(b" ", b"")
+    assert [record.levelname for record in caplog.records] == ["INFO"]
 
 
 def test_a_loss_of_a_shape_that_was_said_is_only_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     adapting = adaptor()
     for tools in ([tool(title="A")], [tool(title="A"), tool(title="B")], [tool(), tool(title="B")]):
         adapt(adapting, result({"tools": tools}), "tools/list")
@@ -121,6 +130,7 @@ def test_a_loss_of_a_shape_that_was_said_is_only_counted(caplog: pytest.LogCaptu
 def test_shapes_that_a_peer_makes_up_are_not_kept_without_end(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    caplog.set_level(logging.INFO)
     monkeypatch.setattr(translate, "_SHAPES_KEPT", 2)
     adapting = adaptor()
     for field in ("title", "icons", "annotations"):

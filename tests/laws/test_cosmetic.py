@@ -11,6 +11,8 @@ from dragoman_spec import Translation, translate
 ICONS = [{"src": "https://example.com/a.png"}]
 TEXT = {"type": "text", "text": "hello"}
 TOOL = {"name": "a", "inputSchema": {"type": "object"}}
+HINTS = {"title": "A", "readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+"""What a tool without hints is taken for."""
 FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
 
 
@@ -31,8 +33,13 @@ def form(**fields: Any) -> dict[str, Any]:
     return {"params": {**FORM, **fields}}
 
 
-def sampled(content: Any) -> dict[str, Any]:
-    return {"params": {"maxTokens": 1, "messages": [{"role": "user", "content": content}]}}
+def sampled(content: Any, **fields: Any) -> dict[str, Any]:
+    return {"params": {"maxTokens": 1, "messages": [{"role": "user", "content": content}], **fields}}
+
+
+def opening(**capabilities: Any) -> dict[str, Any]:
+    said = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "c", "version": "1"}}
+    return {"params": {**said, "capabilities": capabilities}}
 
 
 CHOICE = {"type": "string", "oneOf": [{"const": "a", "title": "A"}]}
@@ -40,10 +47,13 @@ CHOICE = {"type": "string", "oneOf": [{"const": "a", "title": "A"}]}
 COSMETIC = [
     ("tools/list", "2025-03-26", "2024-11-05", tools(annotations={"title": "A"})),
     ("tools/list", "2025-03-26", "2024-11-05", tools(annotations={"title": "A", "readOnlyHint": None})),
+    ("tools/list", "2025-03-26", "2024-11-05", tools(annotations=HINTS)),
     ("tools/list", "2025-06-18", "2025-03-26", tools(title="A")),
     ("tools/list", "2025-06-18", "2024-11-05", tools(title="A")),
     ("tools/list", "2025-06-18", "2024-11-05", tools(title="A", annotations={"title": "B"})),
     ("tools/list", "2025-11-25", "2025-06-18", tools(icons=ICONS)),
+    ("tools/list", "2025-11-25", "2024-11-05", tools(execution={"taskSupport": "forbidden"})),
+    ("tools/list", "2025-11-25", "2026-07-28", tools(execution={"taskSupport": "forbidden"})),
     ("tools/list", "2026-07-28", "2024-11-05", tools(title="A", icons=ICONS)),
     ("tools/list", "2025-03-26", "2025-06-18", tools(title=5)),
     ("prompts/list", "2025-06-18", "2024-11-05", result(prompts=[{"name": "p", "title": "P"}])),
@@ -96,7 +106,9 @@ COSMETIC = [
         "2025-06-18",
         form(requestedSchema={"type": "object", "properties": {"a": CHOICE}}),
     ),
+    ("initialize", "2025-11-25", "2025-06-18", opening(elicitation={"form": {}})),
     ("sampling/createMessage", "2025-11-25", "2025-06-18", sampled([TEXT, TEXT])),
+    ("sampling/createMessage", "2025-11-25", "2025-06-18", sampled(TEXT, toolChoice={"mode": "auto"})),
     ("sampling/createMessage", "2025-11-25", "2025-06-18", result(role="assistant", model="m", content=[TEXT])),
     ("tools/list", "2026-07-28", "2025-11-25", result(tools=[], resultType="complete", ttlMs=5, cacheScope="public")),
     (
@@ -113,10 +125,14 @@ COSMETIC = [
 
 GRAVE = [
     ("tools/list", "2025-03-26", "2024-11-05", tools(annotations={"title": "A", "destructiveHint": False})),
+    ("tools/list", "2025-03-26", "2024-11-05", tools(annotations={**HINTS, "openWorldHint": False})),
     ("tools/list", "2025-06-18", "2025-03-26", tools(outputSchema={"type": "object"})),
     ("tools/list", "2025-06-18", "2025-03-26", tools(_meta={"a": 1})),
     ("tools/list", "2025-11-25", "2025-06-18", tools(execution={"taskSupport": "optional"})),
     ("tools/list", "2025-11-25", "2025-06-18", tools(execution={"taskSupport": "required"})),
+    ("tools/list", "2025-11-25", "2025-06-18", tools(execution={"taskSupport": "forbidden", "later": 1})),
+    ("initialize", "2025-11-25", "2025-06-18", opening(elicitation={"form": {"later": True}})),
+    ("sampling/createMessage", "2025-11-25", "2025-06-18", sampled(TEXT, toolChoice={"mode": "none"})),
     ("tools/call", "2025-06-18", "2025-03-26", result(content=[TEXT], structuredContent={"a": 1})),
     (
         "tools/call",

@@ -117,7 +117,8 @@ def test_stdin_and_stdout_may_be_files(tmp_path: Path) -> None:
 
 
 def test_only_the_protocol_is_on_stdout_and_losses_are_on_stderr() -> None:
-    with running("--speak", D, "--behave", "banner", "garbage") as run:
+    info = ("--log-level", "info")
+    with running("--speak", D, "--behave", "banner", "garbage", options=info) as run:
         run.open(A)
         run.say(request(1, "tools/list"))
         assert run.hear()["id"] == 1

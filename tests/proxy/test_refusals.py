@@ -88,6 +88,7 @@ def test_a_notification_that_the_client_lacks_vanishes(caplog: pytest.LogCapture
 
 
 def test_losses_are_logged_on_one_line_a_frame_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "dragoman.translate")
     proxy = hold(
         [
             *opening(A, D),
@@ -148,7 +149,7 @@ def test_a_title_is_a_reason_to_refuse_a_list_where_every_loss_is() -> None:
     ("more", "named"),
     [
         ({"outputSchema": {"type": "object"}}, "outputSchema"),
-        ({"annotations": {"title": "Add", "destructiveHint": True}}, "annotations"),
+        ({"annotations": {"title": "Add", "readOnlyHint": True}}, "annotations"),
         ({"_meta": {"owner": "a"}}, "_meta"),
     ],
 )

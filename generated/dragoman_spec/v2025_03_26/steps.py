@@ -518,7 +518,19 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "annotations" in y:
         y = x.copy() if y is x else y
-        do.lose_object(y, "annotations", ("title",), at, out)
+        do.lose_object(
+            y,
+            "annotations",
+            (
+                "title",
+                ("destructiveHint", True),
+                ("idempotentHint", False),
+                ("openWorldHint", True),
+                ("readOnlyHint", False),
+            ),
+            at,
+            out,
+        )
     return y
 
 

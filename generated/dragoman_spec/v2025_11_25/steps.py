@@ -1115,7 +1115,7 @@ def down_client_capabilities_elicitation(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "form" in y:
         y = x.copy() if y is x else y
-        do.lose_declared(y, "form", at, out)
+        do.lose_implied(y, "form", {}, at, out)
     if "url" in y:
         y = x.copy() if y is x else y
         do.lose_declared(y, "url", at, out)
@@ -1175,7 +1175,7 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
         do.lose(y, "task", at, out)
     if "toolChoice" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "toolChoice", at, out)
+        do.lose_object(y, "toolChoice", (("mode", "auto"),), at, out)
     if "tools" in y:
         y = x.copy() if y is x else y
         do.lose(y, "tools", at, out)
@@ -1944,7 +1944,7 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
             return GONE
     if "execution" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "execution", at, out)
+        do.lose_object(y, "execution", (("taskSupport", "forbidden"),), at, out)
     if "icons" in y:
         y = x.copy() if y is x else y
         do.lose_cosmetic(y, "icons", at, out)

@@ -541,7 +541,7 @@ def up_client_capabilities_roots(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "listChanged" in y:
         y = x.copy() if y is x else y
-        do.lose_declared(y, "listChanged", at, out)
+        do.lose_implied(y, "listChanged", False, at, out)
     return y
 
 
@@ -1078,7 +1078,7 @@ def up_tool(x: Any, at: At, out: Losses) -> Any:
     y = x
     if "execution" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "execution", at, out)
+        do.lose_object(y, "execution", (("taskSupport", "forbidden"),), at, out)
     return y
 
 

@@ -43,7 +43,7 @@ class OnLoss(Enum):
     """What to do about a frame that cannot be carried whole.
 
     Attributes:
-        WARN: Log the losses, and carry the rest.
+        WARN: Log the losses, at INFO if they are cosmetic, and carry the rest.
         REFUSE: Refuse the frame if a loss changes what is said; cosmetic ones are logged as for `WARN`.
         REFUSE_ALL: Refuse the frame for any loss.
         SILENT: Only count the losses.
@@ -291,17 +291,20 @@ class Adaptor:
         if refusal is not None:
             return self._refuse(kind, method, refusal)
         if self.on_loss is not OnLoss.SILENT and logger.isEnabledFor(logging.WARNING):
-            groups = [group for group in translation.group_losses() if self._is_new(kind, method, group)]
-            self._say(kind, method, groups)
+            self._say(kind, method, translation.group_losses())
         return None
 
     def _say(self, kind: str, method: str | None, groups: list[LossGroup]) -> None:
         """Log losses; those of a shape that was logged before are only counted, or each `tools/list` would say them."""
-        if not groups:
+        new = [group for group in groups if self._is_new(kind, method, group)]
+        if not new:
             self.counters.lossy_as_before += 1
-            return
-        way, words = self._where(method), describe_losses(groups)
-        logger.warning("%s %s, %s to %s: %s", method, kind, way["source"], way["target"], words)
+        way = self._where(method)
+        for level, cosmetic in ((logging.WARNING, False), (logging.INFO, True)):
+            said = [group for group in new if group.cosmetic is cosmetic]
+            if said:
+                words = describe_losses(said)
+                logger.log(level, "%s %s, %s to %s: %s", method, kind, way["source"], way["target"], words)
 
     def _is_new(self, kind: str, method: str | None, group: LossGroup) -> bool:
         shape = (kind, method, group.kind, _INDEX.sub("/*", group.pointer))
