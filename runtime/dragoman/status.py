@@ -11,7 +11,7 @@ read when somebody looks. Shown by `/readyz` (`transports.http.health`), by a so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -84,11 +84,18 @@ class StatusBoard:
         self._problems: dict[str, str] = {}
         self._unreached: set[str] = set()
         self._expected: frozenset[str] = frozenset()
+        self._left_out: Mapping[str, str] = {}
         self._stopping = False
 
-    def expect(self, names: Iterable[str]) -> None:
-        """Say what all servers are called, where there are several: what is known of others does not count any more."""
+    def expect(self, names: Iterable[str], left_out: Mapping[str, str] | None = None) -> None:
+        """Say what all servers are called, where there are several: what is known of others does not count any more.
+
+        Args:
+            names: Of those that are to be used.
+            left_out: Those whose entry in the configuration file cannot be used, with the reason.
+        """
         self._expected = frozenset(names)
+        self._left_out = left_out or {}
         self._problems = {name: problem for name, problem in self._problems.items() if name in self._expected}
         self._unreached &= self._expected
 
@@ -127,7 +134,7 @@ class StatusBoard:
         troubled = {name for name in names if all(one.state == "restarting" for one in servers if one.name == name)}
         bad = self._unreached | troubled
         ready = not self._stopping and (not bad or bool(self._expected - bad))
-        return ProxyStatus(ready, servers, dict(self._problems))
+        return ProxyStatus(ready, servers, {**self._left_out, **self._problems})
 
 
 def _describe(name: str, edge: UpstreamEdge, clients: int) -> ServerStatus:

@@ -48,7 +48,7 @@ SYNTAX = {
 MEANING = {
     "array": ("[]", 1, 1, "expected an object, found an array", "begin with"),
     "no-servers": ('{"theme": "dark"}', 1, 1, "no mcpServers", "begin with"),
-    "misspelt": ('{"mcp_servers": {}}', 1, 2, "found 'mcp_servers'", 'write "mcpServers"'),
+    "misspelt": ('{"mcpServer": {}}', 1, 2, "found 'mcpServer'", 'write "mcpServers"'),
     "at-the-top": ('{"a": {"command": "a"}}', 1, 2, "stands at the top", "put all servers into"),
     "nameless": ('{"command": "a"}', 1, 1, "without a name", '"name"'),
     "two-tables": ('{"mcpServers": {}, "servers": {}}', 1, 31, "found mcpServers and servers", "move all"),

@@ -16,9 +16,15 @@ HEAD = """\
 
 <!-- Written by `python -m tests.docs.configuration` from `dragoman.config`: do not edit. -->
 
-A configuration file is the JSON in which desktop clients name their MCP servers. A file that such a client has written
-works unchanged. Comments and a comma after the last member are allowed.
-`dragoman config check FILE` says what is wrong with a file, with line, column and remedy, and tries its servers.
+A configuration file is the file in which a client names its MCP servers: JSON for most of them, TOML for Codex, YAML
+for Continue. A file that such a client has written works unchanged. In JSON, comments and a comma after the last member
+are allowed. `dragoman config check FILE` says what is wrong with a file, with line, column and remedy, and tries its
+servers.
+
+An entry that cannot be used disables only itself: a variable that is not set, an `envFile` that is not there, a
+misspelt key, a server that only the client itself can start (`"source": "extension"` of Zed). The other servers are
+used; `config check`, `dragoman status` and the log say which one is left out, with its line and the reason. A file that
+is not JSON, TOML or YAML, or in which no entry can be used, is an error.
 
 ```json
 {
@@ -48,6 +54,7 @@ Every string of a server may have variables in it. Their values come from the en
 |---|---|
 | `${NAME}`, `${env:NAME}` | the variable; an error if it is not set |
 | `${NAME:-default}` | the variable, or the default if it is not set or empty |
+| `${{ secrets.NAME }}` | the variable `NAME`, as Continue writes it |
 | `${input:id}` | the variable `DRAGOMAN_INPUT_ID`, in the place of VS Code's question |
 | `${workspaceFolder}`, `${workspaceFolderBasename}` | where the file is, or above `.vscode`; its last name |
 | `${userHome}`, `${cwd}` | the home directory; the directory we run in |
@@ -64,7 +71,16 @@ def text() -> str:
 def _wrappers() -> str:
     rows = [f"| `{'` in `'.join(reversed(one.path))}` | {one.clients} |" for one in WRAPPERS]
     head = ["## Where the servers stand", "", "| the object | is written by |", "|---|---|"]
-    return "\n".join([*head, *rows, "", "A file has one of them. Whatever else is in it is ignored.", ""])
+    return "\n".join(
+        [
+            *head,
+            *rows,
+            "",
+            "A file has one of them. Whatever else is in it is ignored, but for the lists `allowed` and",
+            "`excluded` that Gemini CLI keeps in `mcp`, beside `mcpServers`.",
+            "",
+        ]
+    )
 
 
 def _server_keys() -> str:

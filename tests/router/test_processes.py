@@ -110,7 +110,10 @@ def test_a_file_that_is_broken_from_the_start_is_explained(tmp_path: Path) -> No
     command = [sys.executable, "-m", "dragoman", "proxy", "--config", str(path)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 2
-    assert f"dragoman proxy: {path}: line 1, column 17: server 'a' has neither command nor url" in done.stderr.decode()
+    assert (
+        f"dragoman proxy: {path}: line 1, column 23: server 'a' has the key 'comand', and no command"
+        in done.stderr.decode()
+    )
 
 
 @pytest.mark.parametrize("more", [["--url", "http://127.0.0.1:1/mcp"], ["--", "server"]])

@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.options import add_seconds
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
-from dragoman.errors import Error
+from dragoman.errors import ConfigProblem, Error
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -47,19 +49,22 @@ def run(args: argparse.Namespace) -> int:
         print(f"{args.file}: {warning}", file=sys.stderr)
     found = {} if args.no_connect else _try_all(configuration, args.timeout)
     if args.json:
-        print(json.dumps({"file": args.file, "problems": [], "servers": _describe(configuration, found)}, indent=2))
+        problems = [problem for server in configuration.servers for problem in server.problems]
+        print(json.dumps(_report(args, problems, _describe(configuration, found)), indent=2))
     else:
         _print(configuration, found)
-    return EXIT_SERVER if any("error" in one for one in found.values()) else 0
+    return EXIT_SERVER if configuration.left_out or any("error" in one for one in found.values()) else 0
+
+
+def _report(
+    args: argparse.Namespace, problems: Sequence[ConfigProblem], servers: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    return {"file": args.file, "problems": [asdict(one) for one in problems], "servers": servers}
 
 
 def _explain(args: argparse.Namespace, error: ConfigError) -> int:
     if args.json:
-        problems = [
-            {"line": one.line, "column": one.column, "problem": one.problem, "remedy": one.remedy}
-            for one in error.problems
-        ]
-        print(json.dumps({"file": args.file, "problems": problems, "servers": []}, indent=2))
+        print(json.dumps(_report(args, error.problems, []), indent=2))
     else:
         print(error, file=sys.stderr)
     return EXIT_FILE
@@ -67,7 +72,12 @@ def _explain(args: argparse.Namespace, error: ConfigError) -> int:
 
 def _describe(configuration: Configuration, found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {"name": server.name, "line": server.line, "disabled": server.disabled, **found.get(server.name, {})}
+        {
+            "name": server.name,
+            "line": server.line,
+            "disabled": server.disabled,
+            **({"error": configuration.left_out[server.name]} if server.problems else found.get(server.name, {})),
+        }
         for server in configuration.servers
     ]
 
@@ -81,6 +91,8 @@ def _print(configuration: Configuration, found: dict[str, dict[str, Any]]) -> No
         one = found.get(server.name)
         if server.disabled:
             said = "disabled"
+        elif server.problems:
+            said = f"LEFT OUT: {'; '.join(map(str, server.problems))}"
         elif one is None:
             said = f"not tried: {server.where}"
         elif "error" in one:

@@ -7,6 +7,7 @@ by `cli.session` and `cli.proxy`, only where the option is given.
 from __future__ import annotations
 
 import argparse
+import sys
 
 from dragoman.config import CommandTarget, ConfigError, read_config
 
@@ -22,6 +23,8 @@ def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> N
     """
     try:
         configuration = read_config(args.config)
+        for remark in configuration.remarks if args.server is None else ():
+            print(f"dragoman: {args.config}: {remark}", file=sys.stderr)
         if takes_several and args.server is None and len(configuration.enabled) > 1:
             args.configuration = configuration
             return

@@ -34,8 +34,8 @@ def read_or_explain(path: str, command: str) -> Configuration | None:
         for problem in error.problems:
             print(f"dragoman {command}: {path}: {problem}", file=sys.stderr)
         return None
-    for warning in configuration.warnings:
-        print(f"dragoman {command}: {path}: {warning}", file=sys.stderr)
+    for remark in configuration.remarks:
+        print(f"dragoman {command}: {path}: {remark}", file=sys.stderr)
     return configuration
 
 

@@ -17,13 +17,16 @@ Value = Any
 DEPTH: Final = 100
 """How deep values may nest."""
 
+_MOST_DIGITS: Final = 400
+"""How long a number may be; Python reads no integer of more than 4,300 digits."""
+
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\.)*)"')
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.])")
+NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_$][\w$-]*")
 _ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _TYPOGRAPHIC: Final = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019"
-_WORDS: Final[dict[str, Value]] = {"true": True, "false": False, "null": None}
+WORDS: Final[dict[str, Value]] = {"true": True, "false": False, "null": None}
 _MEANT: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null", "nil": "null"}
 
 
@@ -122,14 +125,16 @@ class _Reader:
             return self._read_array(depth)
         if char == '"':
             return Node(self._read_string(), start)
-        number = _NUMBER.match(self.text, start)
+        number = NUMBER.match(self.text, start)
         if number is not None:
+            if len(number[0]) > _MOST_DIGITS:
+                raise NotJson(start, f"the number that begins here has {len(number[0])} digits", "write a shorter one")
             self.at = number.end()
             return Node(json.loads(number[0]), start)
         word = _WORD.match(self.text, start)
-        if word is not None and word[0] in _WORDS:
+        if word is not None and word[0] in WORDS:
             self.at = word.end()
-            return Node(_WORDS[word[0]], start)
+            return Node(WORDS[word[0]], start)
         raise NotJson(start, f"expected a value, found {self.found()}", self._explain_value(word))
 
     def _explain_value(self, word: re.Match[str] | None) -> str:

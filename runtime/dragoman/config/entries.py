@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from dragoman.config.document import Node
 from dragoman.config.findings import Findings, near
@@ -18,7 +19,12 @@ from dragoman.transports.upstream.config import Kind, check_url, parse_header
 
 _CANONICAL: Final = {name: key.name for key in SERVER_KEYS for name in (key.name, *key.also)}
 _OF_KIND: Final = {"streamable-http": Kind.STREAMABLE_HTTP, "sse": Kind.SSE}
-_COMMAND_ONLY: Final = ("command", "args", "env", "envFile", "cwd")
+_COMMAND_ONLY: Final = ("command", "args", "env", "envFile", "env_vars", "cwd")
+
+_ENV_FILE_CHARACTERS: Final = 1024 * 1024
+
+UNUSABLE: Final = CommandTarget(("",))
+"""Stands where an entry does not say how its server is reached."""
 
 
 class Entry:
@@ -42,20 +48,15 @@ class Entry:
         self.directory = directory
         self.members: dict[str, Node] = {}
         self._written: dict[str, str] = {}
+        self._slips: dict[str, tuple[str, int]] = {}
+        self._source = ""
         for key, value in node.value.items():
             self._take(key, value, node.names[key])
 
     def _take(self, key: str, value: Node, at: int) -> None:
         canonical = _CANONICAL.get(key)
         if canonical is None:
-            meant = near(key, _CANONICAL)
-            if key == OURS:
-                remedy = f'put it beside the servers: "{OURS}": {{"servers": {{"{self.name}": …}}}}'
-                self.findings.add(at, f"{key} does not belong into a server", remedy)
-            elif key not in LEFT_TO_CLIENTS and meant is not None:
-                self.findings.warn(
-                    at, f"server {self.name!r} has the key {key!r}, which means nothing", f"write {meant!r}?"
-                )
+            self._take_unknown(key, value, at)
             return
         if canonical in self.members and value.value is not None:
             other = self._written[canonical]
@@ -66,21 +67,28 @@ class Entry:
             self.members[canonical] = value
             self._written[canonical] = key
 
-    def read(self) -> ServerConfig | None:
-        """Give what it says; None, with problems noted, where that cannot be used."""
-        before = len(self.findings.problems)
+    def _take_unknown(self, key: str, value: Node, at: int) -> None:
+        if key == OURS:
+            remedy = f'put it beside the servers: "{OURS}": {{"servers": {{"{self.name}": …}}}}'
+            self.findings.add(at, f"{key} does not belong into a server", remedy)
+        elif key == "source":
+            self._source = str(value.value)
+        elif key not in LEFT_TO_CLIENTS:
+            meant = near(key, _CANONICAL)
+            if meant is not None:
+                self._slips.setdefault(_CANONICAL[meant], (key, at))
+
+    def read(self) -> ServerConfig:
+        """Return what it says."""
         disabled = self._read_disabled()
-        count = len(self.findings.problems)
         target = self._read_target()
-        if disabled and len(self.findings.problems) > count:
-            del self.findings.problems[count:]  # a server that nobody uses stops nobody
-            target = CommandTarget(("",))
+        for meant, (key, at) in self._slips.items():
+            problem = f"server {self.name!r} has the key {key!r}, which means nothing"
+            self.findings.warn(at, problem, f"write {meant!r}?")
         only, without = self._texts("includeTools"), self._texts("excludeTools")
-        if target is None or len(self.findings.problems) > before:
-            return None
         return ServerConfig(
             self.name,
-            target,
+            target or UNUSABLE,
             disabled,
             only_tools=None if only is None else frozenset(only),
             without_tools=frozenset(without or ()),
@@ -119,6 +127,13 @@ class Entry:
             return self._read_command(kind)
         elif "url" in self.members:
             return self._read_url(kind)
+        elif self._source == "extension":
+            remedy = 'to use it here, write "source": "custom", and its "command" and "args"'
+            problem = f"server {self.name!r} comes with an extension of Zed, and only Zed knows its command"
+            self.findings.add(self.offset, problem, remedy)
+        elif slip := next((name for name in ("command", "url") if name in self._slips), None):
+            key, place = self._slips.pop(slip)
+            self.findings.add(place, f"server {self.name!r} has the key {key!r}, and no {slip}", f'write "{slip}"')
         else:
             remedy = 'write "command": "program", or "url": "https://host/mcp" for a server on the network'
             self.findings.add(self.offset, f"server {self.name!r} has neither command nor url", remedy)
@@ -159,8 +174,8 @@ class Entry:
         if isinstance(node.value, list):
             words = self._texts("command")
             return None if words is None or args is None else self._check_program(node, [*words, *args])
-        if isinstance(node.value, dict) and "path" in node.value:  # Zed, until 2025
-            return self._read_nested(node)
+        if isinstance(node.value, dict) and "path" in node.value and node.value["path"].value is not None:
+            return self._read_nested(node)  # Zed, until 2025
         program = self._text("command")
         return None if program is None or args is None else self._check_program(node, [program, *args])
 
@@ -192,10 +207,12 @@ class Entry:
         return [program, *words[1:]]
 
     def _read_env(self) -> dict[str, str]:
-        given = {**self._read_env_file(), **self._table("env")}
+        ours = self.findings.variables.environment
+        handed_on = {name: ours[name] for name in self._texts("env_vars") or () if name in ours}
+        given = {**handed_on, **self._read_env_file(), **self._table("env")}
         for name in given:
             if not name or "=" in name or name.startswith(OUR_VARIABLES):
-                at = self.members.get("env") or self.members["envFile"]
+                at = next(self.members[key] for key in ("env", "envFile", "env_vars") if key in self.members)
                 problem = f"{self._what('env')} has {name[:40]!r}, which cannot be the name of a variable of a server"
                 self.findings.add(at, problem, f"take it out: names have no '=', and {OUR_VARIABLES}… are meant for us")
         return given
@@ -204,11 +221,14 @@ class Entry:
         path = self._text("envFile")
         if not path:
             return {}
+        full = os.path.join(self.directory, os.path.expanduser(path))
         try:
-            with open(os.path.join(self.directory, os.path.expanduser(path)), encoding="utf-8-sig") as file:
-                lines = file.read().splitlines()
+            if os.path.exists(full) and not os.path.isfile(full):
+                raise IsADirectoryError(0, "it is not a file")  # nor a pipe, which we would wait for
+            with open(full, encoding="utf-8-sig") as file:
+                lines = file.read(_ENV_FILE_CHARACTERS).splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             self.findings.add(
                 self.members["envFile"], f"{self._what('envFile')} cannot be read: {reason}", "correct the path"
             )
@@ -259,12 +279,30 @@ class Entry:
         return UrlTarget(url.strip(), headers, chosen if url.lower().startswith("http") else Kind.AUTO)
 
     def _read_headers(self) -> tuple[tuple[str, str], ...]:
+        options = self.members.get("requestOptions")
+        if options is not None and isinstance(options.value, dict) and "headers" in options.value:
+            self.members.setdefault("headers", options.value["headers"])
+        given = {name: (value, self.members["headers"].value[name]) for name, value in self._table("headers").items()}
+        for name, variable in self._table("env_http_headers").items():
+            at = self.members["env_http_headers"].value[name]
+            given[name] = self._variable(variable, at, f"{name} of {self._what('env_http_headers')}"), at
+        if variable := self._text("bearer_token_env_var") or "":
+            at = self.members["bearer_token_env_var"]
+            given["Authorization"] = f"Bearer {self._variable(variable, at, self._what('bearer_token_env_var'))}", at
+        return self._check_headers(given)
+
+    def _variable(self, name: str, at: Node, what: str) -> str:
+        value = self.findings.variables.environment.get(name)
+        if value is None:
+            self.findings.add(at, f"{what}: the environment has no variable {name[:60]}", "set it")
+        return value or ""
+
+    def _check_headers(self, given: Mapping[str, tuple[str, Node]]) -> tuple[tuple[str, str], ...]:
         found: list[tuple[str, str]] = []
-        for name, value in self._table("headers").items():
+        for name, (value, at) in given.items():
             try:
                 found.append(parse_header(f"{name}:{value.replace('$', '$$')}" if ":" not in name else "", {}))
             except ValueError as error:
-                at: Any = self.members["headers"].value[name]
                 remedy = "remove it" if "itself" in str(error) else "correct name or value"
                 self.findings.add(at, f"header {name[:60]!r} of server {self.name!r}: {error}", remedy)
         return tuple(found)

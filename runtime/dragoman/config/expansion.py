@@ -15,6 +15,7 @@ INPUT_VARIABLE: Final = "DRAGOMAN_INPUT_"
 """With what the name of the variable begins that stands in for a question of VS Code, `${input:…}`."""
 
 _FORM = re.compile(r"(\$?)\$\{(?:(env|input|command|config):)?([A-Za-z_/][\w./-]*?)(?::-([^}]*))?\}")
+_SECRET = re.compile(r"\$\{\{\s*(?:secrets|inputs)\.([A-Za-z_][\w.-]*)\s*\}\}")
 _OURS_LAST: Final = frozenset({".vscode", ".cursor"})
 
 
@@ -47,12 +48,16 @@ class Variables:
     def expand(self, text: str) -> str:
         """Fill in the variables of a string: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${userHome}` and others.
 
+        Continue's `${{ secrets.NAME }}` is a variable as well.
+
         `$${` gives `${`. A form that is none of these stays as it is.
 
         Raises:
             NotSet: A variable has no value and no default.
         """
-        return _FORM.sub(self._replace, text) if "${" in text else text
+        if "${" not in text:
+            return text
+        return _FORM.sub(self._replace, _SECRET.sub(lambda found: f"${{env:{found[1]}}}", text))
 
     def _replace(self, found: re.Match[str]) -> str:
         dollar, kind, name, default = found.groups()

@@ -7,11 +7,13 @@ mean.
 from __future__ import annotations
 
 import difflib
+import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dragoman.config.document import Node, place_of
+from dragoman.config.document import Node
 from dragoman.config.expansion import NotSet, Variables
 from dragoman.errors import ConfigProblem
 
@@ -32,12 +34,18 @@ class Findings:
     def __init__(self, text: str, variables: Variables) -> None:
         self.problems: list[ConfigProblem] = []
         self.warnings: list[ConfigProblem] = []
-        self._text = text
+        self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
         self.variables = variables
 
     def line_of(self, offset: int) -> int:
-        """Give the line of a place."""
-        return place_of(self._text, offset)[0]
+        """Return the line of a place."""
+        return bisect_right(self._lines, offset)
+
+    def take_problems(self, since: int) -> tuple[ConfigProblem, ...]:
+        """Remove and return the problems found since there were so many: they concern only a part of the file."""
+        taken = tuple(self.problems[since:])
+        del self.problems[since:]
+        return taken
 
     def add(self, at: Node | int, problem: str, remedy: str) -> None:
         """Note what makes the file unusable."""
@@ -48,8 +56,9 @@ class Findings:
         self.warnings.append(self._make(at, problem, remedy))
 
     def _make(self, at: Node | int, problem: str, remedy: str) -> ConfigProblem:
-        line, column = place_of(self._text, at.offset if isinstance(at, Node) else at)
-        return ConfigProblem(line, column, problem, remedy)
+        offset = at.offset if isinstance(at, Node) else at
+        line = self.line_of(offset)
+        return ConfigProblem(line, offset - self._lines[line - 1] + 1, problem, remedy)
 
     # Kinds of values: each gives None, with a problem noted, for what is not of the kind.
 
@@ -142,7 +151,7 @@ def plain(node: Node) -> str:
 def near(name: str, known: Iterable[str]) -> str | None:
     """Give the name that was probably meant."""
     names: Sequence[str] = list(known)
-    folded = {one.lower().replace("_", "").replace("-", ""): one for one in names}
+    folded = {one.lower().replace("_", "").replace("-", ""): one for one in reversed(names)}
     same = folded.get(name.lower().replace("_", "").replace("-", ""))
     if same is not None:
         return same

@@ -27,14 +27,17 @@ class Wrapper:
 WRAPPERS: Final = (
     Wrapper(
         ("mcpServers",),
-        "Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Roo Code, Gemini CLI, LM Studio and most others",
+        "Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Roo Code, Gemini CLI, LM Studio, Continue "
+        "(`config.yaml`, as a list) and most others",
     ),
     Wrapper(("servers",), "VS Code, `.vscode/mcp.json`"),
     Wrapper(("mcp", "servers"), "VS Code, `settings.json`"),
     Wrapper(("context_servers",), "Zed"),
     Wrapper(("amp.mcpServers",), "Amp"),
+    Wrapper(("mcp_servers",), "Codex, `config.toml`"),
     Wrapper(("mcp",), "opencode"),
 )
+"""The first one that has something in it counts; `mcp` beside another one is something else (Gemini CLI, VS Code)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,13 @@ SERVER_KEYS: Final = (
     ServerKey("args", "array of strings", "Its arguments, each a string of its own."),
     ServerKey("env", "object of strings", "Variables that it finds in its environment.", ("environment",)),
     ServerKey("envFile", "string", "A file of lines `NAME=value` with more of them; `env` has precedence."),
+    ServerKey("env_vars", "array of strings", "Variables of ours that it finds, too (Codex)."),
     ServerKey("cwd", "string", "The directory it runs in; relative to the file."),
     ServerKey("url", "string", "Where a server on the network is: http, https, ws or wss.", ("serverUrl", "httpUrl")),
-    ServerKey("headers", "object of strings", "HTTP headers to send along with each request to it."),
+    ServerKey("headers", "object of strings", "HTTP headers to send along with each request to it.", ("http_headers",)),
+    ServerKey("env_http_headers", "object of strings", "The same, where each value is the name of a variable (Codex)."),
+    ServerKey("bearer_token_env_var", "string", "The variable that holds its bearer token (Codex)."),
+    ServerKey("requestOptions", "object", "Has `headers` in it, and nothing else that counts (Continue)."),
     ServerKey(
         "type",
         "`stdio`, `http`, `streamable-http`, `sse` or `ws`",
@@ -72,8 +79,13 @@ SERVER_KEYS: Final = (
     ),
     ServerKey("disabled", "true or false", "Whether it is left out."),
     ServerKey("enabled", "true or false", "The same, the other way round."),
-    ServerKey("includeTools", "array of strings", "The only tools of it that clients see."),
-    ServerKey("excludeTools", "array of strings", "Tools of it that clients do not see.", ("disabledTools",)),
+    ServerKey("includeTools", "array of strings", "The only tools of it that clients see.", ("enabled_tools",)),
+    ServerKey(
+        "excludeTools",
+        "array of strings",
+        "Tools of it that clients do not see.",
+        ("disabledTools", "disabled_tools"),
+    ),
 )
 
 LEFT_TO_CLIENTS: Final = frozenset(
@@ -93,6 +105,15 @@ LEFT_TO_CLIENTS: Final = frozenset(
         ),
         *("oauth", "oauthScopes", "sandbox", "sandboxEnabled", "settings", "source", "timeout", "title", "tools"),
         *("trust", "version", "watchPaths", "workspace", "inputs", "targetAudience", "targetServiceAccount"),
+        *(
+            "startup_timeout_sec",
+            "startup_timeout_ms",
+            "tool_timeout_sec",
+            "connectionTimeout",
+            "faviconUrl",
+            "required",
+        ),
+        *("scopes", "oauth_resource", "supports_parallel_tool_calls", "default_tools_approval_mode"),
     }
 )
 """Keys of servers by which a client decides what it does itself. They are ignored."""

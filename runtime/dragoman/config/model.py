@@ -86,6 +86,7 @@ class ServerConfig:
         only_tools: The tools that the file allows; None for all.
         without_tools: The tools that the file takes away.
         line: Where in the file it stands.
+        problems: Why it cannot be used; its target then means nothing.
     """
 
     name: str
@@ -95,6 +96,7 @@ class ServerConfig:
     only_tools: frozenset[str] | None = None
     without_tools: frozenset[str] = frozenset()
     line: int = field(default=0, compare=False)
+    problems: tuple[ConfigProblem, ...] = ()
 
     @property
     def where(self) -> str:
@@ -141,8 +143,24 @@ class Configuration:
 
     @property
     def enabled(self) -> tuple[ServerConfig, ...]:
-        """The servers that are to be used."""
-        return tuple(server for server in self.servers if not server.disabled)
+        """The servers that are to be used, and can be."""
+        return tuple(server for server in self.servers if not server.disabled and not server.problems)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The servers whose entries cannot be used, each with its line and the reason."""
+        return {
+            server.name: "; ".join(f"line {one.line}, column {one.column}: {one.problem}" for one in server.problems)
+            for server in self.servers
+            if server.problems
+        }
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a person should be told who uses the file: why servers are left out of it, and what is odd."""
+        said = [(one, f"{one}; {server.name!r} is left out") for server in self.servers for one in server.problems]
+        said += [(one, str(one)) for one in self.warnings]
+        return [text for _, text in sorted(said, key=lambda pair: (pair[0].line, pair[0].column))]
 
     def choose(self, name: str | None = None) -> ServerConfig:
         """Give one server.
@@ -151,12 +169,15 @@ class Configuration:
             name: Which; None for the only one.
 
         Raises:
-            LookupError: There is no such server, or several and none was named; the text lists them.
+            LookupError: There is no such server, its entry cannot be used, or there are several and none was named; the
+                text says which there are.
         """
         if name is not None:
             found = [server for server in self.servers if server.name == name]
             if not found:
                 raise LookupError(f"there is no server {name!r} in {self.path}; {_list(self.servers)}")
+            if found[0].problems:
+                raise LookupError("; ".join(f"{self.path}: {problem}" for problem in found[0].problems))
             return found[0]
         if len(self.enabled) != 1:
             raise LookupError(f"expected the name of a server of {self.path}; {_list(self.enabled)}")

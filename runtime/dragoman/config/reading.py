@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
-from dragoman.config.document import Node, NotJson, parse_document, place_of
-from dragoman.config.entries import Entry
+from dragoman.config.document import Node, NotJson, place_of
+from dragoman.config.entries import UNUSABLE, Entry
 from dragoman.config.expansion import Variables
 from dragoman.config.findings import Findings, named, near
+from dragoman.config.formats import parse_text
 from dragoman.config.keys import OPTION_KEYS, OURS, ROUTER_KEYS, SERVERS, WRAPPERS, OwnKey
 from dragoman.config.model import CommandTarget, Configuration, RouterOptions, ServerConfig, ServerOptions
 from dragoman.errors import ConfigError, ConfigProblem
@@ -65,18 +66,19 @@ def parse_config(text: str, environment: Mapping[str, str] | None = None, *, pat
     """
     directory = os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
     try:
-        document = parse_document(text)
+        document = parse_text(text, path)
     except NotJson as error:
         line, column = place_of(text, error.offset)
         raise ConfigError(path, [ConfigProblem(line, column, error.problem, error.remedy)]) from error
     findings = Findings(text, Variables(os.environ if environment is None else environment, directory))
     servers = _read_servers(document, findings, directory)
-    options, own = _read_own(document, findings, {server.name: server for server in servers}, directory)
+    options, complete = _read_own(document, findings, servers, directory)
+    configuration = Configuration(path, complete, options, tuple(findings.warnings))
+    if not configuration.enabled:  # nothing of it can be used
+        findings.problems += [problem for server in complete for problem in server.problems]
     if findings.problems:
-        found = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
-        raise ConfigError(path, found)
-    complete = tuple(replace(server, options=own.get(server.name, server.options)) for server in servers)
-    return Configuration(path, complete, options, tuple(findings.warnings))
+        raise ConfigError(path, sorted(findings.problems, key=lambda problem: (problem.line, problem.column)))
+    return configuration
 
 
 def _decode(raw: bytes, name: str) -> str:
@@ -93,38 +95,75 @@ def _decode(raw: bytes, name: str) -> str:
 
 
 def _read_servers(document: Node, findings: Findings, directory: str) -> list[ServerConfig]:
-    table = _find_table(document, findings)
-    if table is None:
-        return []
-    found = []
-    for name, node in table.value.items():
-        at = table.names[name]
+    """Read each entry by itself: one that cannot be used has its problems, and the others go on."""
+    path, table = _find_table(document, findings)
+    found: dict[str, ServerConfig] = {}
+    for name, at, node in _entries(table):
+        before = len(findings.problems)
+        server = ServerConfig(name, UNUSABLE, line=findings.line_of(at))
         if not name.strip() or len(name) > _LONGEST_NAME:
             findings.add(at, "the name of a server is empty or very long", "give it a short name of letters and digits")
+        elif name in found:
+            findings.add(at, f"two servers are called {name!r}", "give one of them another name")
+            name = f"{name} (line {server.line})"
         elif findings.members(node, f"server {name!r}") is not None:
             server = Entry(name, Node(node.value, at, node.names), findings, directory).read()
-            found += [] if server is None else [server]
-    return found
+        problems = findings.take_problems(before)
+        # a server that nobody uses stops nobody
+        found[name] = replace(server, name=name, problems=() if server.disabled else problems)
+    return _apply_gemini(document, path, list(found.values()), findings)
 
 
-def _find_table(document: Node, findings: Findings) -> Node | None:
-    """Find the object that has the servers as its members."""
+def _entries(table: Node) -> Iterator[tuple[str, int, Node]]:
+    """Yield each server's name, where it begins, and what it is: in an object by name, or in a list (Continue)."""
+    if isinstance(table.value, dict):
+        for name, node in table.value.items():
+            yield name, table.names[name], node
+        return
+    for number, node in enumerate(table.value, 1):
+        given = node.value["name"].value if isinstance(node.value, dict) and "name" in node.value else None
+        yield given if isinstance(given, str) else f"number {number}", node.offset, node
+
+
+def _apply_gemini(
+    document: Node, path: tuple[str, ...], servers: list[ServerConfig], findings: Findings
+) -> list[ServerConfig]:
+    """Leave out the servers that Gemini CLI would: `mcp` beside `mcpServers` has lists `allowed` and `excluded`."""
+    beside = _look(document, ("mcp",))
+    if path != ("mcpServers",) or beside is None or not isinstance(beside.value, dict):
+        return servers
+    lists = {
+        key: findings.texts(beside.value[key], f"mcp.{key}") for key in ("allowed", "excluded") if key in beside.value
+    }
+    allowed, excluded = lists.get("allowed"), lists.get("excluded") or []
+    return [
+        replace(one, disabled=True, problems=())
+        if one.name in excluded or (allowed is not None and one.name not in allowed)
+        else one
+        for one in servers
+    ]
+
+
+def _find_table(document: Node, findings: Findings) -> tuple[tuple[str, ...], Node]:
+    """Find the object that has the servers as its members, and the way to it."""
+    nothing = Node({}, 0)
     if not isinstance(document.value, dict):
         findings.add(document, f"expected an object, found {named(document)}", 'begin with {"mcpServers": {')
-        return None
-    found = [
-        (path, node) for path, node in ((one.path, _look(document, one.path)) for one in WRAPPERS) if node is not None
-    ]
-    if any(path == ("mcp", "servers") for path, _ in found):
-        found = [(path, node) for path, node in found if path != ("mcp",)]
+        return (), nothing
+    found = {one.path: node for one in WRAPPERS if (node := _look(document, one.path)) is not None}
+    if len(found) > 1:
+        found.pop(("mcp",), None)
     if not found:
         _explain_missing(document, findings)
-        return None
+        return (), nothing
     if len(found) > 1:
-        names = " and ".join(".".join(path) for path, _ in found)
-        findings.add(found[1][1], f"expected one object of servers, found {names}", "move all servers into one of them")
-    path, table = found[0]
-    return None if findings.members(table, ".".join(path)) is None else table
+        names = " and ".join(".".join(path) for path in found)
+        at = list(found.values())[1]
+        findings.add(at, f"expected one object of servers, found {names}", "move all servers into one of them")
+    path, table = next(iter(found.items()))
+    if isinstance(table.value, list) or findings.members(table, ".".join(path)) is not None:
+        return path, table
+    return path, nothing
 
 
 def _look(document: Node, path: tuple[str, ...]) -> Node | None:
@@ -137,7 +176,7 @@ def _look(document: Node, path: tuple[str, ...]) -> Node | None:
 
 
 def _explain_missing(document: Node, findings: Findings) -> None:
-    known = {wrapper.path[0] for wrapper in WRAPPERS}
+    known = [wrapper.path[0] for wrapper in WRAPPERS]
     for name, node in document.value.items():
         meant = near(name, known)
         if meant is not None:
@@ -157,30 +196,41 @@ def _explain_missing(document: Node, findings: Findings) -> None:
 
 
 def _read_own(
-    document: Node, findings: Findings, known: Mapping[str, ServerConfig], directory: str
-) -> tuple[RouterOptions, dict[str, ServerOptions]]:
+    document: Node, findings: Findings, listed: Sequence[ServerConfig], directory: str
+) -> tuple[RouterOptions, tuple[ServerConfig, ...]]:
+    """Read what is said about all servers together, and add to each what is said about it."""
     node = document.value.get(OURS) if isinstance(document.value, dict) else None
     members = None if node is None else findings.members(node, OURS)
     if node is None or members is None:
-        return RouterOptions(), {}
+        return RouterOptions(), tuple(listed)
     rest = {key: value for key, value in members.items() if key != SERVERS}
     given = _Own(findings, directory).read(Node(rest, node.offset, node.names), OURS, ROUTER_KEYS, (SERVERS,))
-    own = {}
+    known = {server.name: server for server in listed}
     servers = members.get(SERVERS)
     table = None if servers is None else findings.members(servers, f"{OURS}.{SERVERS}")
     for name, value in (table or {}).items():
-        what = f"{OURS}.{SERVERS}.{name}"
-        if name not in known and not findings.problems:
+        if name in known:
+            known[name] = _read_options(known[name], value, findings, directory)
+        elif known:
             assert servers is not None
             meant = near(name, known)
             remedy = f"write {meant!r}" if meant else "use a name that stands among the servers of this file"
             findings.add(servers.names[name], f"there is no server {name!r} that this could be about", remedy)
-        elif findings.members(value, what) is not None:
-            own[name] = ServerOptions(**_Own(findings, directory).read(value, what, OPTION_KEYS))
-            if own[name].headers is not None and name in known and isinstance(known[name].target, CommandTarget):
-                remedy = "remove them; a command gets its secrets by env"
-                findings.add(value.names["headers"], f"{what}.headers mean nothing for a command", remedy)
-    return RouterOptions(**given), own
+    return RouterOptions(**given), tuple(known.values())
+
+
+def _read_options(server: ServerConfig, node: Node, findings: Findings, directory: str) -> ServerConfig:
+    """Return a server with its options; what is wrong with them is wrong with it."""
+    what, before = f"{OURS}.{SERVERS}.{server.name}", len(findings.problems)
+    options = server.options
+    if findings.members(node, what) is not None:
+        options = ServerOptions(**_Own(findings, directory).read(node, what, OPTION_KEYS))
+        is_command = isinstance(server.target, CommandTarget) and server.target is not UNUSABLE
+        if options.headers is not None and is_command:
+            remedy = "remove them; a command gets its secrets by env"
+            findings.add(node.names["headers"], f"{what}.headers mean nothing for a command", remedy)
+    problems = findings.take_problems(before)
+    return replace(server, options=options, problems=() if server.disabled else (*server.problems, *problems))
 
 
 class _Own:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -57,7 +57,7 @@ class Router:
         self._sessions: list[RouterTransport] = []
         self._servers: dict[str, ServerConfig] = {}
         self._names = Names(always=configuration.options.prefix == "always", separator=configuration.options.separator)
-        self._set_servers(configuration, ())
+        self._set_servers(configuration, _usable(configuration, {}), ())
 
     def connect(self) -> Transport:
         """Open a session: a transport to something that speaks whatever revision it is spoken to in."""
@@ -86,14 +86,14 @@ class Router:
             configuration: What is to be served from here on, as `read_config` gives it.
         """
         before, names_before = self._servers, self._names.version
-        after = {server.name: server for server in configuration.enabled}
+        after = _usable(configuration, before)
         changed = [name for name, server in after.items() if name in before and before[name] != server]
         gone = [name for name in before if name not in after]
         new = [name for name in after if name not in before]
         self.configuration = configuration
         for name in (*gone, *changed):
             self._outages.forget_server(name)
-        self._set_servers(configuration, changed)
+        self._set_servers(configuration, after, changed)
         for session in self._sessions:
             if not session.is_over:
                 self._change_session(session, [*gone, *changed])
@@ -107,9 +107,11 @@ class Router:
         """Say how the servers are that sessions have open."""
         return self.board.read()
 
-    def _set_servers(self, configuration: Configuration, changed: list[str] | tuple[str, ...]) -> None:
-        self._servers = {server.name: server for server in configuration.enabled}
-        self.board.expect(self._servers)
+    def _set_servers(
+        self, configuration: Configuration, servers: dict[str, ServerConfig], changed: Sequence[str]
+    ) -> None:
+        self._servers = servers
+        self.board.expect(self._servers, configuration.left_out)
         options = configuration.options
         self._names.set_policy(always=options.prefix == "always", separator=options.separator)
         prefixes = {name: server.options.prefix or name for name, server in self._servers.items()}
@@ -149,6 +151,12 @@ class Router:
             server_name=server.name,
         )
         return Proxy(inner, link, self._open_server(server))
+
+
+def _usable(configuration: Configuration, before: Mapping[str, ServerConfig]) -> dict[str, ServerConfig]:
+    """Return the servers to use: one whose entry cannot be used any more stays what it was."""
+    found = {server.name: before.get(server.name) if server.problems else server for server in configuration.servers}
+    return {name: server for name, server in found.items() if server is not None and not server.disabled}
 
 
 def before_router(config: ProxyConfig) -> ProxyConfig:
