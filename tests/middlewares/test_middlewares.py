@@ -110,12 +110,82 @@ def test_resources_are_allowed_by_uri() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "uri", ["file:///srv/../etc/b", "file:///srv/%2e%2e/etc/b", "file:///srv/..%2fetc/b", "file:///etc/b"]
-)
+SPELLINGS = [
+    "file:///srv/../etc/b",
+    "file:///srv/%2e%2e/etc/b",
+    "file:///srv/..%2fetc/b",
+    "file:///etc/b",
+    "FILE:///etc/b",
+    "File:/etc/b",
+    "file:/etc/b",
+    "file:etc/b",
+    "file:////etc/b",
+    "file://///etc/b",
+    "file://localhost/etc/b",
+    "file://LOCALHOST/etc/b",
+    "file://127.0.0.1/etc/b",
+    "file://elsewhere/etc/b",
+    "file://srv/../../etc/b",
+    "file://srv/../etc/b",
+    "file://etc/b",
+    "file:\\\\\\etc\\b",
+    "file:///etc\\b",
+    "file:///srv/..\\etc\\b",
+    "file:///srv/..%5cetc%5cb",
+    "file:///srv/%252e%252e/etc/b",
+    "file:///%65tc/b",
+    "file:///%65%74%63%2fb",
+    "file:///%2565tc/b",
+    "file:///ETC/b",
+    "file:///./etc/b",
+    "file:///etc/./b",
+    "file:///etc//b",
+    "file:///srv/x?/../../etc/b",
+    "file:///srv/x%23/../../etc/b",
+    "/etc/b",
+    "\\etc\\b",
+    "file:///etc/b?x",
+    "file:///etc/b#x",
+]
+UNREADABLE = ["file:///et\tc/b", " file:///etc/b", "file:///etc/b\n", "\x00file:///etc/b", "\u3000file:///etc/b"]
+UNREADABLE += ["file:///et\u200bc/b", "file:///et%09c/b", "file:///etc/b%00.txt", "file:///%" + "25" * 9 + "65tc/b"]
+
+
+@pytest.mark.parametrize("uri", [*SPELLINGS, *UNREADABLE])
 def test_no_other_way_of_writing_a_uri_gets_around_the_list(uri: str) -> None:
-    talk(*refused(1, "resources/read", "unknown resource", uri=uri), around=Allow(resources=["file:///srv/*"]))
-    talk(*refused(1, "resources/read", "unknown resource", uri=uri), around=Deny(resources=["file:///etc/*"]))
+    allowed = Allow(resources=["file:///srv/*"])
+    for method in ("resources/read", "resources/subscribe"):
+        talk(*refused(1, method, "unknown resource", uri=uri), around=allowed)
+        talk(*refused(1, method, "unknown resource", uri=uri), around=Deny(resources=["file:///etc/*"]))
+        talk(*refused(1, method, "unknown resource", uri=uri), around=Deny(resources=["FILE://localhost/etc/b"]))
+    completion = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "a", "value": ""}}
+    talk(*refused(1, "completion/complete", "unknown resource", **completion), around=Deny(resources=["file:///etc/*"]))
+
+
+@pytest.mark.parametrize("uri", ["https://EXAMPLE.com:443/a", "https:\\\\example.com\\a", "https:example.com/%61"])
+def test_a_url_is_the_same_however_it_is_written(uri: str) -> None:
+    talk(*refused(1, "resources/read", "unknown resource", uri=uri), around=Deny(resources=["https://example.com/a"]))
+
+
+def test_a_prefixed_uri_is_the_same_however_it_is_written() -> None:
+    refusal = refused(1, "resources/read", "unknown resource", uri="files+FILE:/etc/b")
+    talk(*refusal, around=Deny(resources=["*file:///etc/*"]))
+
+
+@pytest.mark.parametrize("uri", ["file:///srv/a", "file:///srv/my%20notes?x=%2f#y", "file:///srv/ü", "file:///srv/a/"])
+def test_what_is_on_no_list_of_denied_resources_is_read(uri: str) -> None:
+    talk(*passes(1, "resources/read", uri=uri), around=Deny(resources=["file:///etc/*"]))
+    talk(*passes(1, "resources/read", uri=uri), around=Allow(resources=["file:///srv/*"]))
+
+
+def test_allowing_depends_on_case() -> None:
+    allowed = Allow(resources=["file:///srv/*"])
+    talk(*refused(1, "resources/read", "unknown resource", uri="file:///SRV/a"), around=allowed)
+
+
+def test_lists_of_tools_leave_resources_alone() -> None:
+    talk(*passes(1, "resources/read", uri="file:///a b"), around=Deny(tools=["x"]))
+    talk(*passes(1, "resources/read", uri="file:///a b"), around=Allow(tools=["x"]))
 
 
 def test_patterns_have_to_be_a_list() -> None:
@@ -142,6 +212,8 @@ def test_a_client_without_a_session_gets_around_nothing() -> None:
         expect_to_client(lambda frame: [one["name"] for one in frame["result"]["tools"]] == ["read_file"]),
         client(asks("c", "subscriptions/listen", notifications={"resourceSubscriptions": ["x:y"]})),
         expect_to_client(an_error("c", -32602, "unknown resource: x:y")),
+        client(asks("d", "subscriptions/listen", notifications={"resourceSubscriptions": ["X:a/../y"]})),
+        expect_to_client(an_error("d", -32602, "unknown resource: X:a/../y")),
         around=Deny(tools=["remove_*"], resources=["x:*"]),
     )
 

@@ -5,16 +5,15 @@ Lives here: patterns, and what becomes of what they hide. Must not: know where n
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
-from urllib.parse import unquote
 
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.methods import UPDATED
 from dragoman.middleware import Answer, Direction, Message, Proceed, ProceedNotice
 from dragoman.middlewares.named import LISTS, PROMPT, RESOURCE, TOOL, names_in
+from dragoman.middlewares.spellings import fold, read_loosely, read_strictly, settle
 
 
 class _Lists:
@@ -29,7 +28,7 @@ class _Lists:
             return await proceed(call)
         for kind, name in names_in(call.method, call.params):
             if not self._is_seen(kind, name):
-                return Answer.fail(INVALID_PARAMS, f"unknown {kind}: {name}", {"method": call.method})
+                return Answer.fail(INVALID_PARAMS, f"unknown {kind}: {name[:500]}", {"method": call.method})
         answer = await proceed(call)
         if call.method not in LISTS or answer.result is None:
             return answer
@@ -51,7 +50,8 @@ class Allow(_Lists):
     """Shows only the tools, prompts and resources that match a pattern, and lets only those be used.
 
     A kind without patterns is left alone. In a pattern `*` stands for anything, `?` for one character; resources match
-    by their URI, templates by theirs.
+    by their URI, templates by theirs, in every spelling that a server may read: `file:///srv/%2e%2e/etc` matches
+    `file:///srv/*` and `file:///etc/*`, and is allowed where both are.
 
     Args:
         tools: Patterns of names; None to leave tools alone, an empty list for none at all.
@@ -65,17 +65,23 @@ class Allow(_Lists):
         prompts: Iterable[str] | None = None,
         resources: Iterable[str] | None = None,
     ) -> None:
-        patterns = _by_kind(tools, prompts, resources)
+        patterns = _by_kind(tools, prompts, resources, settle)
 
         def is_seen(kind: str, name: str) -> bool:
             given = patterns[kind]
-            return given is None or all(_matches(form, given) for form in _forms(kind, name))
+            if given is None:
+                return True
+            forms = read_strictly(name) if kind == RESOURCE else {name}
+            return bool(forms) and all(_matches(form, given) for form in forms)
 
         super().__init__(is_seen)
 
 
 class Deny(_Lists):
     """Hides the tools, prompts and resources that match a pattern, and refuses their use.
+
+    For resources, `Allow` is the list to trust: a server may have ways to write a URI that nobody foresees, and links
+    in its files. URIs match here in any spelling that common servers read, without regard to case.
 
     Args:
         tools: Patterns of names, as for `Allow`.
@@ -84,33 +90,32 @@ class Deny(_Lists):
     """
 
     def __init__(self, tools: Iterable[str] = (), prompts: Iterable[str] = (), resources: Iterable[str] = ()) -> None:
-        patterns = _by_kind(tools, prompts, resources)
+        patterns = _by_kind(tools, prompts, resources, lambda pattern: map(fold, settle(pattern)))
 
         def is_seen(kind: str, name: str) -> bool:
-            return not any(_matches(form, patterns[kind] or ()) for form in _forms(kind, name))
+            given = patterns[kind]
+            if not given:
+                return True
+            forms = read_loosely(name) if kind == RESOURCE else {name}
+            return bool(forms) and not any(_matches(form, given) for form in forms)
 
         super().__init__(is_seen)
 
 
 def _by_kind(
-    tools: Iterable[str] | None, prompts: Iterable[str] | None, resources: Iterable[str] | None
+    tools: Iterable[str] | None,
+    prompts: Iterable[str] | None,
+    resources: Iterable[str] | None,
+    spell: Callable[[str], Iterable[str]],
 ) -> Mapping[str, tuple[str, ...] | None]:
     given: dict[str, Any] = {TOOL: tools, PROMPT: prompts, RESOURCE: resources}
     for kind, patterns in given.items():
         if isinstance(patterns, str):
             raise ValueError(f"expected a list of patterns for {kind}s, found the string {patterns!r}")
+    if resources is not None:
+        given[RESOURCE] = [form for pattern in resources for form in spell(pattern)]
     return {kind: None if patterns is None else tuple(patterns) for kind, patterns in given.items()}
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _forms(kind: str, name: str) -> set[str]:
-    """Give every form of a name that a server may take for the same: `a/../b` is `b`, and `%61` is `a`."""
-    if kind != RESOURCE:
-        return {name}
-    plain = unquote(name)
-    scheme, colon, path = plain.partition("://")
-    settled = f"{scheme}{colon}{posixpath.normpath(path)}" if colon else posixpath.normpath(plain)
-    return {name, plain, settled + "/" * plain.endswith("/")}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
+import time
 
 import pytest
 
@@ -114,15 +116,15 @@ def test_the_prefix_of_a_uri_is_a_scheme_that_clients_leave_as_it_is() -> None:
     assert {"files+file:///x", "server-1st+file:///x", "a-b+file:///x"} <= uris
 
 
-def test_a_prefixed_template_that_another_server_has_plain_is_told_apart_and_still_fits() -> None:
+def test_a_template_that_another_server_has_with_the_prefix_is_told_apart_and_both_fit() -> None:
     made = names("a", "b", "c")
     long = "notes://" + "x" * 80 + "/{day}"
     for server in "ab":
         made.learn(server, TEMPLATE, [long])
     made.learn("c", TEMPLATE, [f"a+{long}"])
-    assert made.find_template(f"a+{long}".replace("{day}", "1")) == NameOwner("c", f"a+{long}")
-    shown = made.show("a", TEMPLATE)[long]
-    assert made.find_template(shown.replace("{day}", "1")) == NameOwner("a", long)
+    assert made.find_template(f"a+{long}".replace("{day}", "1")) == NameOwner("a", long)
+    shown = made.show("c", TEMPLATE)[f"a+{long}"]
+    assert made.find_template(shown.replace("{day}", "1")) == NameOwner("c", f"a+{long}")
 
 
 def test_a_prefixed_name_that_another_server_has_plain_is_told_apart() -> None:
@@ -130,8 +132,8 @@ def test_a_prefixed_name_that_another_server_has_plain_is_told_apart() -> None:
     for server in "ab":
         made.learn(server, TOOL, ["x"])
     made.learn("c", TOOL, ["a_x"])
-    assert made.find(TOOL, "a_x") == NameOwner("c", "a_x")
-    assert made.find(TOOL, made.show("a", TOOL)["x"]) == NameOwner("a", "x")
+    assert made.find(TOOL, "a_x") == NameOwner("a", "x")
+    assert made.find(TOOL, made.show("c", TOOL)["a_x"]) == NameOwner("c", "a_x")
 
 
 def test_the_version_changes_only_with_what_is_shown() -> None:
@@ -277,3 +279,45 @@ def test_whatever_happens_a_name_means_one_thing_as_long_as_its_server_is_there(
     sessions = Sessions(seed)
     for _ in range(60):
         sessions.step()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("files", "tracker", "evil"))))
+def test_no_server_gets_a_name_that_begins_with_the_prefix_of_another(order: tuple[str, ...]) -> None:
+    made = names(*order)
+    listed = {"files": "search", "tracker": "search", "evil": "files_search"}
+    for server in order:
+        made.learn(server, TOOL, [listed[server]])
+    assert made.find(TOOL, "files_search") == NameOwner("files", "search")
+    assert made.find(TOOL, "evil_files_search") == NameOwner("evil", "files_search")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("a", "a_b", "c"))))
+def test_a_prefixed_name_is_not_that_of_a_server_with_a_longer_prefix(order: tuple[str, ...]) -> None:
+    made = names(*order, always=True)
+    for server, name in (("a", "b_x"), ("a_b", "x"), ("c", "x")):
+        made.learn(server, TOOL, [name])
+    assert made.find(TOOL, "a_b_x") == NameOwner("a_b", "x")
+    assert made.show("a", TOOL)["b_x"].startswith("a_b_x_")
+
+
+def test_no_server_gets_a_uri_that_begins_with_the_prefix_of_another() -> None:
+    made = names("evil", "files")
+    assert known(made, "evil", "files+x:1", kind=RESOURCE) == ["evil+files+x:1"]
+
+
+@pytest.mark.parametrize("template", ["x:" + "{}" * 1_500_000, "x:" + "{" * 3_000_000, "x:{a}" * 600_000], ids=len)
+def test_matching_a_template_takes_time_in_proportion_to_its_length(template: str) -> None:
+    made = names("a", "b")
+    began_s = time.process_time()
+    made.learn("a", TEMPLATE, [template, template[:8_000]])
+    made.find_template("x:" + "y" * 3_000_000)
+    made.find_template("x:" + "y" * 8_000)
+    assert made.show_uri("a", template) == template
+    assert time.process_time() - began_s < 2
+
+
+def test_a_name_that_is_too_long_is_not_remembered() -> None:
+    made = names("a", "b")
+    made.learn("a", RESOURCE, ["x:" + "y" * 100_000, "x:1"])
+    assert made.find(RESOURCE, "x:" + "y" * 100_000) is None
+    assert made.find(RESOURCE, "x:1") == NameOwner("a", "x:1")

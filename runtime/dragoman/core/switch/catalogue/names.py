@@ -3,9 +3,10 @@
 Lives here: the names of tools, prompts, resources and templates of all servers. Must not: know frames or sessions: all
 sessions of a router share one `Names`, so that a name means the same in each.
 
-A name is changed only where it has to be: where two servers have it, then it begins with the prefix of its server, or
-where models do not take it (up to 64 letters, digits, `_` and `-`). What a client was told once goes on to mean the
-same: names of a server that is away stay taken, and a name that has got a prefix since is still understood without it.
+A name is changed only where it has to be: where two servers have it, or it begins as if another server had it, then it
+gets the prefix of its server; or where models do not take it (up to 64 letters, digits, `_` and `-`). What a client was
+told once goes on to mean the same: names of a server that is away stay taken, and a name that has got a prefix since is
+still understood without it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ LONGEST: Final = 64
 
 MOST_NAMES: Final = 2_000
 """How many names of a kind are remembered of one server, beside those that it lists at present."""
+
+LONGEST_NAME: Final = 8_192
+"""How many characters a name may have that is remembered; resources with longer URIs are asked for at each server."""
+
+_MOST_EXPRESSIONS: Final = 64
+"""How many expressions a template may have that URIs are compared with."""
 
 _HASH: Final = 6
 _NOT_FOR_MODELS = re.compile(r"[^A-Za-z0-9_-]")
@@ -71,7 +78,7 @@ class Names:
         self._always = always
         self._separator = separator
         self._prefixes: dict[str, str] = {}
-        self._schemes: dict[str, str] = {}
+        self._starts: dict[NameKind, dict[str, str]] = {}
         self._tables = {kind: _Table() for kind in NameKind}
 
     def set_policy(self, *, always: bool, separator: str) -> None:
@@ -93,7 +100,9 @@ class Names:
             unique[server] = f"{fitting[: LONGEST // 2 - _HASH - 1]}_{_digest(server)}" if taken else fitting
             scheme = _fit_scheme(unique[server])
             schemes[server] = f"{scheme}-{_digest(server)}" if scheme in schemes.values() else scheme
-        self._schemes = schemes
+        by_prefix = {server: prefix + self._separator for server, prefix in unique.items()}
+        by_scheme = {server: f"{scheme}+" for server, scheme in schemes.items()}
+        self._starts = {kind: by_prefix if kind in (NameKind.TOOL, NameKind.PROMPT) else by_scheme for kind in NameKind}
         gone = {server for server in self._prefixes if server not in unique} | set(changed)
         self._prefixes = unique
         for kind, table in self._tables.items():
@@ -107,7 +116,7 @@ class Names:
         if server not in self._prefixes:
             return
         claimed = table.claims.setdefault(server, {})
-        listed = dict.fromkeys(names)
+        listed = dict.fromkeys(name for name in names if len(name) <= LONGEST_NAME)
         new = [name for name in listed if name not in claimed]
         if new:
             claimed.update(dict.fromkeys(new))
@@ -175,6 +184,7 @@ class Names:
                 plain = _fit(name) if kind is NameKind.TOOL else name
                 owner = NameOwner(server, name)
                 is_free = plain not in owners and table.told.get(plain, owner) == owner
+                is_free = is_free and not self._is_of_other(kind, server, plain)
                 if counts[name] > 1 or (self._always and by_name) or not is_free:
                     later.append(owner)
                 else:
@@ -189,17 +199,26 @@ class Names:
             self.version += 1
         table.owners, table.shown, table.is_told = owners, shown, False
 
+    def _is_of_other(self, kind: NameKind, server: str, name: str) -> bool:
+        """Whether a name reads as if another server had it: then nobody else gets it, in whatever order they come."""
+        starts = self._starts[kind]
+        if not name.startswith(tuple(starts.values())):
+            return False
+        fitting = [other for other, start in starts.items() if name.startswith(start)]
+        return max(fitting, key=lambda other: len(starts[other])) != server
+
     def _prefixed(
         self, kind: NameKind, owner: NameOwner, taken: Mapping[str, NameOwner], told: Mapping[str, NameOwner]
     ) -> str:
         is_uri = kind in (NameKind.RESOURCE, NameKind.TEMPLATE)
-        start = f"{self._schemes[owner.server]}+" if is_uri else f"{self._prefixes[owner.server]}{self._separator}"
+        start = self._starts[kind][owner.server]
         prefixed = f"{start}{owner.name}"
         if kind is NameKind.TOOL:
             prefixed = _fit(prefixed)
         number = 0
         free = prefixed
-        while free in taken or told.get(free, owner) != owner:
+        is_of_other = self._is_of_other(kind, owner.server, prefixed)
+        while (is_of_other and number == 0) or free in taken or told.get(free, owner) != owner:
             number += 1
             mark = _digest(f"{owner.server} {owner.name} {number}")
             # A URI stays whole behind its prefix: a template would not fit any more.
@@ -231,7 +250,7 @@ def _fit_template(template: str, uri: str) -> list[str] | None:
     What an expression may become is not looked at: RFC 6570 has many kinds, and a server says itself what it has not.
     """
     pieces = _literals(template)
-    if not uri.startswith(pieces[0]) or len(uri) < sum(map(len, pieces)):
+    if not uri.startswith(pieces[0]) or not sum(map(len, pieces)) <= len(uri) <= LONGEST_NAME:
         return None
     at = len(pieces[0])
     if len(pieces) == 1:
@@ -245,8 +264,9 @@ def _fit_template(template: str, uri: str) -> list[str] | None:
 
 
 def _literals(template: str) -> list[str]:
-    pieces = []
-    while (start := template.find("{")) >= 0 and (end := template.find("}", start)) >= 0:
-        pieces.append(template[:start])
-        template = template[end + 1 :]
-    return [*pieces, template]
+    first, *rest = template.split("{", _MOST_EXPRESSIONS)
+    pieces = [first]
+    for part in rest:
+        _, closed, literal = part.partition("}")
+        pieces.append(literal if closed else "{" + part)
+    return pieces

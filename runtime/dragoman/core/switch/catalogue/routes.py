@@ -15,7 +15,7 @@ from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import name_askers, name_elicitations
 from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.names import NameKind, NameOwner
+from dragoman.core.switch.catalogue.names import LONGEST_NAME, NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.search import Search
 from dragoman.core.switch.catalogue.uris import show_uris
@@ -207,6 +207,8 @@ class Routes:
 
     def note_watched(self, owner: NameOwner, uri: str) -> None:
         """Take note of the URI under which the client wants to hear of a resource."""
+        if len(uri) > LONGEST_NAME:
+            return
         self._watched[owner] = uri
         if len(self._watched) > _MOST_REMEMBERED:
             del self._watched[next(iter(self._watched))]
@@ -283,6 +285,8 @@ class Routes:
                 self._remember(self._tasks, task, member)
 
     def _remember(self, table: dict[str, Member], name: str, member: Member) -> None:
+        if len(name) > LONGEST_NAME:
+            return
         table[name] = member
         if len(table) > _MOST_REMEMBERED:
             del table[next(iter(table))]
