@@ -13,8 +13,6 @@ import unicodedata
 from typing import Final
 from urllib.parse import unquote
 
-from pydantic_core import Url
-
 _MOST_LAYERS: Final = 4
 """How often a URI may be percent-encoded: each server decodes once, some twice."""
 
@@ -27,8 +25,10 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 def settle(uri: str) -> set[str]:
     """Return a URI as it is, by the URL standard, and with its path taken literally: `a?/../b` is `b` to some."""
+    from pydantic import AnyUrl  # it takes long to load, and lists of tools do not need it
+
     try:
-        standard = {unquote(str(Url(uri)))}
+        standard = {unquote(str(AnyUrl(uri)))}
     except ValueError:
         standard = set()
     return {uri, *standard, *(_resolve(one) for one in (uri, *standard))}
