@@ -80,6 +80,8 @@ class Derivation:
             self.nodes[key] = UnionNode(source, None, (Case("object", work),))
         elif work.node is not None and work.node != key:
             self.nodes[key] = self.nodes.pop(work.node)
+            # Another pair of names may be of these same two objects: it has to find the node where it is now.
+            self._places |= {place: Work(key) for place, known in self._places.items() if known == work}
         return key
 
     def part(self, source: str, target: str) -> Key | None:
@@ -241,7 +243,7 @@ class Derivation:
         work = self.work(source.type, target.type, site)
         one, two = self.source.resolve(source.type), self.target.resolve(target.type)
         both_objects = isinstance(one, Object) and isinstance(two, Object)
-        ensure = target.required and not source.required and both_objects
+        ensure = target.required and not source.required and both_objects and _asks_for_something(two)
         prune = source.required and not target.required and both_objects
         made = None
         if ensure and isinstance(one, Object) and any(field_.required for field_ in one.fields.values()):
@@ -282,9 +284,9 @@ class Derivation:
                 parts.named_in += [] if name in parts.named_in else [name]
             elif isinstance(kind, Literal) and len(kind.values) == 1:
                 parts.fills[name] = self.filled[below.target_at] = kind.values[0]
-            elif isinstance(kind, Object) and old is None:
+            elif _asks_for_something(kind) and old is None:
                 parts.members[name] = Member(self.work(NOTHING, member.type, below), ensure=True)
-            elif not isinstance(kind, Object) or not isinstance(self.source.resolve(old.type if old else kind), Object):
+            elif name not in parts.members or not parts.members[name].ensure:
                 self._required(name, member.type, below, source, parts)
 
     def _required(self, name: str, wanted: Type, site: Site, source: Object, parts: Parts) -> None:
@@ -398,3 +400,8 @@ class Derivation:
         if decision is not None and self.profile not in decision.profiles:
             return None
         return decision
+
+
+def _asks_for_something(type_: Type) -> bool:
+    """Whether an object that has to be there can be made of what it has to have: else `{}` would be made up."""
+    return isinstance(type_, Object) and any(member.required for member in type_.fields.values())

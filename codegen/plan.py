@@ -249,7 +249,7 @@ def _needed(cases: tuple[Case, ...], tag_key: str | None) -> tuple[Case, ...]:
         case
         for i, case in enumerate(cases)
         if not case.work.idle
-        or (tag_key and case.json_type != "dict")
+        or (tag_key and (case.json_type != "dict" or not case.tags))
         or any(not later.work.idle and _catches(later, case) for later in cases[i + 1 :])
     )
 

@@ -11,6 +11,7 @@ from codegen.errors import UndecidedChange
 from codegen.model import Spec
 from codegen.overlay import Change
 from codegen.step_plan import StepPlan
+from codegen.type_facts import accepts
 
 VERBS = {
     "arm-removed": "text-block | as | drop-item | map-value | refuse | keep",
@@ -99,7 +100,9 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
     if change.kind == "narrowed":
         return ['do = "drop-invalid"']
     if change.kind == "required":
-        return ['do = "refuse"']
+        replaces = any(other.kind == "narrowed" and other.at == change.at for other in plan.undecided)
+        empty = accepts(target.at(change.target_way), {}, target.resolve) and not replaces
+        return ['do = "default"', "with = { value = {} }"] if empty else ['do = "refuse"']
     if _has_text_arm(target, change.target_way):
         return ['do = "text-block"', f'with = {{ template = "[{change.arm}]" }}']
     source = plan.newer if change.direction == "down" else plan.older

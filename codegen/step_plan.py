@@ -212,7 +212,7 @@ def _convert(way: Derivation, method: Method, counterpart: Method, frames: _Fram
         key = way.free_key(snake(f"{method.name}_result_frame"))
         hooks = tuple(_action(hook) for hook in _frame_hooks(way, "result", method.name))
         envelope = _envelope(way, "result") or ObjectNode("")
-        members = {**envelope.members, "result": Member(_result(way, method, counterpart, hooks))}
+        members = {**envelope.members, "result": Member(_result(way, method, counterpart, hooks), needed=True)}
         way.nodes[key] = replace(
             envelope, label=f"result of {method.name}", hooks_before=hooks, members=members, hooks_after=()
         )

@@ -170,9 +170,15 @@ def test_a_required_object_is_made_and_filled_in() -> None:
     assert way.filled == {"It.a.b": "x"}
 
 
-def test_an_object_that_becomes_required_is_made() -> None:
-    found = object_node(object_of(a=object_of()), object_of("a", a=object_of()))
+def test_an_object_that_becomes_required_is_made_of_what_it_must_have() -> None:
+    inner = object_of("b", b=const("x"))
+    found = object_node(object_of(a=object_of()), object_of("a", a=inner))
     assert found.members["a"].ensure
+
+
+def test_an_object_that_becomes_required_and_may_be_empty_is_asked_about() -> None:
+    way = derive(object_of(a=object_of()), object_of("a", a=object_of()))
+    assert [(kind, at) for kind, at, _ in way.undecided] == [("required", "It.a")]
 
 
 def test_an_object_that_becomes_optional_goes_when_it_is_emptied() -> None:

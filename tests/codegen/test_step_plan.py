@@ -154,7 +154,7 @@ def test_a_hook_that_refuses_results_leaves_the_usual_one() -> None:
     )
     node = found.nodes["ask_result_frame"]
     assert isinstance(node, ObjectNode)
-    assert node.members == {"result": Member(Work("ask_result"))}
+    assert node.members == {"result": Member(Work("ask_result"), needed=True)}
 
 
 def test_a_result_that_may_lack_what_the_target_requires_is_asked_for_it() -> None:

@@ -23,7 +23,6 @@ UNSEEN = {
     r"up: \w+Result does not guard resultType": "the hook drop-accidental-result-types takes it out before",
     r"down: SamplingMessage.content does not convert list": "the hook split-sampling-messages leaves no lists",
     r"down: Tool.outputSchema does not (fill in|guard) type": "the hook wrap-output-schemas gives one to every schema",
-    r"/clientCapabilities does not guard": "the guard of the whole object stands before",
     r"down: \w+Request(Params)? drops (params|_meta) as well": "put back whole, it has reserved keys: no need to see",
     r"down: CallToolRequestParams keeps requestState": "a call that has one is refused before",
     r"LegacyTitledEnumSchema|does not guard enumNames": "such a value is an UntitledSingleSelectEnumSchema first",

@@ -17,9 +17,12 @@ from typing import Any
 
 import jsonschema
 
+from codegen.actions import declares
 from codegen.load import build_spec
 from codegen.model import Spec
+from codegen.names import module_name
 from codegen.normalise import Normalised, normalise
+from codegen.overlay import Change as OpenChange
 from codegen.overlay import parse_overlay
 from codegen.skeleton import add_entries
 from codegen.step_plan import StepPlan, plan_step
@@ -66,19 +69,22 @@ class Side:
 
 @dataclass(frozen=True)
 class Made:
-    """What became of a release: both sides, the plan, and the step in use."""
+    """What became of a release: both sides, the plan, the step in use; what was asked, and the overlay."""
 
     older: Side
     newer: Side
     plan: StepPlan
     step: Any
+    asked: tuple[OpenChange, ...] = ()
+    overlay: str = ""
 
     def translate(
         self, frame: Any, direction: str = "up", method: str | None = None, profile: str = "strict"
     ) -> Translation:
         """Translate a frame over the step alone."""
         translator = Translator(LATEST, LATEST, profile, DEFAULT_RULES)
-        translator.source, translator.target = (LATEST, NEXT) if direction == "up" else (NEXT, LATEST)
+        older, newer = self.older.spec.revision, self.newer.spec.revision
+        translator.source, translator.target = (older, newer) if direction == "up" else (newer, older)
         translator.steps = [getattr(self.step, direction)]
         return translator.translate(frame, method)
 
@@ -108,7 +114,9 @@ class Made:
         before = copy.deepcopy(frame)
         try:
             out = self.translate(frame, direction, method, profile).frame
-        except Untranslatable:
+        except Untranslatable as error:
+            if not self._explained(error, direction, method):
+                yield f"{direction} {profile} {method}: refused, and no entry says so: {error}: {frame}"
             return
         except TranslationError as error:
             yield f"{direction} {profile} {method}: {error}: {frame}"
@@ -119,6 +127,17 @@ class Made:
         faults = target.faults(out, asked) if out is not None else []
         if faults:
             yield f"{direction} {profile} {method}: {faults[0]}: {frame} became {out}"
+
+    def _explained(self, error: Untranslatable, direction: str, method: str) -> bool:
+        """Whether the target lacks the method, or an entry is on what is refused."""
+        field_ = error.pointer.rpartition("/")[2].replace("~1", "/")
+        decisions = [entry for entry in self.plan.overlay.decisions if entry.direction == direction]
+        return (
+            method in self.plan.ways[direction, "strict"].refused
+            or any(entry.change in ("arm-removed", "narrowed") for entry in decisions)
+            or any(entry.change == "required" and any(at.endswith(field_) for at in entry.at) for entry in decisions)
+            or any(declares(hook.do, "refuses") for hook in self.plan.overlay.hooks)
+        )
 
 
 def random_frames(side: Side, name: str, rng: random.Random) -> list[dict[str, Any]]:
@@ -159,24 +178,32 @@ def asked(schema: Schema, overlay: str = "", older: Schema | None = None) -> lis
 
 def made(schema: Schema, overlay: str = "", older: Schema | None = None) -> Made:
     """A release with its overlay; what that leaves undecided has the safe default."""
-    plan = _plan(schema, overlay, older)
+    return made_of(_older(older), Side(schema, _newer(schema, overlay, older), normalise(NEXT, schema)), overlay)
+
+
+def made_of(older: Side, newer: Side, overlay: str = "") -> Made:
+    """The step between two schemas, with the safe default for what its overlay leaves undecided."""
+    revision = newer.spec.revision
+    plan, asked = plan_step(older.spec, newer.spec, parse_overlay(revision, overlay)), list[OpenChange]()
     while plan.undecided:
+        asked += plan.undecided
         overlay = add_entries(overlay, plan, complete=True)
-        plan = _plan(schema, overlay, older)
+        plan = plan_step(older.spec, newer.spec, parse_overlay(revision, overlay))
     module = types.ModuleType("step_of_a_release")
-    text = render_steps([plan], [], {LATEST: "0" * 64, NEXT: "0" * 64})[
-        f"dragoman_spec/v{NEXT.replace('-', '_')}/steps.py"
-    ]
-    exec(compile(text, "steps.py", "exec"), module.__dict__)
-    newer = Side(schema, plan.newer, normalise(NEXT, schema))
-    return Made(_older(older), newer, plan, module.STEP)
+    text = render_steps([plan], [], dict.fromkeys((older.spec.revision, revision), "0" * 64))
+    exec(compile(text[f"dragoman_spec/{module_name(revision)}/steps.py"], "steps.py", "exec"), module.__dict__)
+    return Made(older, newer, plan, module.STEP, tuple(asked), overlay)
 
 
 def _plan(schema: Schema, overlay: str, older: Schema | None) -> StepPlan:
+    return plan_step(_older(older).spec, _newer(schema, overlay, older), parse_overlay(NEXT, overlay))
+
+
+def _newer(schema: Schema, overlay: str, older: Schema | None) -> Spec:
     entries = parse_overlay(NEXT, overlay)
     new = {rename.old: rename.new for rename in entries.renames if rename.what == "definition"}
     unions = {role: new.get(name, name) for role, name in _older(older).spec.unions.items()}
-    return plan_step(_older(older).spec, build_spec(NEXT, schema, unions), entries)
+    return build_spec(NEXT, schema, unions)
 
 
 def _older(schema: Schema | None) -> Side:

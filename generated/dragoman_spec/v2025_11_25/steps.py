@@ -393,6 +393,15 @@ def up_elicit_request_params_requested_schema_properties(x: Any, at: At, out: Lo
     return y
 
 
+def up_enum_schema(x: Any, at: At, out: Losses) -> Any:
+    """EnumSchema."""
+    if type(x) is dict and x.get("type") == "string":
+        return up_enum_schema_as_legacy_titled_enum_schema(x, at, out)
+    if type(x) is not dict or type(x.get("type")) is not str:
+        raise wrong(at, "an object with 'type'", x)
+    return x
+
+
 def up_enum_schema_as_legacy_titled_enum_schema(x: Any, at: At, out: Losses) -> Any:
     """EnumSchema, StringSchema."""
     if type(x) is not dict:
@@ -945,6 +954,7 @@ _UP_STRICT = Direction(
         "ClientCapabilities": up_client_capabilities,
         "CreateMessageRequest": up_create_message_request,
         "ElicitRequest": up_elicit_request,
+        "EnumSchema": up_enum_schema,
         "GetPromptResult": up_get_prompt_result,
         "Implementation": up_implementation,
         "InitializeRequest": up_initialize_request,

@@ -350,8 +350,8 @@ def up_call_tool_request_params(x: Any, at: At, out: Losses) -> Any:
     v = y.get("_meta")
     if v is None:
         w = {
-            "io.modelcontextprotocol/clientCapabilities": {},
             "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
         }
     else:
         w = up_call_tool_request_params_meta(v, (at, "_meta"), out)
@@ -379,55 +379,14 @@ def up_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
     if "io.modelcontextprotocol/logLevel" in y and not (up_is_logging_level(y["io.modelcontextprotocol/logLevel"])):
         y = x.copy() if y is x else y
         do.lose(y, "io.modelcontextprotocol/logLevel", at, out)
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    if v is None:
-        w = {}
-    else:
-        w = up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities(
-            v, (at, "io.modelcontextprotocol/clientCapabilities"), out
-        )
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
     named = out.target or "2026-07-28"
     if y.get("io.modelcontextprotocol/protocolVersion") != named:
         y = x.copy() if y is x else y
         y["io.modelcontextprotocol/protocolVersion"] = named
-    return y
-
-
-def up_call_tool_request_params_meta_io_modelcontextprotocol_client_capabilities(x: Any, at: At, out: Losses) -> Any:
-    """CallToolRequestParams._meta.io.modelcontextprotocol/clientCapabilities, CompleteRequestParams._meta.io.modelcontextprotocol/clientCapabilities, GetPromptRequestParams._meta.io.modelcontextprotocol/clientCapabilities, PaginatedRequestParams._meta.io.modelcontextprotocol/clientCapabilities and 3 more."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "elicitation" in y and not (
-        type(y["elicitation"]) is dict
-        and ("form" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["form"])))
-        and ("url" not in y["elicitation"] or (up_is_json_object(y["elicitation"]["url"])))
-    ):
+    if "io.modelcontextprotocol/clientCapabilities" not in y:
+        # declare-no-client-capabilities
         y = x.copy() if y is x else y
-        do.lose(y, "elicitation", at, out)
-    if "experimental" in y and not (
-        type(y["experimental"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["experimental"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "experimental", at, out)
-    if "extensions" in y and not (
-        type(y["extensions"]) is dict and all(up_is_json_object(i1) for k1, i1 in y["extensions"].items())
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "extensions", at, out)
-    if "roots" in y and type(y["roots"]) is not dict:
-        y = x.copy() if y is x else y
-        do.lose(y, "roots", at, out)
-    if "sampling" in y and not (
-        type(y["sampling"]) is dict
-        and ("context" not in y["sampling"] or (up_is_json_object(y["sampling"]["context"])))
-        and ("tools" not in y["sampling"] or (up_is_json_object(y["sampling"]["tools"])))
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "sampling", at, out)
+        y["io.modelcontextprotocol/clientCapabilities"] = {}
     return y
 
 
@@ -568,8 +527,8 @@ def up_complete_request_params(x: Any, at: At, out: Losses) -> Any:
     v = y.get("_meta")
     if v is None:
         w = {
-            "io.modelcontextprotocol/clientCapabilities": {},
             "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
         }
     else:
         w = up_call_tool_request_params_meta(v, (at, "_meta"), out)
@@ -805,8 +764,8 @@ def up_get_prompt_request_params(x: Any, at: At, out: Losses) -> Any:
     v = y.get("_meta")
     if v is None:
         w = {
-            "io.modelcontextprotocol/clientCapabilities": {},
             "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
         }
     else:
         w = up_call_tool_request_params_meta(v, (at, "_meta"), out)
@@ -840,8 +799,8 @@ def up_list_prompts_request(x: Any, at: At, out: Losses) -> Any:
     if v is None:
         w = {
             "_meta": {
-                "io.modelcontextprotocol/clientCapabilities": {},
                 "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
             }
         }
     else:
@@ -1146,7 +1105,13 @@ def up_call_tool_request_params_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("_meta")
-    w = up_call_tool_request_params_meta_minimal({} if v is None else v, (at, "_meta"), out)
+    if v is None:
+        w = {
+            "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+    else:
+        w = up_call_tool_request_params_meta_minimal(v, (at, "_meta"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["_meta"] = w
@@ -1158,15 +1123,14 @@ def up_call_tool_request_params_meta_minimal(x: Any, at: At, out: Losses) -> Any
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    v = y.get("io.modelcontextprotocol/clientCapabilities")
-    w = {} if v is None else v
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["io.modelcontextprotocol/clientCapabilities"] = w
     named = out.target or "2026-07-28"
     if y.get("io.modelcontextprotocol/protocolVersion") != named:
         y = x.copy() if y is x else y
         y["io.modelcontextprotocol/protocolVersion"] = named
+    if "io.modelcontextprotocol/clientCapabilities" not in y:
+        # declare-no-client-capabilities
+        y = x.copy() if y is x else y
+        y["io.modelcontextprotocol/clientCapabilities"] = {}
     return y
 
 
@@ -1273,7 +1237,15 @@ def up_list_prompts_request_minimal(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "an object", x)
     y = x
     v = y.get("params")
-    w = up_call_tool_request_params_minimal({} if v is None else v, (at, "params"), out)
+    if v is None:
+        w = {
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": out.target or "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+        }
+    else:
+        w = up_call_tool_request_params_minimal(v, (at, "params"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["params"] = w
@@ -1706,7 +1678,7 @@ def down_call_tool_request_params_meta(x: Any, at: At, out: Losses) -> Any:
         del y["io.modelcontextprotocol/protocolVersion"]
     if "io.modelcontextprotocol/clientCapabilities" in y:
         y = x.copy() if y is x else y
-        do.lose(y, "io.modelcontextprotocol/clientCapabilities", at, out)
+        do.lose_unless(y, "io.modelcontextprotocol/clientCapabilities", {}, at, out)
     if "io.modelcontextprotocol/clientInfo" in y:
         y = x.copy() if y is x else y
         do.lose_cosmetic(y, "io.modelcontextprotocol/clientInfo", at, out)

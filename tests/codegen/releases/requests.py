@@ -39,6 +39,33 @@ def response_without_result(defs: Schema) -> None:
     shape["required"].remove("result")
 
 
+def nothing_to_say(defs: Schema) -> None:
+    """A method answers with the result of the base, by its own name in one release and by another in the next."""
+    defs["CompleteResultResponse"]["properties"]["result"] = {"$ref": "#/$defs/EmptyResult"}
+    defs["ListToolsResultResponse"]["properties"]["result"] = {"$ref": "#/$defs/Result"}
+
+
+def nothing_more_to_say(defs: Schema) -> None:
+    nothing_to_say(defs)
+    defs["CompleteResultResponse"]["properties"]["result"] = {"$ref": "#/$defs/Result"}
+    defs["ListToolsResultResponse"]["properties"]["result"] = {"$ref": "#/$defs/EmptyResult"}
+    defs["Result"]["properties"]["cost"] = {"type": "number"}
+
+
+def url_questions_say_more(defs: Schema) -> None:
+    """What is a form by saying nothing stays as it is, beside something that does not."""
+    defs["ElicitRequestURLParams"]["properties"]["cost"] = {"type": "number"}
+
+
+def asks(**params: Any) -> dict[str, Any]:
+    """A result that asks a person something before it is one."""
+    question = {"method": "elicitation/create", "params": {"message": "?", **params}}
+    answer = result(inputRequests={"a": question})
+    return {**answer, "result": {**answer["result"], "resultType": "input_required"}}
+
+
+FORM = {"requestedSchema": {"type": "object", "properties": {}}}
+PAGE = {"mode": "url", "url": "https://example.com"}
 BARE = complete(NEXT, **TEMPLATE)
 del BARE["params"]["_meta"]
 FILLED = complete(OLD, **TEMPLATE)
@@ -51,8 +78,12 @@ REQUESTS = [
              over(complete(OLD, **TEMPLATE), complete(NEXT, **TEMPLATE)),
              over(complete(OLD, type="ref/prompt", name="p"), complete(NEXT, kind="ref/prompt", name="p")),
              over(complete(NEXT, kind="ref/prompt", name="p"), complete(OLD, type="ref/prompt", name="p"), "down")]),
+    Release("a form that does not say that it is one, beside what changes", url_questions_say_more, [],
+            [same(asks(**FORM), "down", "tools/call"), same(asks(**FORM, mode="form"), "down", "tools/call"),
+             over(asks(**PAGE, cost=0.5), asks(**PAGE), "down", "tools/call")]),
     Release("params that say nothing of metadata", params_without_metadata,
-            [], [over(BARE, FILLED, "down")]),
+            ["down required CompleteRequest.params._meta.io.modelcontextprotocol/clientCapabilities"],
+            [over(BARE, FILLED, "down")]),
     Release("the response of a request has no result", response_without_result,
             [f"down required ListToolsResultResponse.result.{name}"
              for name in ("cacheScope", "resultType", "tools", "ttlMs")],

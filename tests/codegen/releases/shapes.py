@@ -182,8 +182,13 @@ SHAPES = [
         "type": "object", "properties": {"kind": {"const": "none"}, "note": STRING}, "required": ["kind"]}), [],
             [over(tools({}), tools({"limits": {"kind": "none"}})), over(tools({"limits": {"kind": "none"}}), tools({}), "down")]),
     Release("an optional object becomes required", lambda defs: defs["Tool"].update(
-        required=sorted({*defs["Tool"]["required"], "annotations"})), [],
-            [over(tools({}), tools({"annotations": {}}))]),
+        required=sorted({*defs["Tool"]["required"], "annotations"})), ["up required Tool.annotations"],
+            [over(tools({}), tools({"annotations": {}})),
+             same(tools({"annotations": {"readOnlyHint": True}}))]),
+    Release("an optional object becomes required, and a person says what is in it", lambda defs: defs["Tool"].update(
+        required=sorted({*defs["Tool"]["required"], "annotations"})), ["up required Tool.annotations"],
+            [over(tools({}), tools({"annotations": {"title": "?"}}))],
+            entry("up", "required", "Tool.annotations", "default", with_='{ value = { title = "?" } }')),
     Release("an optional string becomes a required object", lambda defs: (
         add("Tool", required=True, title={"type": "object", "properties": {"text": STRING}})(defs)),
             ["up narrowed Tool.title", "up required Tool.title", "down narrowed Tool.title"],

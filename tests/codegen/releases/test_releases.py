@@ -9,11 +9,11 @@ import pytest
 
 from codegen.errors import UnknownSchemaForm, UnusedDecision
 from dragoman_spec import Untranslatable
-from tests.codegen.releases.cases import REFUSED, Frame, Release, both
+from tests.codegen.releases.cases import REFUSED, Frame, Release, both, result
 from tests.codegen.releases.errors import ERRORS
 from tests.codegen.releases.methods import METHODS
 from tests.codegen.releases.refused import MISRULED, UNREADABLE
-from tests.codegen.releases.requests import REQUESTS
+from tests.codegen.releases.requests import REQUESTS, nothing_more_to_say, nothing_to_say
 from tests.codegen.releases.scalars import PAIRS, SCALARS, typed
 from tests.codegen.releases.shapes import SHAPES
 from tests.support.judge import same
@@ -83,6 +83,13 @@ def test_overlay_that_would_break_frames_is_refused(name: str, change: object, o
     with pytest.raises(UnusedDecision) as caught:
         made(release(both(change)), overlay)  # type: ignore[arg-type]
     assert said in str(caught.value)
+
+
+def test_results_that_are_the_same_under_two_names() -> None:
+    there = made(release(nothing_more_to_say), older=release(nothing_to_say))
+    cheap = result(cost=0.5)
+    assert there.translate(copy.deepcopy(cheap), "down", "completion/complete").frame == cheap
+    assert list(there.broken(SEEDS)) == []
 
 
 def test_there_are_forty_releases() -> None:

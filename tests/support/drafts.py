@@ -1,0 +1,105 @@
+"""What upstream really did: every state of its `schema/draft`, taken as the next release.
+
+Each state is tried in two ways: on the release before it, in a tree without the later revisions, and on the state
+before it. What an overlay leaves undecided has the safe default. Frames of the methods that the step touches are made
+from the state's own schema and judged by an independent validator on it. Only where `../shared/spec` has the archive.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from codegen.canonical import canonical_text, parse_schema
+from codegen.errors import NotASchema
+from codegen.fixes import apply_fixes
+from codegen.load import spec_of, union_names
+from codegen.naming import name_definitions
+from codegen.normalise import read_normalised
+from codegen.overlay import overlay_path
+from dragoman_spec import REVISIONS
+from tests.support.judge import ROOT, UPSTREAM
+from tests.support.releases import NEXT, Made, Schema, Side, made_of
+
+ARCHIVE = UPSTREAM / "drafts.tar.xz"
+BEFORE = "2027-01-01"
+
+
+@dataclass(frozen=True)
+class State:
+    """One state of the draft: the commit that made it, and the release before."""
+
+    commit: str
+    date: str
+    subject: str
+    schema: Schema = field(repr=False, hash=False, compare=False)
+
+    @property
+    def predecessor(self) -> str:
+        return max(revision for revision in REVISIONS if revision < self.date)
+
+    def __str__(self) -> str:
+        return self.commit
+
+
+@cache
+def states() -> tuple[State, ...]:
+    """The states that differ in more than prose from the one before, oldest first."""
+    found: list[State] = []
+    with tarfile.open(ARCHIVE) as archive:
+        names = {Path(name).stem: name for name in archive.getnames()}
+        for line in _text(archive, names["log"]).splitlines():
+            commit, date, subject = line.split(" ", 2)
+            try:
+                schema = json.loads(canonical_text(parse_schema(_text(archive, names[commit]).encode(), commit)))
+            except NotASchema:
+                continue  # an empty file, or a reference to what is not there: `pull` says so and changes nothing
+            if not any(schema == state.schema for state in found):
+                found.append(State(commit, date[:10], subject, schema))
+    return tuple(found)
+
+
+def _text(archive: tarfile.TarFile, name: str) -> str:
+    member = archive.extractfile(name)
+    assert member is not None
+    return member.read().decode()
+
+
+def as_next_release(state: State, overlay: str = "") -> Made:
+    """A state as the release after the one before it."""
+    return _made(state.predecessor, {NEXT: state.schema}, (state.predecessor, NEXT), overlay)
+
+
+def as_next_state(before: State, state: State, overlay: str = "") -> Made:
+    """A state as the release after the state before it."""
+    return _made(state.predecessor, {BEFORE: before.schema, NEXT: state.schema}, (BEFORE, NEXT), overlay)
+
+
+def _made(latest: str, schemas: Mapping[str, Schema], step: tuple[str, str], overlay: str) -> Made:
+    """The step between two revisions of a tree that ends with *latest* and *schemas*."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        (root / "codegen" / "overlays").mkdir(parents=True)
+        for revision in (revision for revision in REVISIONS if revision <= latest):
+            shutil.copytree(ROOT / "schema" / revision, root / "schema" / revision)
+            if (file := ROOT / overlay_path(revision)).is_file():
+                shutil.copy(file, root / overlay_path(revision))
+        for revision, schema in schemas.items():
+            (root / "schema" / revision).mkdir()
+            (root / "schema" / revision / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
+        (root / overlay_path(step[1])).write_text(overlay, encoding="utf-8")
+        older, newer = (_side(root, revision) for revision in step)
+    return made_of(older, newer, overlay)
+
+
+def _side(root: Path, revision: str) -> Side:
+    normal, file = read_normalised(root, revision), root / overlay_path(revision)
+    schema = json.loads((root / "schema" / revision / "schema.json").read_text(encoding="utf-8"))
+    fixed = name_definitions(apply_fixes(schema, file), file).schema
+    return Side(fixed, spec_of(normal, union_names(root, revision)), normal)
