@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -159,6 +160,36 @@ def test_lists_go_through_all_pages() -> None:
         return [tool.name async for tool in client.tools()]
 
     assert talk(scripted(tools__list=page), work) == ["first", "second", "third"]
+
+
+@pytest.mark.parametrize("size", [1, 5_000_000])
+def test_a_list_without_end_is_an_error(size: int) -> None:
+    asked: list[None] = []
+
+    def page(server: ScriptedServer, frame: dict[str, Any]) -> None:
+        asked.append(None)
+        prompt = {"name": f"x{len(asked)}", "description": "x" * size}
+        server.say(id=frame["id"], result={"prompts": [prompt], "nextCursor": f"{len(asked)}"})
+
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises(ValidationFailed, match="a list that ends"):
+            [prompt async for prompt in client.prompts()]
+
+    talk(scripted(prompts__list=page), work)
+    assert len(asked) == (7 if size > 1 else 1_000)
+
+
+def test_a_list_has_to_end_in_time() -> None:
+    def page(server: ScriptedServer, frame: dict[str, Any]) -> None:
+        cursor = f"{frame['id']}"
+        later = partial(server.say, id=frame["id"], result={"prompts": [], "nextCursor": cursor})
+        asyncio.get_running_loop().call_later(0.02, later)
+
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises(RequestTimeout, match="prompts/list"):
+            [prompt async for prompt in client.prompts(timeout_s=0.3)]
+
+    talk(scripted(prompts__list=page), work)
 
 
 def test_pages_that_go_in_a_circle_are_an_error() -> None:

@@ -14,6 +14,7 @@ from dragoman.check.talk import CheckedAnswer, Talk
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.declared import declares
 from dragoman.core.exact_json import encode
+from dragoman.core.paging import Paging
 
 PAGES_MOST: Final = 200
 _PAGE_ITEMS: Final = 1 << 32
@@ -116,23 +117,20 @@ class _PageWalk:
         # Names as hashes, places as numbers: each name that is kept would keep what was decoded beside it in memory.
         self._names: dict[int, int] = {}
         self._page = 1
+        self._paging = Paging(PAGES_MOST)
 
     async def go_on(self, cursor: str | None) -> None:
         """Read the pages after the first."""
-        seen: set[str] = set()
         while cursor is not None:
-            if cursor in seen:
-                about, at = f"the answer to {self._name(self._page)}", "/result/nextCursor"
-                self._talk.findings.note("cursor-new", about, "a new cursor", f"{cursor[:60]!r} again", pointer=at)
-                return
-            if self._page == PAGES_MOST:
-                about = f"the request {self._method}"
-                self._talk.findings.note("pages-end", about, f"at most {PAGES_MOST} pages", "another page")
-                return
-            seen.add(cursor)
             self._page += 1
             about = self._name(self._page)
             cursor = self.take_page(await self._talk.ask(self._method, {"cursor": cursor}, about=about))
+        if self._paging.is_repeated:
+            about, at = f"the answer to {self._name(self._page)}", "/result/nextCursor"
+            self._talk.findings.note("cursor-new", about, "a new cursor", self._paging.cut, pointer=at)
+        elif self._paging.cut:
+            about = f"the request {self._method}"
+            self._talk.findings.note("pages-end", about, "a list that ends", self._paging.cut)
 
     def _name(self, page: int) -> str:
         return f"{self._method}, page {page}" if page > 1 else self._method
@@ -148,8 +146,7 @@ class _PageWalk:
                 item = ListedItem(one, about, f"/result/{member}/{index}", self._method)
                 self._take(member, item)
                 self._look_for_repeated(item, index)
-        cursor = reply.result.get("nextCursor")
-        return cursor if isinstance(cursor, str) else None
+        return self._paging.follow(reply.result)
 
     def _look_for_repeated(self, item: ListedItem, index: int) -> None:
         listed, name = self._listed, item.value.get(self._listed.name)

@@ -7,6 +7,7 @@ which has the same methods with the models of each revision.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -20,6 +21,7 @@ from dragoman.client.tasks import CREATION, ToolTask, check_extension
 from dragoman.client.told import Announcements
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.declared import declares
+from dragoman.core.paging import Paging
 from dragoman.errors import CapabilityNotSupported, LocalProtocolError, ValidationFailed
 
 
@@ -285,18 +287,21 @@ class Client:
 
     async def _pages(self, method: str, member: str, timeout_s: float | None) -> AsyncIterator[Any]:
         params: dict[str, Any] = {}
-        seen: set[str] = set()
+        paging = Paging()
+        left_s = self._timeout_s if timeout_s is None else timeout_s
         while True:
-            page = await self._ask(method, params, timeout_s)
-            for one in getattr(page, member):
+            began_s = time.monotonic()
+            frame = await self._frame(method, params, left_s)
+            if left_s is not None:  # for all pages together, without what the program does between them
+                left_s = max(0.0, round(left_s + began_s - time.monotonic(), 3))
+            for one in getattr(self.read_result(method, frame), member):
                 yield one
-            cursor = page.next_cursor
+            cursor = paging.follow(frame["result"])
             if cursor is None:
-                return
-            if cursor in seen:
-                raise ValidationFailed(self.revision, "/result/nextCursor", "a new cursor", "one that was used already")
-            seen.add(cursor)
+                break
             params = {"cursor": cursor}
+        if paging.cut:
+            raise ValidationFailed(self.revision, "/result/nextCursor", "a list that ends", paging.cut)
 
     def read_result(self, method: str, frame: dict[str, Any]) -> Any:
         """Give the result of a request as a model.

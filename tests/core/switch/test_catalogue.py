@@ -570,13 +570,38 @@ def test_a_cursor_that_comes_twice_ends_a_list() -> None:
         assert len(stage.client.pop()["result"]["tools"]) == 2
 
 
-def test_a_list_has_no_more_pages_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.switch.catalogue.lists._MOST_PAGES", 2)
+def test_a_list_has_no_more_bytes_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.paging.MOST_BYTES", 10_000)
     stage = Stage("a")
     stage.ask("tools/list")
     for number in range(2):
-        stage.answer("a", {"tools": [{"name": f"x{number}"}], "nextCursor": f"{number}"})
+        stage.answer("a", {"tools": [{"name": f"x{number}", "title": "x" * 5_000}], "nextCursor": f"{number}"})
     assert len(stage.client.pop()["result"]["tools"]) == 2
+    assert not stage.servers["a"]
+
+
+def test_a_late_list_is_not_asked_for_its_other_pages() -> None:
+    stage = Stage("a", "b")
+    stage.ask("tools/list")
+    stage.answer("a", {"tools": [{"name": "x"}]})
+    stage.answer("b", {"tools": [{"name": "y"}], "nextCursor": "2"})
+    stage.expire()
+    assert [tool["name"] for tool in stage.client.pop()["result"]["tools"]] == ["x"]
+    stage.answer("b", {"tools": [{"name": "z"}], "nextCursor": "3"})
+    assert not stage.servers["b"]
+    assert stage.client.pop()["method"] == "notifications/tools/list_changed"
+    stage.ask("tools/call", name="z")
+    assert stage.heard("b")["params"]["name"] == "z"
+
+
+def test_what_a_server_had_last_is_better_than_a_part_of_a_late_list() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y", "z"])
+    stage.ask("tools/list")
+    stage.answer("a", {"tools": [{"name": "x"}]})
+    stage.expire()
+    stage.answer("b", {"tools": [{"name": "y"}], "nextCursor": "2"})
+    assert [tool["name"] for tool in stage.client.pop()["result"]["tools"]] == ["x", "y", "z"]
 
 
 def test_an_answer_that_cannot_be_read_leaves_its_server_out() -> None:

@@ -16,11 +16,11 @@ from dragoman.core.bridge.headers import check_arguments
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import CALL_TOOL, TOOLS_CHANGED
+from dragoman.core.paging import Paging
 
 logger = logging.getLogger("dragoman.session")
 
 _MOST_TOOLS: Final = 10_000
-_MOST_PAGES: Final = 100
 
 TakePage = Callable[[Mapping[str, Any] | None], None]
 """Takes the result of `tools/list`; None where there is none."""
@@ -90,14 +90,11 @@ class ToolHeaders:
         self._then.append(then)
         if len(self._then) > 1:
             return
-        pages = 0
+        paging = Paging()
 
         def take(result: Mapping[str, Any] | None) -> None:
-            nonlocal pages
-            pages += 1
-            listed = self.note(result or {})
-            cursor = listed.get("nextCursor")
-            if isinstance(cursor, str) and pages < _MOST_PAGES:
+            cursor = paging.follow(self.note(result or {}))
+            if cursor is not None:
                 ask({"cursor": cursor}, take)
                 return
             self._is_listed = True

@@ -4,8 +4,8 @@ Lives here: what is under way. Must not: know the time (it is reminded), or read
 
 Theory of operation. A list is asked for anew each time that a client begins to read it: of each server all pages, one
 after the other. A server that does not answer in time is left out, said to be missing, and asked no second time while
-it owes the answer; what it had last is used until then. When it answers after all, the client is told that the list has
-changed. Pages of the merged list are cut from what was read when the first of them was asked for.
+it owes the answer, nor for another page; what it had last is used until then. When it answers after all, the client is
+told that the list has changed. Pages of the merged list are cut from what was read when the first was asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.exact_json import encode
+from dragoman.core.paging import Paging
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
 from dragoman.core.switch.catalogue.own import read_error
@@ -31,9 +32,7 @@ MISSING: Final = "dragoman/missing"
 """The member of `_meta` in a merged list that names the servers which are not in it, and why."""
 
 
-_MOST_PAGES: Final = 1000
 _MOST_BARREN_PAGES: Final = 20
-_MOST_ENTRIES: Final = 100_000
 _SNAPSHOTS: Final = 8
 _CURSOR: Final = "dragoman"
 
@@ -55,7 +54,7 @@ class MemberListing:
         self.waiting: list[Gathering] = []
         self._lists = lists
         self._kind = kind
-        self._cursors: set[str] = set()
+        self._paging = Paging()
         self._names: set[str] = set()
         self._barren = 0
         self._before: list[Page] = member.listed.get(kind.method, [])
@@ -84,15 +83,13 @@ class MemberListing:
             return
         self.pages.append(page)
         self._names.update(page.names)
-        cursor = page.rest.get("nextCursor")
-        if not isinstance(cursor, str):
-            self._end(None)
-        elif cursor in self._cursors:
-            self._end(None, f"it gave the cursor {cursor[:80]!r} twice")
-        elif number + 1 >= _MOST_PAGES or sum(len(page.entries) for page in self.pages) > _MOST_ENTRIES:
-            self._end(None, f"it has more than {_MOST_PAGES} pages or {_MOST_ENTRIES} entries")
+        cursor = self._paging.follow(page.rest, len(page.raw))
+        if cursor is None:
+            self._end(None, self._paging.cut)
+        elif self.is_late:  # nobody waits any more; what it had last is better than a part
+            cut = "not all of its pages came within its listTimeout"
+            self._end(cut if self._before else None, cut)
         else:
-            self._cursors.add(cursor)
             self.ask(cursor)
 
     def _end(self, failure: str | None, cut: str = "") -> None:

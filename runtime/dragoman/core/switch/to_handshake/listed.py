@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decoded
 from dragoman.core.methods import LIST_TOOLS
+from dragoman.core.paging import Paging
 from dragoman.core.switch.to_handshake.works import Works
 
 _MOST_TOOLS: Final = 10_000
-_MOST_PAGES: Final = 100
 
 
 class ListedTools:
@@ -25,13 +25,13 @@ class ListedTools:
         works: The way to ask it.
     """
 
-    __slots__ = ("_is_listed", "_pages", "_then", "_tools", "_works")
+    __slots__ = ("_is_listed", "_paging", "_then", "_tools", "_works")
 
     def __init__(self, works: Works) -> None:
         self._works = works
         self._tools: dict[str, Mapping[str, Any]] = {}
         self._is_listed = False
-        self._pages = 0
+        self._paging = Paging()
         self._then: list[Callable[[], None]] = []
 
     @property
@@ -47,12 +47,12 @@ class ListedTools:
         """Whether everything is known of a tool that the server has said."""
         return self._is_listed or self.find(name) is not None
 
-    def note(self, answer: Frame) -> str | None:
-        """Take note of a page that the server has sent, whoever asked for it; give where the next one begins."""
+    def note(self, answer: Frame) -> Mapping[str, Any]:
+        """Take note of a page that the server has sent, whoever asked for it; give it."""
         try:
             result = decoded(answer).body.get("result")
         except ValueError:  # whoever it is given to will say so
-            return None
+            return {}
         result = result if isinstance(result, dict) else {}
         tools = result.get("tools")
         known = self._tools
@@ -60,8 +60,7 @@ class ListedTools:
             name = tool.get("name") if isinstance(tool, dict) else None
             if isinstance(name, str) and len(known) < _MOST_TOOLS:
                 known[name] = tool
-        cursor = result.get("nextCursor")
-        return cursor if isinstance(cursor, str) else None
+        return result
 
     def read(self, answer: Frame) -> Frame:
         """Take note of a page that a client has asked for; give it decoded, where it can be."""
@@ -79,16 +78,15 @@ class ListedTools:
         """List the tools, and go on; where they cannot be listed, go on as well."""
         self._then.append(then)
         if len(self._then) == 1:
-            self._pages = 0
+            self._paging = Paging()
             self._ask(None)
 
     def _ask(self, cursor: str | None) -> None:
-        self._pages += 1
         self._works.ask(LIST_TOOLS, {} if cursor is None else {"cursor": cursor}, self._take)
 
     def _take(self, answer: Frame) -> None:
-        cursor = self.note(answer)
-        if cursor is not None and self._pages < _MOST_PAGES:
+        cursor = self._paging.follow(self.note(answer), len(answer.raw))
+        if cursor is not None:
             self._ask(cursor)
             return
         self._is_listed = True

@@ -1,0 +1,66 @@
+"""Where the collecting of pages ends, of lists that do not end by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.core.exact_json import encode_line
+from dragoman.core.paging import MOST_BYTES, MOST_PAGES, Paging
+from dragoman.core.peek import read_line
+from dragoman.core.switch.to_handshake.listed import ListedTools
+from dragoman.core.switch.tool_headers import ToolHeaders
+
+
+def endless(number: int, text: str = "") -> dict[str, Any]:
+    return {"tools": [{"name": f"x{number}", "description": text}], "nextCursor": str(number)}
+
+
+def read_all(paging: Paging, text: str = "") -> int:
+    pages = 0
+    while paging.follow(endless(pages, text)) is not None:
+        pages += 1
+    return pages + 1
+
+
+def test_a_list_ends_after_so_many_pages() -> None:
+    paging = Paging()
+    assert read_all(paging) == MOST_PAGES
+    assert paging.cut == f"it has more than {MOST_PAGES} pages"
+
+
+def test_a_list_ends_after_so_many_bytes() -> None:
+    paging = Paging()
+    assert read_all(paging, "x" * 5_000_000) == MOST_BYTES // 5_000_000 + 1
+    assert paging.cut == "it has more than 32 MiB"
+
+
+def test_a_list_that_ends_is_not_cut() -> None:
+    paging = Paging()
+    assert paging.follow({"tools": [], "nextCursor": "a"}) == "a"
+    assert paging.follow({"tools": [], "nextCursor": None}) is None
+    assert paging.cut == ""
+
+
+@pytest.mark.parametrize("sizes", [(1, MOST_PAGES), (5_000_000, 7)])
+def test_listing_before_a_call_ends(sizes: tuple[int, int]) -> None:
+    size, most = sizes
+    asked: list[Any] = []
+
+    class Works:
+        def ask(self, method: str, params: dict[str, Any], take: Any) -> None:
+            asked.append(take)
+
+    went_on: list[int] = []
+    ListedTools(Works()).list(lambda: went_on.append(len(asked)))  # type: ignore[arg-type]
+    while not went_on:
+        body = {"jsonrpc": "2.0", "id": 1, "result": endless(len(asked), "x" * size)}
+        asked[-1](read_line(encode_line(body)))
+    assert went_on == [most]
+    asked.clear()
+    headers = ToolHeaders(sends=True, hears=True)
+    headers.list(lambda params, take: asked.append(take), lambda: went_on.append(len(asked)))
+    while len(went_on) < 2:
+        asked[-1](endless(len(asked), "x" * size))
+    assert went_on == [most, most]
