@@ -86,7 +86,8 @@ class ProxyConfig:
         task_s: How long a task is kept that the proxy makes of a call, from its beginning, in seconds.
         roots_ttl_s: For how many seconds a server gets the roots again that such a client has told; 0 is not at all.
         state_key: 32 secret bytes that seal the states which such clients carry: what does not wait in memory is then
-            good after a restart, and in every proxy with this key. Made at start if None.
+            good after a restart, and in every proxy with this key. Of several, the first seals and all open. Made at
+            start if None.
         says_why: Whether the log says why the session has failed; a router says it itself of each of its servers.
         server_name: What the user calls the server; such states are good there alone, and a client is told this name
             where the server has none.
@@ -119,7 +120,7 @@ class ProxyConfig:
     most_parked: int = 256
     task_s: float = 3600.0
     roots_ttl_s: float = 0.0
-    state_key: bytes | None = field(default=None, repr=False)
+    state_key: bytes | tuple[bytes, ...] | None = field(default=None, repr=False)
     says_why: bool = True
     server_name: str = ""
 
@@ -272,8 +273,13 @@ def _make_nonce() -> bytes:
     return os.urandom(NONCE_BYTES)
 
 
+def change_state_keys(config: ProxyConfig, keys: tuple[bytes, ...]) -> None:
+    """Let every proxy with this configuration seal with the first of these keys from now on, and open with any."""
+    _keeper_of(config.parked_s, config.state_key).seal.change_keys(keys)
+
+
 @functools.lru_cache(maxsize=8)
-def _keeper_of(ttl_s: float, key: bytes | None) -> Keeper:
+def _keeper_of(ttl_s: float, key: bytes | tuple[bytes, ...] | None) -> Keeper:
     from dragoman.core.bridge.seal import Seal
     from dragoman.core.bridge.state import Keeper
 

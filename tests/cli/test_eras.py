@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.eras import QUESTIONS, add_era_arguments, chosen_bridging, state_key
+from dragoman.cli.eras import QUESTIONS, add_era_arguments, chosen_bridging, state_key_file
 from dragoman.core.bridge.strategy import SETTINGS
 from dragoman.proxy import ProxyConfig
 
@@ -34,13 +34,23 @@ def test_the_defaults_are_those_of_a_proxy() -> None:
 
 @pytest.mark.parametrize("end", ["", "\n", " \r\n"])
 def test_a_key_is_read(end: str, tmp_path: Path) -> None:
-    assert state_key(write(tmp_path, KEY.hex() + end)) == KEY
+    assert state_key_file(write(tmp_path, KEY.hex() + end)).keys == (KEY,)
+
+
+def test_further_lines_are_further_keys(tmp_path: Path) -> None:
+    old = bytes(32)
+    assert state_key_file(write(tmp_path, f"{KEY.hex()}\n{old.hex()}\n")).keys == (KEY, old)
+
+
+def test_there_is_a_limit_for_keys(tmp_path: Path) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="more than 8 keys"):
+        state_key_file(write(tmp_path, f"{KEY.hex()}\n" * 9))
 
 
 @pytest.mark.parametrize("text", ["", "secret", KEY.hex() + "00", "x" * 64, "0123456789abcdef " * 4])
 def test_what_is_no_key_is_refused_and_not_shown(text: str, tmp_path: Path) -> None:
     with pytest.raises(argparse.ArgumentTypeError) as caught:
-        state_key(write(tmp_path, text))
+        state_key_file(write(tmp_path, text))
     said = str(caught.value)
     assert "hexadecimal digits" in said
     assert "openssl rand -hex 32" in said
@@ -50,11 +60,11 @@ def test_what_is_no_key_is_refused_and_not_shown(text: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("mode", [0o644, 0o602, 0o620, 0o601])
 def test_a_key_that_others_can_use_is_refused(mode: int, tmp_path: Path) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="can be used by others"):
-        state_key(write(tmp_path, KEY.hex(), mode))
+        state_key_file(write(tmp_path, KEY.hex(), mode))
 
 
 def test_a_group_may_read_a_key(tmp_path: Path) -> None:
-    assert state_key(write(tmp_path, KEY.hex(), 0o440)) == KEY
+    assert state_key_file(write(tmp_path, KEY.hex(), 0o440)).keys == (KEY,)
 
 
 def test_a_key_may_come_through_a_pipe() -> None:
@@ -62,14 +72,14 @@ def test_a_key_may_come_through_a_pipe() -> None:
     os.write(writer, KEY.hex().encode())
     os.close(writer)
     try:
-        assert state_key(f"/dev/fd/{reader}") == KEY
+        assert state_key_file(f"/dev/fd/{reader}").keys == (KEY,)
     finally:
         os.close(reader)
 
 
 def test_there_has_to_be_a_file(tmp_path: Path) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="there is no file"):
-        state_key(str(tmp_path / "nowhere"))
+        state_key_file(str(tmp_path / "nowhere"))
 
 
 def test_a_key_is_not_shown_with_a_configuration() -> None:

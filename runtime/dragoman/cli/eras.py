@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import stat
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dragoman.cli.checks import readable_file
 from dragoman.cli.options import add_seconds, count, seconds
@@ -17,6 +17,7 @@ QUESTIONS: Final = ("auto", "task", "park", "replay", "refuse")
 """As `core.bridge.strategy.SETTINGS` has it; that is not loaded for a command line."""
 
 KEY_DIGITS: Final = 64
+_MOST_KEYS: Final = 8
 _HOW_TO: Final = "openssl rand -hex 32"
 _OF_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 
@@ -57,11 +58,11 @@ def add_era_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--state-key-file",
-        dest="state_key",
-        type=state_key,
+        type=state_key_file,
         metavar="FILE",
         help=f"{KEY_DIGITS} hexadecimal digits that seal what clients carry for us, so that it is good after a restart "
-        f"and in other proxies with this key: {_HOW_TO} (made at start if absent)",
+        f"and in other proxies with this key: {_HOW_TO}; keys on further lines only open what they sealed before (made "
+        "at start if absent)",
     )
     group.add_argument(
         "--server-name",
@@ -71,8 +72,15 @@ def add_era_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def state_key(text: str) -> bytes:
-    """Read the key of a file, for argparse; no message shows what is in it.
+class StateKeys(NamedTuple):
+    """What is in the file of the keys."""
+
+    file: str
+    keys: tuple[bytes, ...]
+
+
+def state_key_file(text: str) -> StateKeys:
+    """Read the keys of a file, for argparse; no message shows what is in it.
 
     Raises:
         argparse.ArgumentTypeError: It has none, or others can read or change it.
@@ -80,18 +88,19 @@ def state_key(text: str) -> bytes:
     readable_file(text)
     with open(text, "rb") as file:
         found = os.fstat(file.fileno())
-        raw = file.read(1024)
+        raw = file.read((_MOST_KEYS + 1) * (KEY_DIGITS + 2))
     if stat.S_ISREG(found.st_mode) and found.st_mode & _OF_OTHERS:
         mode = stat.S_IMODE(found.st_mode)
         raise argparse.ArgumentTypeError(f"{text} can be used by others (mode {mode:03o}): chmod 600 {text}")
-    digits = raw.decode("latin-1").strip()
-    if len(digits) != KEY_DIGITS:
+    lines = raw.decode("latin-1").split()
+    wrong = [line for line in lines or [""] if len(line) != KEY_DIGITS]
+    if wrong or len(lines) > _MOST_KEYS:
+        found_so = f"{len(wrong[0])} characters" if wrong else f"more than {_MOST_KEYS} keys"
         raise argparse.ArgumentTypeError(
-            f"expected {KEY_DIGITS} hexadecimal digits in {text}, found {len(digits)} characters; make a key with: "
-            f"{_HOW_TO}"
+            f"expected {KEY_DIGITS} hexadecimal digits in {text}, found {found_so}; make a key with: {_HOW_TO}"
         )
     try:
-        return bytes.fromhex(digits)
+        return StateKeys(text, tuple(map(bytes.fromhex, lines)))
     except ValueError:
         reason = f"expected hexadecimal digits alone in {text}; make a key with: {_HOW_TO}"
         raise argparse.ArgumentTypeError(reason) from None
@@ -106,6 +115,6 @@ def chosen_bridging(args: argparse.Namespace) -> dict[str, Any]:
         "most_parked": args.max_parked,
         "task_s": args.task_ttl,
         "roots_ttl_s": args.roots_ttl or 0.0,
-        "state_key": args.state_key,
+        "state_key": None if args.state_key_file is None else args.state_key_file.keys,
         "server_name": args.server_name or "",
     }

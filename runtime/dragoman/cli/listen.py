@@ -7,6 +7,7 @@ is imported only once it is wanted: over stdio nobody pays for it. Called by `dr
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
 from dragoman.cli.descriptors import raise_limit
+from dragoman.cli.eras import state_key_file
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
 from dragoman.cli.options import add_seconds, count, seconds
@@ -24,13 +26,17 @@ from dragoman.cli.upstream import choose_loop
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
+    from dragoman.cli.reloading import Reloading
     from dragoman.pool import UpstreamPool
     from dragoman.proxy import ProxyConfig
     from dragoman.status import StatusBoard
     from dragoman.transports.base import Transport
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.config import Admission, FrontConfig
+    from dragoman.transports.http.serve import HttpServer
     from dragoman.transports.http.sessions import Caller, Runner
+
+logger = logging.getLogger("dragoman.http")
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
@@ -110,7 +116,7 @@ def listen(
     config: ProxyConfig,
     connect: Callable[[], Transport],
     caution: str | None = None,
-    begin: Callable[[], None] = lambda: None,
+    begin: Callable[[Reloading], None] = lambda _: None,
     board: StatusBoard | None = None,
 ) -> int:
     """Serve until a signal comes, and give the exit code.
@@ -120,7 +126,7 @@ def listen(
         config: For each session.
         connect: Opens a transport to the server.
         caution: What to mind about the server, if anything.
-        begin: Called once, in the event loop.
+        begin: Called once, in the event loop, with what is read again at SIGHUP.
         board: What the health endpoints and the socket show, if it is not that of `config`.
     """
     import asyncio
@@ -143,8 +149,9 @@ def listen(
         except OSError as error:
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
-        watch_signals(caught, server.stop, server.drain)
-        begin()
+        reloading = _watch_files(args, config, front, server)
+        watch_signals(caught, server.stop, server.drain, reloading.read_all)
+        begin(reloading)
         url = describe(listener, where, args.mcp_path)
         limits = front.config.limits
         warned = (caution, raise_limit(limits.connections, limits.sessions))
@@ -173,15 +180,49 @@ def _make_front(
     return HttpFront(serve, _configure(args), give_back, board)
 
 
+def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront, server: HttpServer) -> Reloading:
+    """Have the files that the flags name read again when they change."""
+    from dragoman.cli.reloading import Reloading
+
+    reloading = Reloading()
+
+    def read_secrets() -> str:
+        admission = _read_admission(args)
+        for caution in caution_secrets(args.auth_token_file, admission.tokens):
+            logger.warning("%s", caution)
+        revoked = front.admit(admission)
+        return f"{len(admission.tokens)} secrets; {revoked} from before are not valid any more"
+
+    def read_keys() -> str:
+        keys = state_key_file(args.state_key_file.file).keys
+        change_state_keys(config, keys)
+        return f"states are sealed with the first of {len(keys)} keys"
+
+    def read_certificate() -> str:
+        server.renew_certificate()
+        return "for connections that come from now on"
+
+    if args.auth_token_file is not None:
+        reloading.add(read_secrets, args.auth_token_file)
+    if args.state_key_file is not None:
+        from dragoman.proxy import change_state_keys
+
+        reloading.add(read_keys, args.state_key_file.file)
+    if args.tls_cert is not None:
+        reloading.add(read_certificate, args.tls_cert, args.tls_key)
+    if config.trace is not None:
+        reloading.add_at_signal(config.trace.reopen)
+    reloading.begin()
+    return reloading
+
+
 def _announce(url: str, pool: UpstreamPool, cautions: list[str]) -> None:
     """Say where we are, before anything else: programs that start us wait for it."""
-    import logging
-
     print(f"listening on {url}", file=sys.stderr, flush=True)
     set_apart()
     pool.caution()
     for caution in cautions:
-        logging.getLogger("dragoman.http").warning("%s", caution)
+        logger.warning("%s", caution)
 
 
 def _cautions(args: argparse.Namespace, front: HttpFront) -> Iterator[str]:

@@ -281,9 +281,13 @@ def _serve(
     async def serve() -> int:
         log_defects(asyncio.get_running_loop())
         proxy = Proxy(config, take_standard_streams(config.limit_bytes), connect)
-        watch_signals(caught, proxy.stop)
+        reloading = None
         if routing is not None:
-            routing.begin()
+            from dragoman.cli.reloading import Reloading
+
+            reloading = Reloading()
+            routing.begin(reloading)
+        watch_signals(caught, proxy.stop, reload=None if reloading is None else reloading.read_all)
         finish = await (proxy.run() if args.status is None else _run_told(proxy, args.status, board))
         if finish is None:
             return 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from dragoman.config.opening import opener_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dragoman.cli.reloading import Reloading
     from dragoman.proxy import ProxyConfig
     from dragoman.router import Router
     from dragoman.transports.base import Transport
@@ -69,9 +69,7 @@ class Routing:
         self._watch = ConfigWatch(args.config, self.router.apply)
         self._watching: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
+    def begin(self, reloading: Reloading) -> None:
         """Watch the file, from within the event loop; SIGHUP has it read at once."""
-        loop = asyncio.get_running_loop()
-        self._watching = loop.create_task(self._watch.run())
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            loop.add_signal_handler(signal.SIGHUP, self._watch.reload)
+        self._watching = asyncio.get_running_loop().create_task(self._watch.run())
+        reloading.add_at_signal(self._watch.reload)

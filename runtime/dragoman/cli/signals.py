@@ -47,13 +47,19 @@ def held_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def watch_signals(caught: list[int], stop: Callable[[str], None], drain: Callable[[str], None] | None = None) -> None:
+def watch_signals(
+    caught: list[int],
+    stop: Callable[[str], None],
+    drain: Callable[[str], None] | None = None,
+    reload: Callable[[], None] | None = None,
+) -> None:
     """Pass the signals that ask for an end to the event loop that runs.
 
     Args:
         caught: Those that were held; the first one there decides the exit code.
         stop: Told the reason, once the loop goes on.
         drain: Told in its place, if the first signal is SIGTERM: what is under way may come to its end.
+        reload: Called for SIGHUP, which asks for no end then.
     """
     import asyncio
 
@@ -67,7 +73,11 @@ def watch_signals(caught: list[int], stop: Callable[[str], None], drain: Callabl
 
     loop = asyncio.get_running_loop()
     for number in _wanted():
-        loop.add_signal_handler(number, take, number)
+        if number is signal.SIGHUP and reload is not None:
+            loop.add_signal_handler(number, reload)
+            caught[:] = [one for one in caught if one != number]  # everything has just been read
+        else:
+            loop.add_signal_handler(number, take, number)
     if caught:
         loop.call_soon(end, caught[0])
 

@@ -7,6 +7,7 @@ reads the trace (`writer`), or change anything. Made by `dragoman.cli.proxy` and
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -46,6 +47,10 @@ class Trace:
     def translated(self, crossing: Crossing) -> None:
         """Write a translation down."""
         self._writer.put(Translated(time.time(), LABEL.get(), crossing))
+
+    def reopen(self) -> None:
+        """Open the file anew with the next line, if it is not the same any more; else that is noticed in a second."""
+        self._writer.looked_at = -math.inf
 
     def close(self) -> None:
         """Write what waits, and close the file; call it once the proxies have ended."""

@@ -27,6 +27,9 @@ logger = logging.getLogger("dragoman.trace")
 QUEUE_BYTES: Final = 16 * 1024 * 1024
 """How much may wait for the thread."""
 
+LOOK_S: Final = 1.0
+"""How often it is looked whether the file still has its name."""
+
 LAST_WORDS_S: Final = 2.0
 STALL_S: Final = 0.4
 """How long what waits may hold up the end of the process, and how long a reader that takes nothing may."""
@@ -54,13 +57,17 @@ class LineWriter:
 
     Args:
         fd: Where to; closed at the end.
-        name: What the log calls it.
+        path: Its name; a file that has another by now is opened anew.
         queue_bytes: How much may wait.
+
+    Attributes:
+        looked_at: When it was last looked at its name, on a clock that never goes back.
     """
 
-    def __init__(self, fd: int, name: str, queue_bytes: int = QUEUE_BYTES) -> None:
+    def __init__(self, fd: int, path: str, queue_bytes: int = QUEUE_BYTES) -> None:
         self._fd = fd
-        self._name = name
+        self._name = path
+        self.looked_at = time.monotonic()
         self._limit = queue_bytes
         self._scribe = Scribe()
         self._queue: deque[tuple[Entry, int]] = deque()
@@ -107,6 +114,7 @@ class LineWriter:
         try:
             while (taken := self._take()) is not None:
                 entry, dropped = taken
+                self._follow_name()
                 if dropped:
                     self._write(self._scribe.write_dropped(time.time(), dropped))
                 self._write(self._scribe.write(entry))
@@ -132,6 +140,26 @@ class LineWriter:
             self._bytes -= size
             dropped, self._dropped = self._dropped, 0
             return entry, dropped
+
+    def _follow_name(self) -> None:
+        """Go on in a new file where the one that is open was renamed or removed; not where it is a pipe."""
+        now = time.monotonic()
+        if now - self.looked_at < LOOK_S:
+            return
+        self.looked_at = now
+        ours = os.fstat(self._fd)
+        try:
+            is_there = os.path.samestat(os.stat(self._name), ours)
+        except OSError:
+            is_there = False
+        if not is_there and stat.S_ISREG(ours.st_mode):
+            try:
+                fd = open_target(self._name)
+            except OSError as error:
+                logger.warning("the trace goes on under its old name: %s cannot be opened: %s", self._name, error)
+                return
+            os.close(self._fd)
+            self._fd = fd
 
     def _write(self, line: bytes) -> None:
         while line:

@@ -32,6 +32,20 @@ def test_another_key_opens_nothing() -> None:
     assert Seal(OTHER_KEY, ONE).open(SEAL.seal(b"x", NONCE)) is None
 
 
+def test_the_first_of_several_keys_seals_and_all_of_them_open() -> None:
+    both = Seal((OTHER_KEY, KEY), TWO)
+    assert both.open(SEAL.seal(b"x", NONCE)) == Opened(ONE, b"x")
+    assert Seal(OTHER_KEY, ONE).open(both.seal(b"x", NONCE)) == Opened(TWO, b"x")
+
+
+def test_keys_can_be_changed() -> None:
+    seal = Seal(KEY, ONE)
+    before = seal.seal(b"x", NONCE)
+    seal.change_keys((OTHER_KEY,))
+    assert seal.open(before) is None
+    assert Seal(OTHER_KEY, TWO).open(seal.seal(b"y", NONCE)) == Opened(ONE, b"y")
+
+
 def test_a_token_does_not_show_what_it_says() -> None:
     assert b"secret" not in SEAL.seal(b"secret", NONCE).encode()
     assert SEAL.seal(b"secret", NONCE) != Seal(KEY, TWO).seal(b"secret", NONCE)

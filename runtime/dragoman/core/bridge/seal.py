@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -38,18 +39,23 @@ class Seal:
     """Seals for one instance; opens what any instance with the same key has sealed.
 
     Args:
-        key: `KEY_BYTES` random bytes, kept secret; the same for instances that shall read each other's tokens.
+        keys: Each `KEY_BYTES` random bytes, kept secret; the first one seals, all of them open. The same for instances
+            that shall read each other's tokens.
         instance: `INSTANCE_BYTES` random bytes, made anew at each start.
     """
 
-    __slots__ = ("_cipher", "_key", "instance")
+    __slots__ = ("_cipher", "_keys", "instance")
 
-    def __init__(self, key: bytes, instance: bytes) -> None:
-        if len(key) != KEY_BYTES or len(instance) != INSTANCE_BYTES:
-            raise ValueError(f"a key has {KEY_BYTES} bytes and an instance {INSTANCE_BYTES}")
+    def __init__(self, keys: bytes | tuple[bytes, ...], instance: bytes) -> None:
         self.instance = instance
-        self._key = key
-        self._cipher = self._derive(instance)
+        self.change_keys(keys)
+
+    def change_keys(self, keys: bytes | tuple[bytes, ...]) -> None:
+        """Seal and open with other keys from now on."""
+        self._keys = (keys,) if isinstance(keys, bytes) else keys
+        if {len(key) for key in self._keys} != {KEY_BYTES} or len(self.instance) != INSTANCE_BYTES:
+            raise ValueError(f"a key has {KEY_BYTES} bytes and an instance {INSTANCE_BYTES}")
+        self._cipher = _derive(self._keys[0], self.instance)
 
     def seal(self, payload: bytes, nonce: bytes) -> str:
         """Seal bytes.
@@ -68,27 +74,28 @@ class Seal:
         return base64.urlsafe_b64encode(head + nonce + sealed).rstrip(b"=").decode()
 
     def open(self, token: str) -> Opened | None:
-        """Open a token; None for anything that was not sealed with this key, or was changed since."""
+        """Open a token; None for anything that was not sealed with one of our keys, or was changed since."""
         from cryptography.exceptions import InvalidTag
 
         raw = _decode(token)
         if raw is None or raw[:1] != _VERSION or len(raw) < _HEAD_BYTES + NONCE_BYTES + 16:
             return None
         instance = raw[1:_HEAD_BYTES]
-        cipher = self._cipher if instance == self.instance else self._derive(instance)
         nonce, sealed = raw[_HEAD_BYTES : _HEAD_BYTES + NONCE_BYTES], raw[_HEAD_BYTES + NONCE_BYTES :]
-        try:
-            return Opened(instance, cipher.decrypt(nonce, sealed, raw[:_HEAD_BYTES]))
-        except InvalidTag:
-            return None
+        for number, key in enumerate(self._keys):
+            cipher = self._cipher if not number and instance == self.instance else _derive(key, instance)
+            with contextlib.suppress(InvalidTag):
+                return Opened(instance, cipher.decrypt(nonce, sealed, raw[:_HEAD_BYTES]))
+        return None
 
-    def _derive(self, instance: bytes) -> AESGCM:
-        # Imported here: it takes 30 ms and 11 MB, which only some paths need.
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-        return AESGCM(HKDFExpand(SHA256(), KEY_BYTES, b"dragoman request state" + instance).derive(self._key))
+def _derive(key: bytes, instance: bytes) -> AESGCM:
+    # Imported here: it takes 30 ms and 11 MB, which only some paths need.
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+    return AESGCM(HKDFExpand(SHA256(), KEY_BYTES, b"dragoman request state" + instance).derive(key))
 
 
 def _decode(token: str) -> bytes | None:

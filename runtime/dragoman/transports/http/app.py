@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.label import LABEL
 from dragoman.transports.base import Transport
 from dragoman.transports.http.budget import Budget, Hold
-from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.http.exchange import (
     HOLD,
     Disconnected,
@@ -83,6 +83,17 @@ class HttpFront:
             case "lifespan":
                 await self._live(receive, send)
 
+    def admit(self, admission: Admission) -> int:
+        """Let in whom this says, from now on; what was opened with a secret that is gone ends.
+
+        Returns:
+            How many principals had one.
+        """
+        before, self._gate = self._gate, Doorkeeper(admission)
+        revoked = before.find_revoked(self._gate)
+        self.sessions.revoke(revoked)
+        return len(revoked)
+
     async def drain(self, reason: str) -> None:
         """Take no new sessions, and wait until those that are open have ended with what they have under way."""
         if self.board is not None:
@@ -139,6 +150,8 @@ class HttpFront:
         Returns:
             False if it has to be served as ASGI has it.
         """
+        if known.exchange.gate is not self._gate:  # the secret in it may have been revoked
+            return False
         token = LABEL.set("")
         try:
             return known.post(request, body, later)
@@ -196,6 +209,7 @@ class HttpFront:
         Raises:
             RequestRefused: It is nobody who may come in.
         """
+        exchange.gate = self._gate
         exchange.principal = self._gate.authenticate(exchange.headers)
         if exchange.principal:
             exchange.hold.belong(name_owner(exchange.principal))

@@ -48,6 +48,9 @@ class Door:
         make: Makes a protocol.
         refusals: Who is turned away is noted here.
         ended: Called for each connection that ended without its protocol having had it.
+
+    Attributes:
+        tls: The same, for connections that come from now on.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class Door:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._listener = listener
-        self._tls = tls
+        self.tls = tls
         self._handshake_s = handshake_s
         self._limit = limit
         self._count = count
@@ -132,10 +135,10 @@ class Door:
         self, connection: socket.socket, protocol: asyncio.Protocol, peer: str, arrived: Callable[[], object]
     ) -> None:
         """Give a connection to its protocol, once it is through the handshake."""
-        patience_s = None if self._tls is None else self._handshake_s
+        patience_s = None if self.tls is None else self._handshake_s
         try:
             await self._loop.connect_accepted_socket(
-                lambda: protocol, connection, ssl=self._tls, ssl_handshake_timeout=patience_s
+                lambda: protocol, connection, ssl=self.tls, ssl_handshake_timeout=patience_s
             )
         except OSError as error:  # TLS errors are among them
             self._refusals.note(

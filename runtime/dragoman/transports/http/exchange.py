@@ -151,7 +151,7 @@ class HttpExchange:
         extra: Headers that every answer carries.
     """
 
-    __slots__ = ("_receive", "_send", "extra", "headers", "hold", "method", "principal", "scope")
+    __slots__ = ("_receive", "_send", "extra", "gate", "headers", "hold", "method", "principal", "scope")
 
     def __init__(
         self,
@@ -168,6 +168,7 @@ class HttpExchange:
         self.hold = hold
         self.extra = extra
         self.principal = ""
+        self.gate: object = None  # who has found out who it is
         self._receive = receive
         self._send = send
 

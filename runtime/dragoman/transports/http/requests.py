@@ -36,14 +36,16 @@ class Post:
         answer: The answer, once it is there.
         is_over: Whether nothing more comes.
         due_at: When it is answered with a stream, by the clock of the loop.
+        sender: The principal whose it is.
         waiter: Who is told at once what happens, without a task.
         wake: Set when there is something new.
     """
 
-    __slots__ = ("answer", "due_at", "events", "is_over", "key", "takes_stream", "waiter", "wake")
+    __slots__ = ("answer", "due_at", "events", "is_over", "key", "sender", "takes_stream", "waiter", "wake")
 
-    def __init__(self, key: bytes, takes_stream: bool) -> None:
+    def __init__(self, key: bytes, sender: str, takes_stream: bool) -> None:
         self.key = key
+        self.sender = sender
         self.takes_stream = takes_stream
         self.events: deque[bytes] = deque()
         self.answer: Frame | None = None
@@ -101,9 +103,7 @@ class RequestsTransport(FlowingTransport):
         self.readable.set()
         self._timer.stop()
         for post in list(self._posts.values()):
-            post.is_over = True
-            post.wake.set()
-            _go_on(post)
+            _end(post)
         await self._flow.drain()
 
     # What the front calls
@@ -129,7 +129,7 @@ class RequestsTransport(FlowingTransport):
             waiter: Who waits for the answer without a task.
         """
         self._last += 1
-        post = Post(b"%d" % self._last, takes_stream)
+        post = Post(b"%d" % self._last, sender, takes_stream)
         post.waiter = waiter
         self._posts[post.key] = post
         self._flow.deliver(
@@ -159,8 +159,13 @@ class RequestsTransport(FlowingTransport):
         post.events.clear()
         if not post.is_over:
             # "the client closing the SSE response stream" is how a request is cancelled (2026-07-28/basic/transports).
-            params = {"requestId": decode(post.key), "reason": "the client closed the stream of its request"}
-            self._flow.deliver(notification_frame("notifications/cancelled", params))
+            self._cancel(post, "the client closed the stream of its request")
+
+    def revoke(self, principals: frozenset[str]) -> None:
+        """End the requests of these."""
+        for post in [post for post in self._posts.values() if post.sender in principals and not post.is_over]:
+            self._cancel(post, "its client may not come in any more")
+            _end(post)
 
     def end(self, reason: str) -> None:
         """Tell the proxy that no client says any more."""
@@ -169,6 +174,10 @@ class RequestsTransport(FlowingTransport):
 
     def sweep(self, now: float) -> None:
         """Nothing to do: what has been sent is not kept."""
+
+    def _cancel(self, post: Post, reason: str) -> None:
+        params = {"requestId": decode(post.key), "reason": reason}
+        self._flow.deliver(notification_frame("notifications/cancelled", params))
 
     def _finish(self, post: Post, frame: Frame) -> None:
         post.answer, post.is_over = frame, True
@@ -185,6 +194,13 @@ class RequestsTransport(FlowingTransport):
     def _weigh(self, size: int) -> None:
         self._waiting_bytes += size
         self._flow.weigh(self._waiting_bytes)
+
+
+def _end(post: Post) -> None:
+    """Let whoever waits for a request know that nothing more comes."""
+    post.is_over = True
+    post.wake.set()
+    _go_on(post)
 
 
 def _go_on(post: Post) -> None:

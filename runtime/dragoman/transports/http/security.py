@@ -61,6 +61,10 @@ class Doorkeeper:
         self._origins = frozenset(origin.lower().rstrip("/") for origin in admission.origins)
         self._tokens = tuple((name, _digest(token)) for name, token in admission.tokens.items())
 
+    def find_revoked(self, later: Doorkeeper) -> frozenset[str]:
+        """Give the principals whose secret a later doorkeeper does not take for theirs."""
+        return frozenset(name for name, _ in set(self._tokens).difference(later._tokens))
+
     def check_host(self, headers: dict[bytes, bytes], own: str | None = None) -> str:
         """Check whom the client thinks it talks to.
 

@@ -12,6 +12,7 @@ import functools
 import logging
 import os
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -98,6 +99,7 @@ class _Server(uvicorn.Server):
 
     Args:
         config: Loaded.
+        tls: With the certificate; None for none.
         limits: Of the front.
         patience: Of the front.
         refusals: Who is turned away is noted here.
@@ -107,6 +109,7 @@ class _Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
+        tls: ssl.SSLContext | None,
         limits: Limits,
         patience: Patience,
         refusals: Refusals,
@@ -114,6 +117,7 @@ class _Server(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self.stopping = asyncio.Event()
+        self._tls = tls
         self._limits = limits
         self._patience = patience
         self._refusals = refusals
@@ -129,7 +133,7 @@ class _Server(uvicorn.Server):
         self.servers = []
         self._door = Door(
             sockets[0],
-            self.config.ssl,
+            self._tls,
             self._patience.headers_s,
             self._limits.connections,
             lambda: len(self.server_state.connections),
@@ -147,6 +151,10 @@ class _Server(uvicorn.Server):
         protocol.is_surplus, protocol.accepted_at, protocol.arrived = is_surplus, accepted_at, arrived
         protocol.ended = self._ended
         return protocol
+
+    def change_tls(self, tls: ssl.SSLContext | None) -> None:
+        """Use another certificate for connections that come from now on."""
+        self._door.tls = tls
 
     async def main_loop(self) -> None:
         while not self.stopping.is_set():
@@ -189,7 +197,6 @@ class HttpServer:
         self._front = front
         self._listener = listener
         limits, patience = front.config.limits, front.config.patience
-        options: dict[str, Any] = {"ssl_certfile": address.certificate, "ssl_keyfile": address.key}
         config = uvicorn.Config(
             front,
             http=guard(front),
@@ -204,14 +211,29 @@ class HttpServer:
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=75,
-            **{name: value for name, value in options.items() if value is not None},
         )
         share_log()
-        config.load()  # reads the certificate: better now than at the first connection
-        self._server = _Server(config, limits, patience, front.refusals, front.sessions.tidying.count_connection)
+        config.load()
+        self._address = address
+        self._server = _Server(
+            config,
+            _read_certificate(address),
+            limits,
+            patience,
+            front.refusals,
+            front.sessions.tidying.count_connection,
+        )
         self._drain = asyncio.Event()
         self._stop = asyncio.Event()
         self._reason = "the server is stopping"
+
+    def renew_certificate(self) -> None:
+        """Read the certificate and its key again, for connections that come from now on.
+
+        Raises:
+            OSError: They cannot be used; then those from before stay.
+        """
+        self._server.change_tls(_read_certificate(self._address))
 
     def drain(self, reason: str) -> None:
         """End as `stop` does, but let what is under way be answered before; new sessions are refused meanwhile."""
@@ -237,10 +259,19 @@ class HttpServer:
             await asyncio.sleep(0)
         on_ready()
         await _wait_for_one(serving, self._drain.wait())
-        await _wait_for_one(self._stop.wait(), self._front.drain(self._reason))
+        if not self._stop.is_set():
+            await _wait_for_one(self._stop.wait(), self._front.drain(self._reason))
         await asyncio.gather(self._front.close(self._reason), *([] if on_stop is None else [on_stop()]))
         self._server.stopping.set()
         await serving
+
+
+def _read_certificate(address: Address) -> ssl.SSLContext | None:
+    if address.certificate is None:
+        return None
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(address.certificate, address.key)
+    return tls
 
 
 async def _wait_for_one(*ends: Coroutine[Any, Any, object] | asyncio.Task[None]) -> None:

@@ -228,6 +228,15 @@ class Sessions:
         LABEL.set(session.label)
         return session  # type: ignore[return-value]
 
+    def revoke(self, principals: frozenset[str]) -> None:
+        """End what these have opened, and what of theirs is under way where all are served as one."""
+        reason = "the secret that this was opened with has been revoked"
+        for session in self.all():
+            if session.caller.principal in principals:
+                session.runner.stop(reason)
+            elif session.caller.is_per_request and principals:
+                session.transport.revoke(principals)  # type: ignore[attr-defined]
+
     async def drain(self, reason: str) -> None:
         """Open no session any more, and wait until each has ended, with the answers to what it has under way."""
         self.closing = True
